@@ -1,0 +1,64 @@
+"""What a rule reports: a finding, where it is, and the evidence for it.
+
+Lines are 1-based; columns are 0-based and count code points (not bytes, not UTF-16 units),
+so that `line[col:end_col]` is the text meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Severity(str, Enum):
+    """How much a finding costs, by measurement.
+
+    ERROR grows without bound or corrupts data; WARNING is bounded or small; NOTE is a hint.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class FixLevel(str, Enum):
+    """How far a fix may be trusted: SAFE keeps meaning, UNSAFE may change type, timing or cost, HINT is advice."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    HINT = "hint"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Span:
+    """A half-open stretch of source text: `line` and `end_line` 1-based, columns 0-based code points."""
+
+    line: int
+    col: int
+    end_line: int
+    end_col: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One piece of evidence: a second place in the file, and why it matters (one line of text)."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One leak at one place. `message` is one line without a trailing period; `notes` are its evidence."""
+
+    code: str
+    slug: str
+    message: str
+    span: Span
+    severity: Severity
+    fix: FixLevel
+    notes: tuple[Note, ...] = field(default=())
+
+    def sort_key(self) -> tuple[Span, str, str]:
+        """Order of a report: by place, then code, then text."""
+        return (self.span, self.code, self.message)

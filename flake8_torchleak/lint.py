@@ -1,0 +1,55 @@
+"""`lint`: text in, findings out. The only loop over rules.
+
+Pure: it prints nothing, keeps no state, reads no file and never imports or runs the linted code.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.config import DEFAULT, Config
+from flake8_torchleak.finding import Finding, FixLevel, Severity, Span
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.rule import Rule, all_rules
+from flake8_torchleak.source import Source
+
+reraise = False
+"""Set by the test suite: an exception in a rule is raised instead of reported as TLK000."""
+
+
+def lint(
+    source: str, config: Config = DEFAULT, tree: ast.Module | None = None, path: str | None = None
+) -> list[Finding]:
+    """Findings of all rules (opinionated ones too) in `source`, in order of place.
+
+    tree: an `ast.parse` of the same text, if the caller has one (flake8 does); else it is parsed here.
+    path: where the text lives, if known; it is never read.
+    Raises SyntaxError (or ValueError for NUL bytes) when `tree` is not given and the text does not parse.
+    """
+    rules = [each for each in all_rules() if any(word in source for word in each.words)]
+    if not rules:
+        return []
+    module = Module(Source(source), tree if tree is not None else parse(source), config, path)
+    if not module.speaks_torch:
+        return []
+    found = {finding for each in rules for finding in _guarded(each, module)}
+    return sorted(found, key=Finding.sort_key)
+
+
+def parse(source: str) -> ast.Module:
+    """`ast.parse`, with RecursionError and MemoryError (too deeply nested code) turned into SyntaxError."""
+    try:
+        return ast.parse(source)
+    except (RecursionError, MemoryError) as error:
+        raise SyntaxError(f"too deeply nested to parse: {type(error).__name__}") from error
+
+
+def _guarded(each: Rule, module: Module) -> list[Finding]:
+    """The rule's findings; an exception in it costs one TLK000, never the user's whole run."""
+    try:
+        return [each.finding(report, module) for report in each.check(module)]
+    except Exception as error:
+        if reraise:
+            raise
+        text = f"internal error in {each.code}: {type(error).__name__}: {error}".replace("\n", " ")
+        return [Finding("TLK000", "internal-error", text, Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT)]

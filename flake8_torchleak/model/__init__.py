@@ -1,0 +1,1 @@
+"""Facts about one module, each computed on first use and shared by all rules."""

@@ -1,0 +1,71 @@
+"""What annotations and docstrings say of a parameter."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from flake8_torchleak.model.names import Names, last_name
+from flake8_torchleak.model.values import NUMBER, STRING, UNKNOWN, Kind, Value
+
+_KINDS = {
+    "list": Kind.LIST, "List": Kind.LIST, "Sequence": Kind.LIST, "MutableSequence": Kind.LIST,
+    "dict": Kind.DICT, "Dict": Kind.DICT, "Mapping": Kind.DICT, "MutableMapping": Kind.DICT, "OrderedDict": Kind.DICT,
+    "defaultdict": Kind.DICT, "DefaultDict": Kind.DICT,
+    "set": Kind.SET, "Set": Kind.SET, "frozenset": Kind.SET, "FrozenSet": Kind.SET,
+    "tuple": Kind.TUPLE, "Tuple": Kind.TUPLE, "deque": Kind.DEQUE, "Deque": Kind.DEQUE,
+    "ndarray": Kind.ARRAY, "NDArray": Kind.ARRAY, "Tensor": Kind.TENSOR, "FloatTensor": Kind.TENSOR,
+    "LongTensor": Kind.TENSOR, "DataFrame": Kind.FRAME, "Series": Kind.FRAME, "str": Kind.STRING, "bytes": Kind.STRING,
+    "Path": Kind.PATH, "PathLike": Kind.PATH, "int": Kind.NUMBER, "float": Kind.NUMBER, "bool": Kind.NUMBER,
+    "Module": Kind.MODULE, "DataLoader": Kind.LOADER, "Dataset": Kind.DATASET,
+}  # fmt: skip
+_DOCUMENTED = {
+    "list": Kind.LIST, "lists": Kind.LIST, "dict": Kind.DICT, "dictionary": Kind.DICT, "tuple": Kind.TUPLE,
+    "sequence": Kind.LIST, "array": Kind.ARRAY, "ndarray": Kind.ARRAY, "tensor": Kind.TENSOR, "str": Kind.STRING,
+    "string": Kind.STRING, "int": Kind.NUMBER, "float": Kind.NUMBER, "bool": Kind.NUMBER, "dataframe": Kind.FRAME,
+}  # fmt: skip
+_ELEMENT = {"str": STRING, "string": STRING, "strings": STRING, "int": NUMBER, "ints": NUMBER, "float": NUMBER,
+            "dict": Value(Kind.DICT), "dicts": Value(Kind.DICT), "dictionaries": Value(Kind.DICT)}  # fmt: skip
+
+
+def annotated(node: ast.expr, names: Names) -> Value:
+    """The value an annotation promises; Optional and unions with None are looked through."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            node = ast.parse(node.value, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return UNKNOWN
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        found = [annotated(each, names) for each in (node.left, node.right)]
+        known = {v.kind for v in found if v.kind not in (Kind.UNKNOWN, Kind.NONE)}
+        return next(v for v in found if v.kind in known) if len(known) == 1 else UNKNOWN
+    if isinstance(node, ast.Subscript):
+        name = last_name(node.value)
+        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if name in ("Optional", "Annotated", "Final"):
+            return annotated(inner[0], names)
+        kind = _KINDS.get(name)
+        if kind is None or not inner:
+            return UNKNOWN
+        last = inner[0] if kind is Kind.TUPLE else inner[-1]
+        if kind is Kind.TUPLE and not (len(inner) == 2 and isinstance(inner[1], ast.Constant)):
+            return Value(kind)
+        return Value(kind, element=annotated(last, names))
+    return Value(_KINDS.get(last_name(node), Kind.UNKNOWN))
+
+
+def documented(name: str, docstring: str) -> Value:
+    """The type a docstring gives to a parameter, in the Google, NumPy and reST styles."""
+    if name not in docstring:
+        return UNKNOWN
+    match = re.search(
+        rf"(?:^|[\s:`*]){re.escape(name)}[`*]*\s*(?:\(|:)\s*:?(?:class:)?[`~]*(?:an?\s+|the\s+)?(?:optional\s+)?(?:np\.|numpy\.|torch\.|pd\.)?"
+        r"(\w+)(?:\s*(?:\[|of)\s*`?(\w+))?",
+        docstring,
+    )
+    if match is None:
+        return UNKNOWN
+    kind = _DOCUMENTED.get(match[1].lower())
+    if kind is None:
+        return UNKNOWN
+    return Value(kind, element=_ELEMENT.get((match[2] or "").lower()))

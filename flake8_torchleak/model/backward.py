@@ -1,0 +1,152 @@
+"""What reaches `backward()`: proof that a value carries a graph, and that a sum is an objective, not a log."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.flow import Definition, Flow, How, key_of
+from flake8_torchleak.model.names import Names, last_name
+from flake8_torchleak.model.tree import Scope, Tree
+
+_BY_ARGUMENT = frozenset({"backward", "manual_backward", "do_backward", "grad", "backward_step", "optimizer_step", "scale_backward"})
+_RELEASES = frozenset({"item", "detach", "tolist", "numpy", "data"})
+_WRAPPERS = frozenset({"mean", "sum", "scale", "squeeze", "scale_loss", "to", "float", "view", "requires_grad_", "cuda", "clone"})
+_MOST_STEPS = 400
+
+
+class Backward:
+    """Backward calls of a module, and the definitions that flow into them."""
+
+    def __init__(self, tree: Tree, names: Names, flow: Flow) -> None:
+        self.tree, self.names, self.flow = tree, names, flow
+        self._calls: dict[Scope, list[ast.expr]] = {}
+        self._roots: dict[Scope, set[Definition]] = {}
+        self._sources: dict[Scope, frozenset[str]] = {}
+
+    def objectives(self, scope: Scope) -> list[ast.expr]:
+        """The expressions that are differentiated in this scope: `x` of `x.backward()`, `accelerator.backward(x)`."""
+        found = self._calls.get(scope)
+        if found is None:
+            found = self._calls[scope] = []
+            for call in self.tree.calls(scope):
+                name = last_name(call.func)
+                if not isinstance(call.func, ast.Attribute):
+                    continue
+                if name == "backward" and not call.args:
+                    found.append(call.func.value)
+                elif name == "backward" and call.args and (self._by_receiver(call)):
+                    found.append(call.func.value)
+                elif name in _BY_ARGUMENT and call.args and (name != "grad" or "autograd" in ast.dump(call.func.value)):
+                    found.append(call.args[0])
+        return found
+
+    def _by_receiver(self, call: ast.Call) -> bool:
+        """`loss.backward(gradient)` rather than `engine.backward(loss)`."""
+        receiver = last_name(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        argument = last_name(call.args[0])
+        return hints.is_loss(receiver) or (not hints.is_loss(argument) and not isinstance(call.args[0], ast.BinOp) and receiver not in (
+            "accelerator", "fabric", "engine", "model_engine", "self", "optimizer", "autograd", "scaler", "amp"))
+
+    def roots(self, scope: Scope) -> set[Definition]:
+        """Definitions whose very value is differentiated, or is a summand of what is: they carry a graph."""
+        found = self._roots.get(scope)
+        if found is None:
+            found = self._roots[scope] = set()
+            queue = [(objective, objective) for objective in self.objectives(scope)]
+            steps = 0
+            while queue and steps < _MOST_STEPS:
+                steps += 1
+                expression, use = queue.pop()
+                for node in self._summands(expression):
+                    key = key_of(node)
+                    for each in self.flow.reaching(key, use, scope) if key else []:
+                        if each in found or each.how in (How.PARAMETER, How.OTHER):
+                            continue
+                        found.add(each)
+                        for sibling in self._siblings(each, scope):
+                            found.add(sibling)
+                        if each.value is not None and not each.path and each.how is not How.ITERATE:
+                            queue.append((each.value, each.node if each.how is not How.AUGMENT else each.value))
+        return found
+
+    def _siblings(self, definition: Definition, scope: Scope) -> Iterator[Definition]:
+        """Other losses unpacked from the same call as a differentiated one."""
+        if definition.path:
+            for definitions in self.flow.definitions(scope).values():
+                for each in definitions:
+                    if each.statement is definition.statement and hints.is_loss(each.key.rpartition(".")[2]):
+                        yield each
+
+    def _summands(self, node: ast.expr) -> Iterator[ast.expr]:
+        """Variables that are tensors because what is differentiated is made of them by + and scaling."""
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            if not (isinstance(node, ast.Attribute) and node.attr in _RELEASES):
+                yield node
+        elif isinstance(node, ast.BinOp):
+            both = [node.left, node.right]
+            if isinstance(node.op, (ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)):
+                losses = [e for e in both if hints.is_loss(last_name(e)) or not isinstance(e, (ast.Name, ast.Attribute, ast.Constant))]
+                both = losses or ([node.left] if isinstance(node.op, ast.Div) else [])
+            for each in both:
+                yield from self._summands(each)
+        elif isinstance(node, ast.UnaryOp):
+            yield from self._summands(node.operand)
+        elif isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name in _WRAPPERS and isinstance(node.func, ast.Attribute):
+                inner = node.args[:1] if name in ("scale", "scale_loss") else [node.func.value]
+                for each in inner:
+                    yield from self._summands(each)
+
+    def sources(self, scope: Scope) -> frozenset[str]:
+        """Keys of all variables that flow into something differentiated in this scope, however indirectly."""
+        known = self._sources.get(scope)
+        if known is not None:
+            return known
+        found: set[str] = set()
+        seen: set[Definition] = set()
+        queue: list[ast.AST] = list(self.objectives(scope))
+        definitions = self.flow.definitions(scope)
+        mutations = self.flow.mutations(scope)
+        steps = 0
+        while queue and steps < _MOST_STEPS:
+            steps += 1
+            for key in self.read(queue.pop()):
+                if key in found:
+                    continue
+                found.add(key)
+                for each in definitions.get(key, []):
+                    if each.value is not None and each not in seen:
+                        seen.add(each)
+                        queue.append(each.value)
+                queue += [m.value for m in mutations.get(key, []) if m.value is not None and m.method in ("append", "extend", "setitem", "augment", "augitem")]
+        self._sources[scope] = frozenset(found)
+        return self._sources[scope]
+
+    def read(self, expression: ast.AST) -> Iterator[str]:
+        """Keys read in an expression, but not below a release (`x.item()`) and not callees."""
+        stack = [expression]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.Attribute):
+                if node.attr in _RELEASES:
+                    continue
+                key = key_of(node)
+                if key:
+                    yield key
+                stack.append(node.value)
+            elif isinstance(node, ast.Name):
+                yield node.id
+            elif isinstance(node, ast.Call):
+                if isinstance(node.func, ast.Attribute):
+                    if node.func.attr in _RELEASES:
+                        continue
+                    stack.append(node.func.value)
+                elif isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "len"):
+                    continue
+                stack += node.args
+                stack += [k.value for k in node.keywords]
+            elif isinstance(node, ast.AST):
+                stack += list(ast.iter_child_nodes(node))

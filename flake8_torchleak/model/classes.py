@@ -1,0 +1,206 @@
+"""Classes of the file: their methods with inheritance inside the file, and where attributes are set."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from flake8_torchleak.model.flow import Definition, Flow, Mutation
+from flake8_torchleak.model.names import Names, last_name, parameters
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
+
+
+class ClassFacts:
+    """One class with what it inherits from classes of the same file."""
+
+    def __init__(self, node: ast.ClassDef, table: ClassTable) -> None:
+        self.node = node
+        self._table = table
+
+    @cached_property
+    def lineage(self) -> list[ClassFacts]:
+        """This class and its bases in the file, nearest first."""
+        found = [self]
+        for each in found:
+            for base in each.node.bases:
+                known = self._table.of(base)
+                if known is not None and known not in found:
+                    found.append(known)
+        return found
+
+    @cached_property
+    def outer_bases(self) -> list[ast.expr]:
+        """Base expressions of the lineage that no class of the file answers."""
+        return [base for each in self.lineage for base in each.node.bases if self._table.of(base) is None]
+
+    @cached_property
+    def own_methods(self) -> dict[str, FunctionNode]:
+        """Methods written in this very class."""
+        return {
+            f.name: f for f in self._table.methods_by_class.get(self.node, [])
+        }
+
+    @cached_property
+    def methods(self) -> dict[str, FunctionNode]:
+        """Methods by name, inherited ones (in the file) included."""
+        found: dict[str, FunctionNode] = {}
+        for each in self.lineage:
+            for name, function in each.own_methods.items():
+                found.setdefault(name, function)
+        return found
+
+    @cached_property
+    def all_functions(self) -> list[FunctionNode]:
+        """Every method of the lineage, overridden ones included: where an attribute may be touched."""
+        return [f for each in self.lineage for f in each.own_methods.values()]
+
+    @cached_property
+    def attributes(self) -> dict[str, list[Definition]]:
+        """`self.x` -> its assignments in all methods, and class-level assignments, in lineage and source order."""
+        found: dict[str, list[Definition]] = {}
+        flow = self._table.flow
+        for each in self.lineage:
+            for key, definitions in flow.definitions(each.node).items():
+                found.setdefault(f"self.{key}", []).extend(definitions)
+        for function in self.all_functions:
+            owner = self_name(function)
+            for key, definitions in flow.definitions(function).items():
+                head, _, rest = key.partition(".")
+                if rest and head == owner and "." not in rest:
+                    found.setdefault(f"self.{rest}", []).extend(definitions)
+        return found
+
+    @cached_property
+    def mutations(self) -> dict[str, list[Mutation]]:
+        """`self.x` -> its changes in place in all methods."""
+        found: dict[str, list[Mutation]] = {}
+        for function in self.all_functions:
+            owner = self_name(function)
+            for key, changes in self._table.flow.mutations(function).items():
+                head, _, rest = key.partition(".")
+                if rest and head == owner and "." not in rest:
+                    found.setdefault(f"self.{rest}", []).extend(changes)
+        return found
+
+    def has_base(self, *endings: str) -> bool:
+        """Whether a base outside the file has a last name that ends with one of these."""
+        return any(last_name(base).endswith(endings) for base in self.outer_bases)
+
+
+class ClassTable:
+    """All classes of a module."""
+
+    def __init__(self, tree: Tree, names: Names, flow: Flow) -> None:
+        self.tree, self.names, self.flow = tree, names, flow
+
+    @cached_property
+    def methods_by_class(self) -> dict[ast.ClassDef, list[FunctionNode]]:
+        """class -> the functions in its body."""
+        found: dict[ast.ClassDef, list[FunctionNode]] = {}
+        for function in self.tree.all(*FUNCTIONS):
+            owner = self.tree.class_of(function)
+            if owner is not None:
+                found.setdefault(owner, []).append(function)
+        return found
+
+    @cached_property
+    def all(self) -> dict[ast.ClassDef, ClassFacts]:
+        """Facts of every class, by node."""
+        return {node: ClassFacts(node, self) for node in self.tree.all(ast.ClassDef)}
+
+    def of(self, expression: ast.AST) -> ClassFacts | None:
+        """The class of this file that an expression (a base, a constructor) names."""
+        node = self.names.definition(expression)
+        return self.all[node] if isinstance(node, ast.ClassDef) else None
+
+    def around(self, node: ast.AST) -> ClassFacts | None:
+        """The class whose method `node` stands in (looked for outwards through nested functions)."""
+        function = self.tree.function(node)
+        while function is not None:
+            owner = self.tree.class_of(function)
+            if owner is not None:
+                return self.all[owner]
+            function = self.tree.function(function)
+        return None
+
+    def self_attribute(self, node: ast.AST) -> tuple[ClassFacts, str] | None:
+        """(class, "x") when `node` is `self.x` (by the method's own first parameter)."""
+        if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+            return None
+        facts = self.around(node)
+        if facts is None:
+            return None
+        function = self.tree.function(node)
+        while function is not None:
+            if self.tree.class_of(function) is not None:
+                break
+            function = self.tree.function(function)
+        if function is None or node.value.id != self_name(function):
+            return None
+        return facts, node.attr
+
+    def callee(self, call: ast.Call) -> FunctionNode | None:
+        """The function of this file that a call runs: a module function, a nested one, or a method of `self`."""
+        func = call.func
+        if isinstance(func, ast.Name):
+            found = self.names.definition(func)
+            return found if isinstance(found, FUNCTIONS) else None
+        if isinstance(func, ast.Attribute):
+            if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
+                facts = self.around(func)
+                for each in facts.lineage[1:] if facts else []:
+                    if func.attr in each.own_methods:
+                        return each.own_methods[func.attr]
+                return None
+            owned = self.self_attribute(func)
+            if owned is not None:
+                return owned[0].methods.get(owned[1])
+            known = self.of(func.value)
+            if known is not None:
+                return known.methods.get(func.attr)
+        return None
+
+    def calls_of(self, function: FunctionNode) -> list[ast.Call]:
+        """Calls in the file that may run this function: by name, and for a constructor by its class (or `cls`).
+
+        Methods are matched by name alone: an over-estimate of who calls them.
+        """
+        owner = self.tree.class_of(function)
+        if owner is None:
+            return [c for c in self.callers.get(function.name, []) if isinstance(c.func, ast.Name)]
+        if function.name in ("__init__", "__new__"):
+            found = [c for c in self.callers.get(owner.name, []) if self.of(c.func) is self.all[owner]]
+            inside = [c for c in self.callers.get("cls", []) if self.around(c) is self.all[owner]]
+            return found + inside
+        return [c for c in self.callers.get(function.name, []) if isinstance(c.func, ast.Attribute)]
+
+    def argument(self, call: ast.Call, parameter: ast.arg, function: FunctionNode) -> ast.expr | None:
+        """The expression that a call of `function` hands over for one of its parameters."""
+        for keyword in call.keywords:
+            if keyword.arg == parameter.arg:
+                return keyword.value
+        expected = parameters(function)
+        bound = self.tree.class_of(function) is not None and self_name(function) != ""
+        index = expected.index(parameter) - (1 if bound else 0)
+        if 0 <= index < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: index + 1]):
+            return call.args[index]
+        return None
+
+    @cached_property
+    def callers(self) -> dict[str, list[ast.Call]]:
+        """Last name of what is called -> the calls. By name only: an over-estimate of who calls a function."""
+        found: dict[str, list[ast.Call]] = {}
+        for call in self.tree.all(ast.Call):
+            func = call.func
+            name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            if name:
+                found.setdefault(name, []).append(call)
+        return found
+
+
+def self_name(function: FunctionNode) -> str:
+    """The name of a method's first parameter (`self`), "" for static methods and functions without one."""
+    if any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in function.decorator_list):
+        return ""
+    first = [*function.args.posonlyargs, *function.args.args]
+    return first[0].arg if first else ""

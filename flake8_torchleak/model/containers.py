@@ -1,0 +1,177 @@
+"""The verdict on a Dataset's state: is it a Python container that grows with the data and is read in workers?
+
+TLK101 reports those whose type is known, TLK901 those whose type nothing in the file tells.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.flow import How
+from flake8_torchleak.model.infer import NO_ENV, is_property
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.state import Read, StateFacts
+from flake8_torchleak.model.values import Kind, Size, Value
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_PROXY = frozenset({Kind.PICKLE, Kind.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Container:
+    """One attribute that is copied into workers: where it is bound, what it is, and the proof."""
+
+    place: ast.AST
+    name: str
+    dataset: DatasetFacts
+    value: Value
+    read: Read
+    notes: tuple[tuple[ast.AST, str], ...]
+    known: bool
+    """Whether its type is known to be a Python container (else: a constructor argument of unknown type)."""
+
+
+def containers(module: Module) -> Iterator[Container]:
+    """Every such attribute of every Dataset of the file, each binding once."""
+    seen: set[ast.AST] = set()
+    for dataset in module.datasets.all:
+        if not module.loaders.may_have_workers(dataset.facts.node):
+            continue
+        for attr in _attributes(dataset):
+            state = StateFacts(module, dataset, attr)
+            found = _judge(module, dataset, state)
+            if found is not None and found.place not in seen:
+                seen.add(found.place)
+                yield found
+
+
+def _attributes(dataset: DatasetFacts) -> list[str]:
+    found = [key[5:] for key in dataset.facts.attributes]
+    found += [n for n, m in dataset.facts.methods.items() if any(last_name(d) == "cached_property" for d in m.decorator_list)]
+    return found
+
+
+def _judge(module: Module, dataset: DatasetFacts, state: StateFacts) -> Container | None:
+    read = state.read
+    if read is None or (hints.is_dataset(state.attr) and not state.value.is_container):
+        return None
+    value = state.value
+    if not (value.is_container or value.kind in _PROXY) or _is_cheap(value):
+        return None
+    if module.datasets.is_serialised(dataset, state.attr) or _rebound_per_sample(state):
+        return None
+    known = value.is_container
+    proof = None
+    if not known:
+        if state.used_as_array:
+            return None
+        proof = state.used_as_python
+        known = proof is not None
+    if known and not _is_large(dataset, state, value, read, proof):
+        return None
+    if not known and not (state.indexed and state.counted and _is_argument(state)):
+        if not (value.kind is Kind.PICKLE and state.indexed and (state.counted or _elements_are_python(state))):
+            return None
+        known = True
+    place = _place(module, state)
+    if place is None:
+        return None
+    notes = list(value.why[:3])
+    if proof is not None:
+        notes.append((proof, "used as a Python container of objects"))
+    notes += dataset.chain(read.function)
+    notes.append((read.node, f"read for every sample in `{read.function.name}`"))
+    return Container(place, f"self.{state.attr}", dataset, value, read, tuple(notes), known)
+
+
+def _is_cheap(value: Value) -> bool:
+    """Elements that cost nothing to read: tensors are TLK103's, shared constants are a few objects."""
+    if value.element is not None and value.element.kind in (Kind.TENSOR, Kind.MODULE, Kind.DATASET, Kind.LOADER, Kind.FILE, Kind.NONE, Kind.SHARED):
+        return True
+    if value.element is not None and value.element.kind is Kind.NUMBER and value.element.size is Size.SMALL:
+        return True
+    if value.element is not None and value.element.kind is Kind.ARRAY:
+        return not value.grows
+    return False
+
+
+def _is_large(dataset: DatasetFacts, state: StateFacts, value: Value, read: Read, proof: ast.AST | None) -> bool:
+    """Whether the container grows with the data, by how it is built or by how it is indexed and counted."""
+    per_sample = state.indexed is not None and (state.counted or not hints.is_small(state.attr))
+    if value.grows:
+        return not hints.is_small(state.attr) or per_sample or state.counted
+    if value.size is Size.SMALL:
+        return False
+    if proof is not None and not value.is_container:
+        return (per_sample and state.counted) or (_is_argument(state) and read.key is not None and dataset.derives(read.key) and not hints.is_small(state.attr))
+    if state.counted and state.indexed is not None:
+        return True
+    if _is_argument(state):
+        nested = value.element is not None and value.element.is_container
+        return not hints.is_small(state.attr) and (
+            per_sample or (value.kind is Kind.DICT and nested and (read.key is None or dataset.derives(read.key)))
+        )
+    return per_sample or (state.counted and read is not None)
+
+
+def _is_argument(state: StateFacts) -> bool:
+    """Whether the attribute is a constructor argument, stored as it is."""
+    for each in state.bindings:
+        if isinstance(each.statement, ast.AnnAssign) and isinstance(state.module.tree.scope(each.statement), ast.ClassDef):
+            return True
+        if isinstance(each.value, ast.Name):
+            reaching = state.module.flow.reaching(each.value.id, each.value)
+            if any(d.how is How.PARAMETER for d in reaching):
+                return True
+    return False
+
+
+def _elements_are_python(state: StateFacts) -> bool:
+    for read in state.reads:
+        parent = state.module.tree.parents[read.node]
+        outer = state.module.tree.parents.get(parent)
+        if isinstance(outer, ast.Subscript) and isinstance(outer.slice, ast.Constant) and isinstance(outer.slice.value, str):
+            return True
+    return False
+
+
+def _rebound_per_sample(state: StateFacts) -> bool:
+    """Whether sample functions overwrite the attribute as a whole (it holds one item, not the data)."""
+    for each in state.dataset.facts.attributes.get(f"self.{state.attr}", []):
+        function = state.module.tree.function(each.node)
+        if function in state.dataset.calls_in and function is not None:
+            if not is_property(function) and not _lazily(state, each.statement):
+                return True
+    return False
+
+
+def _lazily(state: StateFacts, statement: ast.AST) -> bool:
+    """Whether an assignment is guarded by a test of the attribute (`if self.x is None:`)."""
+    for up in state.module.tree.ancestors(statement):
+        if isinstance(up, ast.If) and any(isinstance(n, ast.Attribute) and n.attr == state.attr for n in ast.walk(up.test)):
+            return True
+    return False
+
+
+def _place(module: Module, state: StateFacts) -> ast.AST | None:
+    """The binding to report: the one that makes the container, or a cached_property's return."""
+    best: ast.AST | None = None
+    for each in state.bindings:
+        value = module.infer.definition(each, NO_ENV)
+        if value.kind is Kind.NONE:
+            continue
+        if value.is_container or value.kind is state.value.kind:
+            return each.statement
+        best = best or each.statement
+    if best is None and state.attr in state.dataset.facts.methods:
+        for node in module.tree.within(state.dataset.facts.methods[state.attr]):
+            if isinstance(node, ast.Return):
+                return node
+    return best

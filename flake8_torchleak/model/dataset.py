@@ -1,0 +1,224 @@
+"""Dataset classes: what makes a class one, and which of its code runs for every sample."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.classes import ClassFacts, self_name
+from flake8_torchleak.model.infer import is_property
+from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.tree import FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_SAMPLE_METHODS = ("__getitem__", "__getitems__", "__iter__")
+_FRAMEWORK_METHODS = (
+    "get_data_info", "prepare_data", "prepare_train_img", "prepare_test_img", "prepare_train_data", "prepare_test_data",
+    "get", "_getitem", "get_item", "_get_item", "getitem", "load_image", "load_mask", "load_sample", "__next__",
+    "_transform", "evaluate_sample",
+)  # fmt: skip
+"""Methods that a base class's `__getitem__` calls by convention; they count where the class has no own one."""
+
+_NOT_TORCH = frozenset({"tensorflow", "keras", "tf", "datasets", "paddle", "mxnet", "grain", "jax", "torchtext"})
+_DATASET_BASES = frozenset({
+    "Dataset", "IterableDataset", "VisionDataset", "ImageFolder", "DatasetFolder", "CocoDetection", "TensorDataset",
+    "InMemoryDataset", "ConcatDataset", "Subset", "IterDataPipe", "MapDataPipe", "TorchDataset", "ImageNet", "CIFAR10",
+    "CIFAR100", "MNIST", "BaseDataset", "CustomDataset",
+})  # fmt: skip
+_SERIALISING_BASES = frozenset({"BaseDataset", "BaseDetDataset", "BaseSegDataset", "Det3DDataset", "BaseCocoStyleDataset", "CocoDataset"})
+_SERIALISING_HOOKS = frozenset({"load_data_list", "parse_data_info", "filter_data"})
+_MOST_FUNCTIONS = 60
+
+
+class DatasetFacts:
+    """One Dataset class: its sample functions and the indices they are given."""
+
+    def __init__(self, module: Module, facts: ClassFacts) -> None:
+        self.module, self.facts = module, facts
+
+    @property
+    def name(self) -> str:
+        """The class's name."""
+        return self.facts.node.name
+
+    @cached_property
+    def entries(self) -> list[FunctionNode]:
+        """The methods a loader calls per sample, or those a base class elsewhere is known to call."""
+        methods = self.facts.methods
+        found = [methods[name] for name in _SAMPLE_METHODS if name in methods]
+        if not found or not self.facts.outer_bases:
+            return found or [methods[name] for name in _FRAMEWORK_METHODS if name in methods]
+        return found
+
+    @cached_property
+    def calls_in(self) -> dict[FunctionNode, ast.Call | ast.Attribute | None]:
+        """Functions that run per sample -> the call (or property read) that leads there, None for the entries."""
+        module = self.module
+        found: dict[FunctionNode, ast.Call | ast.Attribute | None] = {function: None for function in self.entries}
+        queue = list(self.entries)
+        while queue and len(found) < _MOST_FUNCTIONS:
+            function = queue.pop(0)
+            for node in module.tree.within(function):
+                callee: FunctionNode | None = None
+                if isinstance(node, ast.Call):
+                    callee = self.resolve(node)
+                elif isinstance(node, ast.Attribute):
+                    owned = module.classes.self_attribute(node)
+                    method = self.facts.methods.get(owned[1]) if owned else None
+                    callee = method if method is not None and is_property(method) else None
+                if callee is not None and callee not in found and callee.name != "__init__":
+                    found[callee] = node  # type: ignore[assignment]
+                    queue.append(callee)
+        return found
+
+    def resolve(self, call: ast.Call) -> FunctionNode | None:
+        """The function a call in a sample method runs; `self.m()` is looked up from this very class."""
+        owned = self.module.classes.self_attribute(call.func)
+        if owned is not None and owned[0] in self.facts.lineage:
+            return self.facts.methods.get(owned[1])
+        return self.module.classes.callee(call)
+
+    def chain(self, function: FunctionNode) -> list[tuple[ast.AST, str]]:
+        """Evidence of how a sample method comes to `function`: the calls, outermost first."""
+        notes: list[tuple[ast.AST, str]] = []
+        seen = set()
+        while function not in seen:
+            seen.add(function)
+            call = self.calls_in.get(function)
+            if call is None:
+                break
+            verb = "called" if isinstance(call, ast.Call) else "read"
+            notes.append((call, f"`{function.name}` is {verb} for every sample"))
+            caller = self.module.tree.function(call)
+            if caller is None:
+                break
+            function = caller
+        return notes[::-1]
+
+    # -- indices --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def indices(self) -> dict[FunctionNode, frozenset[str]]:
+        """Per sample function: variables that are the sample's index, or plain arithmetic on it."""
+        found: dict[FunctionNode, frozenset[str]] = {}
+        for function, call in self.calls_in.items():
+            names: set[str] = set()
+            own = parameters(function)
+            if call is None and function.name not in ("__iter__", "__next__"):
+                names.update(p.arg for p in own[1:2])
+            elif isinstance(call, ast.Call):
+                caller = self.module.tree.function(call)
+                known = found.get(caller, frozenset()) if caller is not None else frozenset()
+                expected = own[1:] if self_name(function) and self.module.tree.class_of(function) else own
+                names.update(p.arg for p, a in zip(expected, call.args, strict=False) if self._plain(a, known))
+            for _ in range(2):
+                for key, definitions in self.module.flow.definitions(function).items():
+                    if any(d.value is not None and self._plain(d.value, names) for d in definitions):
+                        names.add(key)
+            found[function] = frozenset(names)
+        return found
+
+    def is_index(self, node: ast.expr) -> bool:
+        """Whether an expression is the sample's index (not something looked up with it)."""
+        function = self.module.tree.function(node)
+        return function is not None and self._plain(node, self.indices.get(function, frozenset()))
+
+    def _plain(self, node: ast.expr, names: frozenset[str] | set[str]) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id in names
+        if isinstance(node, ast.BinOp):
+            return self._plain(node.left, names) or self._plain(node.right, names)
+        if isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name in ("randint", "randrange", "choice", "random", "integers"):
+                return True
+            return name in ("int", "item", "divmod", "min", "max", "tolist") and any(
+                self._plain(a, names) for a in [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
+            )
+        if isinstance(node, ast.Subscript):
+            holder = last_name(node.value)
+            return self._plain(node.slice, names) and any(w in holder for w in ("ind", "idx", "perm", "order", "ids"))
+        if isinstance(node, (ast.IfExp,)):
+            return self._plain(node.body, names) or self._plain(node.orelse, names)
+        return isinstance(node, ast.Slice) and any(self._plain(p, names) for p in (node.lower, node.upper) if p)
+
+    def derives(self, node: ast.AST) -> bool:
+        """Whether an expression depends on the sample's index at all, also through what was looked up with it."""
+        function = self.module.tree.function(node)
+        if function is None:
+            return False
+        known = set(self.indices.get(function, ()))
+        flow = self.module.flow
+        queue, seen = [node], set()
+        while queue and len(seen) < 60:
+            each = queue.pop()
+            for name in ast.walk(each):
+                if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load) and name.id not in seen:
+                    if name.id in known:
+                        return True
+                    seen.add(name.id)
+                    queue += [d.value for d in flow.reaching(name.id, name) if d.value is not None]
+        call = self.calls_in.get(function)
+        passed = {p.arg for p in parameters(function)} & seen
+        return bool(passed) and call is not None
+
+
+class Datasets:
+    """The Dataset classes of a module."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    @cached_property
+    def all(self) -> list[DatasetFacts]:
+        """Every class that is a Dataset, in source order."""
+        table = self.module.classes.all
+        return [DatasetFacts(self.module, facts) for facts in table.values() if self.is_dataset(facts)]
+
+    def is_dataset(self, facts: ClassFacts) -> bool:
+        """Whether a class is a PyTorch Dataset: by its bases, or by its shape and how the file uses it."""
+        if any(self._is_foreign(base) for base in facts.outer_bases):
+            return False
+        if any(self._is_base(base) for base in facts.outer_bases):
+            return True
+        return self._is_duck(facts)
+
+    def _is_foreign(self, base: ast.expr) -> bool:
+        qualname = self.module.names.qualname(base)
+        root = qualname.partition(".")[0]
+        if last_name(base) in ("Module", "LightningModule", "Sequence", "PyDataset", "GeneratorBasedBuilder", "DataLoader"):
+            return True
+        return root in _NOT_TORCH and not qualname.startswith("torch.")
+
+    def _is_base(self, base: ast.expr) -> bool:
+        name = last_name(base.value if isinstance(base, ast.Subscript) else base)
+        qualname = self.module.names.qualname(base.value if isinstance(base, ast.Subscript) else base)
+        configured = self.module.config.dataset_bases
+        return name in _DATASET_BASES or name in configured or qualname in configured or name.endswith("Dataset")
+
+    def _is_duck(self, facts: ClassFacts) -> bool:
+        methods = facts.methods
+        if "__getitem__" not in methods or "__len__" not in methods:
+            return False
+        if self.module.loaders.serving(facts.node):
+            return True
+        outer = [b for b in facts.outer_bases if last_name(b) not in ("object", "ABC", "Generic")]
+        return not outer and facts.node.name.endswith("Dataset") and "torch" in self.module.names.imports
+
+    def is_serialised(self, dataset: DatasetFacts, attr: str) -> bool:
+        """Whether a base class elsewhere (mmengine's) packs what this attribute holds into one buffer."""
+        del attr
+        bases = {last_name(b) for b in dataset.facts.outer_bases}
+        return bool(_SERIALISING_HOOKS & set(dataset.facts.methods)) or bool(bases & _SERIALISING_BASES and "mm" in "".join(self.module.names.imports))
+
+    def functions(self) -> set[FunctionNode]:
+        """Every function that runs per sample in some Dataset of the file that may have workers."""
+        found: set[FunctionNode] = set()
+        for each in self.all:
+            if self.module.loaders.may_have_workers(each.facts.node):
+                found.update(each.calls_in)
+        return found
+

@@ -1,0 +1,107 @@
+"""Evaluation loops that run a model with gradients on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.names import dotted, last_name
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop, Scope
+from flake8_torchleak.model.values import Kind
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_NEEDS_GRAD = frozenset({"requires_grad_", "enable_grad", "retain_grad", "jacobian", "hessian", "vjp"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """One evaluation loop: its first model call, the loop, the function (None at module level), and evidence."""
+
+    call: ast.Call
+    loop: Loop
+    function: FunctionNode | None
+    evidence: tuple[tuple[ast.AST, str], ...]
+
+
+def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
+    """The first such loop of every function, and of the module."""
+    for scope in module.tree.all(ast.Module, *FUNCTIONS):
+        found = _evaluation(module, scope)
+        if found is not None:
+            yield found
+
+
+def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
+    if _needs_grad(module, scope) or _is_test(module, scope):
+        return None
+    for call in module.tree.calls(scope):
+        loops = module.tree.loops(call)
+        if not loops or module.loops.is_short(loops[0]) or not _runs_model(module, call):
+            continue
+        if any(module.loops.trains(loop) for loop in loops[:1]) or module.grad.at(call) is not Grad.ON:
+            continue
+        evidence = _evidence(module, scope, call, loops)
+        if evidence:
+            function = scope if isinstance(scope, FUNCTIONS) else None
+            return Evaluation(call, loops[0], function, evidence)
+    return None
+
+
+def _is_test(module: Module, scope: Scope) -> bool:
+    """A unit test: its graphs are as small as its inputs."""
+    if not isinstance(scope, FUNCTIONS) or not scope.name.startswith("test_"):
+        return False
+    return bool(module.names.imports & {"pytest", "unittest", "absl"}) or not scope.args.args
+
+
+def _runs_model(module: Module, call: ast.Call) -> bool:
+    """Whether the call is `model(...)`: of a value that is a module, with arguments."""
+    if not (call.args or call.keywords) or module.infer.calls.is_construction(call):
+        return False
+    return module.infer.value(call.func).kind is Kind.MODULE
+
+
+def _needs_grad(module: Module, scope: Scope) -> bool:
+    """Whether the function asks for gradients by itself (attacks, saliency, meta-learning)."""
+    for node in module.tree.within(scope):
+        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
+            return True
+        if isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name in _NEEDS_GRAD:
+                return True
+            if name == "grad" and "autograd" in (dotted(node.func) or []):
+                return True
+    return False
+
+
+def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -> tuple[tuple[ast.AST, str], ...]:
+    switched = module.loops.evaluates(call)
+    over_batches = next((loop for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter)), None)
+    if switched is not None:
+        return ((switched, "evaluation mode, which leaves autograd on"),)
+    named = isinstance(scope, FUNCTIONS) and hints.is_evaluation(scope.name)
+    if named and (over_batches is not None or _feeds(module, loops[0], call)):
+        return ((scope, "a function that evaluates, by its name"),)
+    return ()
+
+
+def _feeds(module: Module, loop: Loop, call: ast.Call) -> bool:
+    """Whether what the loop goes over is what the model is given."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    queue: list[ast.AST] = [*call.args, *(k.value for k in call.keywords)]
+    seen: set[str] = set()
+    while queue and len(seen) < 30:
+        for node in ast.walk(queue.pop()):
+            if isinstance(node, ast.Name) and node.id not in seen:
+                seen.add(node.id)
+                queue += [d.value for d in module.flow.reaching(node.id, node) if d.value is not None]
+    return bool(targets & seen)

@@ -1,0 +1,159 @@
+"""Where gradients are off: context managers, decorators, switches, framework hooks, and callers in the file."""
+
+from __future__ import annotations
+
+import ast
+from enum import Enum
+
+from flake8_torchleak.config import Config
+from flake8_torchleak.model.classes import ClassTable
+from flake8_torchleak.model.flow import Flow
+from flake8_torchleak.model.hints import turns_grad_off
+from flake8_torchleak.model.names import Names, last_name
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
+
+_MOST_CALLERS = 5
+"""How far up a chain of callers is followed."""
+
+HOOKS_WITHOUT_GRAD = frozenset({
+    "validation_step", "test_step", "predict_step", "validation_epoch_end", "test_epoch_end", "prediction_step",
+    "compute_metrics", "validation_step_end", "test_step_end", "on_validation_epoch_end", "on_test_epoch_end",
+    "on_validation_batch_end", "on_test_batch_end", "on_validation_epoch_start", "on_validation_end",
+    "shared_eval_step", "on_predict_batch_end", "evaluation_loop", "prediction_loop",
+})  # fmt: skip
+"""Methods that Lightning and the Hugging Face Trainer run under no_grad themselves."""
+
+
+class Grad(Enum):
+    """Grad mode at a place: OFF, ON as far as can be seen, or MIXED (depends on a flag)."""
+
+    ON = "on"
+    OFF = "off"
+    MIXED = "mixed"
+
+
+class GradMode:
+    """Grad mode at every place of a module."""
+
+    def __init__(self, tree: Tree, names: Names, flow: Flow, classes: ClassTable, config: Config) -> None:
+        self.tree, self.names, self.flow, self.classes = tree, names, flow, classes
+        self._known = frozenset(name.rpartition(".")[2] for name in config.no_grad_decorators)
+        self._functions: dict[ast.AST, Grad] = {}
+        self._switches: dict[ast.AST, list[tuple[ast.Call, Grad]]] = {}
+        self._contexts: dict[ast.AST, Grad] = {}
+        self._depth = 0
+
+    def at(self, node: ast.AST) -> Grad:
+        """Grad mode when `node` is evaluated."""
+        mixed = False
+        tree = self.tree
+        for up in tree.ancestors(node):
+            if isinstance(up, (ast.With, ast.AsyncWith)):
+                mode = self._contexts.get(up)
+                if mode is None:
+                    mode = self._contexts[up] = self._worst([self.manager(i.context_expr) for i in up.items])
+            elif isinstance(up, FUNCTIONS):
+                mode = self._switch(up, node)
+                if mode is Grad.ON:
+                    mode = self.function(up)
+            elif isinstance(up, ast.Module):
+                mode = self._switch(up, node)
+            else:
+                continue
+            if mode is Grad.OFF:
+                return Grad.OFF
+            mixed = mixed or mode is Grad.MIXED
+        return Grad.MIXED if mixed else Grad.ON
+
+    def off(self, node: ast.AST) -> bool:
+        """Whether gradients are certainly off at `node`."""
+        return self.at(node) is Grad.OFF
+
+    @staticmethod
+    def _worst(modes: list[Grad]) -> Grad:
+        return Grad.OFF if Grad.OFF in modes else Grad.MIXED if Grad.MIXED in modes else Grad.ON
+
+    def manager(self, node: ast.expr, depth: int = 3) -> Grad:
+        """What a context manager (or decorator) expression does to grad mode."""
+        if isinstance(node, ast.IfExp):
+            modes = {self.manager(node.body, depth), self.manager(node.orelse, depth)}
+            return modes.pop() if len(modes) == 1 else Grad.MIXED
+        call = node if isinstance(node, ast.Call) else None
+        func = call.func if call else node
+        if isinstance(func, ast.IfExp):
+            return self.manager(func, depth)
+        name = last_name(func)
+        if name in ("no_grad", "inference_mode"):
+            return self._argument(call, default=Grad.OFF)
+        if name == "set_grad_enabled":
+            return self._argument(call, default=Grad.MIXED)
+        if name == "enable_grad":
+            return Grad.ON
+        if isinstance(node, ast.Name) and depth:
+            found = {self.manager(d.value, depth - 1) for d in self.flow.reaching(node.id, node) if d.value is not None}
+            if found:
+                return found.pop() if len(found) == 1 else Grad.MIXED
+        if name in self._known or turns_grad_off(name):
+            return Grad.OFF
+        return Grad.ON
+
+    @staticmethod
+    def _argument(call: ast.Call | None, default: Grad) -> Grad:
+        """set_grad_enabled(False) is OFF, set_grad_enabled(train) MIXED; inference_mode(False) is ON."""
+        arguments = [*call.args, *(k.value for k in call.keywords)] if call else []
+        if not arguments:
+            return default
+        value = arguments[0]
+        if not isinstance(value, ast.Constant):
+            return Grad.MIXED
+        if default is Grad.OFF:
+            return Grad.OFF if value.value else Grad.ON
+        return Grad.ON if value.value else Grad.OFF
+
+    def _switch(self, scope: FunctionNode | ast.Module, node: ast.AST) -> Grad:
+        """`torch.set_grad_enabled(False)` as a statement, or `stack.enter_context(torch.no_grad())`, above `node`."""
+        calls = self._switches.get(scope)
+        if calls is None:
+            calls = self._switches[scope] = []
+            for call in self.tree.calls(scope):
+                name = last_name(call.func)
+                if name == "set_grad_enabled" and isinstance(self.tree.parents[call], ast.Expr):
+                    calls.append((call, self._argument(call, default=Grad.MIXED)))
+                elif name == "enter_context" and call.args:
+                    mode = self.manager(call.args[0])
+                    if mode is not Grad.ON:
+                        calls.append((call, mode))
+        for call, mode in reversed(calls):
+            if call.lineno < getattr(node, "lineno", 0) or isinstance(scope, ast.Module):
+                if mode is Grad.OFF and not self.flow.always_before(call, node):
+                    return Grad.MIXED
+                return mode
+        return Grad.ON
+
+    def function(self, function: FunctionNode) -> Grad:
+        """Grad mode in a function's body as its decorators, its hook name and its callers in the file decide it."""
+        known = self._functions.get(function)
+        if known is not None:
+            return known
+        self._functions[function] = Grad.ON  # a recursive function does not guard itself
+        mode = self._worst([self.manager(d) for d in function.decorator_list])
+        if mode is Grad.ON:
+            if function.name in HOOKS_WITHOUT_GRAD and self.tree.class_of(function) is not None:
+                mode = Grad.OFF
+            elif self._depth < _MOST_CALLERS:
+                self._depth += 1
+                mode = self._callers(function)
+                self._depth -= 1
+        self._functions[function] = mode
+        return mode
+
+    def _callers(self, function: FunctionNode) -> Grad:
+        """OFF when every call in the file is made with gradients off (and there is one)."""
+        modes = []
+        for call in self.classes.calls_of(function):
+            if self.tree.inside(call, function):
+                continue
+            modes.append(self.at(call))
+        if not modes or Grad.ON in modes:
+            return Grad.ON
+        return Grad.MIXED if Grad.MIXED in modes else Grad.OFF

@@ -1,0 +1,130 @@
+"""How containers grow: by what is put into them, in which loops, over what."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.flow import GROWING, Definition, Mutation
+from flake8_torchleak.model.names import dotted, last_name
+from flake8_torchleak.model.values import FLAG, Kind, Size, Value, Why, join
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.infer import Env, Infer
+
+_MOST_MUTATIONS = 30
+SMALL_RANGE = 1000
+"""A `range` with a literal end up to this is a toy, not data."""
+
+
+class Growth:
+    """Sizes of containers and of what is iterated."""
+
+    def __init__(self, infer: Infer) -> None:
+        self.infer = infer
+
+    def iteration(self, iterables: list[ast.expr], env: Env) -> tuple[Size, Why]:
+        """How often nested loops over these run: with the data, a few times, or unknown."""
+        sizes: list[Size] = []
+        for each in iterables:
+            value = self.infer.value(each, env)
+            size = self._size(value, each)
+            if size is Size.GROWS:
+                return size, value.why or ((each, f"one entry per element of `{_text(each)}`"),)
+            sizes.append(size)
+        return (Size.UNKNOWN if Size.UNKNOWN in sizes else Size.SMALL), ()
+
+    def _size(self, value: Value, node: ast.expr) -> Size:
+        if value.kind is Kind.FILE or value.kind in (Kind.FRAME, Kind.LOADER) or value.grows:
+            return Size.GROWS
+        if value.kind is Kind.JSON or value.size is Size.GROWS:
+            return Size.GROWS
+        if value.size is Size.SMALL and (value.is_container or value.kind in (Kind.RANGE, Kind.ITERATOR)):
+            return Size.SMALL
+        return Size.SMALL if hints.is_small(last_name(node)) else Size.UNKNOWN
+
+    def grown(self, value: Value, mutations: list[Mutation], since: Definition | None, env: Env) -> Value:
+        """The container after its changes. `since` is the binding after which they count (None: all of them)."""
+        tree = self.infer.tree
+        floor = set(tree.loops(since.statement)) if since is not None else set()
+        for each in mutations[:_MOST_MUTATIONS]:
+            if each.method not in GROWING and each.method != "augment":
+                continue
+            if since is not None and not tree.inside(each.node, tree.scope(since.node)):
+                continue
+            loops = [loop for loop in tree.loops(each.node) if loop not in floor]
+            value = self._put(value, each, loops, env)
+        return value
+
+    def _put(self, value: Value, change: Mutation, loops: list[ast.For | ast.AsyncFor | ast.While], env: Env) -> Value:
+        infer = self.infer
+        put = infer.value(change.value, env) if change.value is not None else Value()
+        bulk = change.method in ("extend", "update", "augment")
+        size, why = self._times(loops, env)
+        if bulk and size is not Size.GROWS:
+            inner = self._size(put, change.value) if change.value is not None else Size.UNKNOWN
+            if inner is Size.GROWS:
+                size, why = inner, put.why
+            elif inner is Size.UNKNOWN and (size is Size.SMALL or not loops):
+                size = Size.UNKNOWN if put.kind is not Kind.NUMBER else size
+        element = put.element if bulk else put
+        if not bulk and self._is_outer_counter(change.value, loops):
+            element = put = FLAG
+        text = f"filled by `{_verb(change.method)}`"
+        if loops and isinstance(loops[0], (ast.For, ast.AsyncFor)):
+            text += f" in a loop over `{_text(loops[0].iter)}`"
+        if change.depth or change.method == "setitem":
+            constant = isinstance(change.index, ast.Constant) and change.method == "setitem" and not change.depth
+            if constant:
+                return value.but(element=_joined(value.element, put), graph=value.graph or put.graph)
+            if change.depth and change.method in ("append", "add", "extend", "insert"):
+                put = Value(Kind.LIST, size=size, element=element, why=((change.node, text),))
+                element = put
+        if value.size is Size.GROWS:
+            return value.but(element=_joined(value.element, element))
+        grown_size = size if size is Size.GROWS or value.size is not Size.UNKNOWN else value.size
+        if grown_size is Size.SMALL and value.size is Size.UNKNOWN:
+            grown_size = Size.UNKNOWN
+        return value.but(
+            size=grown_size,
+            element=_joined(value.element, element),
+            graph=True if put.graph else value.graph,
+            why=((change.node, text), *why)[:4] if size is Size.GROWS else (value.why or ((change.node, text),)),
+            items=(),
+        )
+
+    def _is_outer_counter(self, value: ast.expr | None, loops: list[ast.For | ast.AsyncFor | ast.While]) -> bool:
+        """Whether what is put in is the counter of an outer `enumerate`: a class index, shared by many entries."""
+        if not isinstance(value, ast.Name) or len(loops) < 2:
+            return False
+        for each in self.infer.flow.reaching(value.id, value):
+            if each.statement in loops[1:] and each.path == (0,) and isinstance(each.value, ast.Call):
+                return last_name(each.value.func) == "enumerate"
+        return False
+
+    def _times(self, loops: list[ast.For | ast.AsyncFor | ast.While], env: Env) -> tuple[Size, Why]:
+        if not loops:
+            return Size.SMALL, ()
+        size, why = self.iteration([loop.iter for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor))], env)
+        if size is Size.SMALL and any(isinstance(loop, ast.While) for loop in loops):
+            size = Size.UNKNOWN
+        return size, why
+
+
+def _joined(old: Value | None, new: Value | None) -> Value | None:
+    if new is None or new.kind is Kind.UNKNOWN:
+        return old if old is not None and old.kind is not Kind.UNKNOWN else new
+    return join([old, new]) if old is not None and old.kind is not Kind.UNKNOWN else new
+
+
+def _verb(method: str) -> str:
+    return {"setitem": "[...] =", "augment": "+="}.get(method, method)
+
+
+def _text(node: ast.expr) -> str:
+    """A short rendering of an expression for a note."""
+    parts = dotted(node)
+    if parts:
+        return ".".join(parts)
+    return f"{_text(node.func)}(...)" if isinstance(node, ast.Call) else "..."

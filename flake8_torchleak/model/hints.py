@@ -1,0 +1,103 @@
+"""What names tell: the vocabulary that PyTorch code shares, used only where the source says nothing better."""
+
+from __future__ import annotations
+
+import re
+
+_MODEL = re.compile(
+    r"(?:^|_)(?:model|models|net|nets|network|netg|netd|net_g|net_d|generator|discriminator|encoder|decoder|backbone|"
+    r"classifier|critic|actor|unet|vae|gan|resnet|bert|module|learner|student|transformer|lstm|gru|rnn|cnn|mlp|gcn|gnn|"
+    r"dnn|seq2seq|ddp_model|policy_net|target_net|teacher)(?:_?[a-z0-9]|_module)?$",
+    re.IGNORECASE,
+)
+_LOADER = re.compile(
+    r"(?:loader|loaders|dataloader|data_loader|(?:^|_)dl|(?:^|_)dls|(?:^|_)iter|iterator|prefetcher|data_generator)"
+    r"(?:_?(?:train|val|valid|test|eval|dev|tr|te|iter|s|[a-d]|\d+))?$",
+    re.IGNORECASE,
+)
+_LOSS_CALL = re.compile(r"loss|criterion|(?:^|_)crit(?:_|$)|objective|(?:^|_)(?:bce|mse|nll|ce)(?:_|$)", re.IGNORECASE)
+_LOSS_VALUE = re.compile(r"(?:^|_)loss(?:es)?(?:_?[a-z0-9]{1,3})?$|^loss_(?!items|dict|log|history|weight|scal|fn|func|str|num)", re.IGNORECASE)
+_PLAIN_RESULT = re.compile(
+    r"acc|correct|num|count|(?:^|_)n(?:_|$)|len|size|idx|index|indices|ids?$|mask|label|target|time|step|_$|info|str|name",
+    re.IGNORECASE,
+)
+_NOT_A_LOSS = re.compile(
+    r"meter|metric|logger|scaler|track|writer|print|plot|log_|_log|record|average|avg|update|history|items|weight|item",
+    re.IGNORECASE,
+)
+_SMALL = re.compile(
+    r"class(?:es)?(?:_?names?)?$|class_to_idx|idx_to_class|^cats?$|categor|cat2label|label_?map|label2|2label|2idx|2id$|id2|"
+    r"_to_id$|_to_idx$|_to_label$|transform|augment|^keys$|modalit|splits?$|subsets?$|scales?$|sizes?$|^mean$|^std$|columns?$|"
+    r"fields?$|vocab|token|stoi|itos|alphabet|charset|^chars?$|datasets$|samplers?$|loaders?$|layers?$|blocks?$|config|cfg|"
+    r"options?$|(?:^|_)args|params?$|stats?$|phases?$|meta$|weights?$|palette|colors?$|means$|stds$|anchors?$|pipeline|"
+    r"cameras?$|channels?$|bands?$|features_names|attributes?$|tasks?$|domains?$|langs?$|languages?$|speakers?$|heads?$|"
+    r"_names$|hooks?$|callbacks?$|handlers?$|shape$|dims?$|label_?names|kwargs",
+    re.IGNORECASE,
+)
+_DATASETISH = re.compile(r"(?:^|_)(?:dataset|datasets|ds|dset|dsets|reader|hf_data|subset|base_data|source_data)\d?$", re.IGNORECASE)
+_GRAD_OFF = re.compile(r"no_?grad|inference_?mode|smart_inference|eval_?mode|evaluat|without_grad|disable_grad|grad_off|_inference$|^inference", re.IGNORECASE)
+_TENSOR = re.compile(
+    r"^(?:x|y|xs|ys|x_\w+|y_\w+|xb|yb|batch|data|inputs?|imgs?|images?|targets?|labels?|features?|masks?|pixel_values)$|"
+    r"(?:^|_)(?:mask|ids|labels?|targets?|images?|imgs?|features?|box(?:es)?|values)(?:_?\d)?$",
+    re.IGNORECASE,
+)
+_TEXT = re.compile(r"path|name|file|text|str|url|caption|word|sentence|meta|info", re.IGNORECASE)
+_EVALUATION = re.compile(
+    r"(?:^|_)(?:eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|dev)(?:_|$|\d)", re.IGNORECASE
+)
+_SMALL_FILE = re.compile(r"class|label|categor|config|cfg|meta|stats|vocab|param|option|split|map|setting|token", re.IGNORECASE)
+
+
+def is_model(name: str) -> bool:
+    """A name that stands for an nn.Module."""
+    return bool(_MODEL.search(name)) or name in {"G", "D", "netG", "netD"}
+
+
+def is_tensor(name: str) -> bool:
+    """A name for a part of a batch that the default collate makes a tensor of."""
+    return bool(_TENSOR.search(name)) and not _TEXT.search(name)
+
+
+def is_loader(name: str) -> bool:
+    """A name that stands for a DataLoader (or an iterator of one)."""
+    return bool(_LOADER.search(name))
+
+
+def computes_loss(name: str) -> bool:
+    """The name of something that is called to compute a loss."""
+    return bool(_LOSS_CALL.search(name)) and not _NOT_A_LOSS.search(name)
+
+
+def is_loss(name: str) -> bool:
+    """The name of a variable that holds a loss."""
+    return bool(_LOSS_VALUE.search(name))
+
+
+def is_plain_result(name: str) -> bool:
+    """A name for a part of a model's output that is no floating point tensor (counts, indices, labels)."""
+    return bool(_PLAIN_RESULT.search(name)) and not is_loss(name)
+
+
+def is_small(name: str) -> bool:
+    """A name for a container whose size does not follow the data (class names, transforms, vocabularies)."""
+    return bool(_SMALL.search(name))
+
+
+def is_dataset(name: str) -> bool:
+    """A name that stands for another Dataset or reader."""
+    return bool(_DATASETISH.search(name))
+
+
+def turns_grad_off(name: str) -> bool:
+    """The name of a decorator or context manager of the project that speaks of inference."""
+    return bool(_GRAD_OFF.search(name))
+
+
+def is_evaluation(name: str) -> bool:
+    """The name of a function (or loader) that evaluates."""
+    return bool(_EVALUATION.search(name))
+
+
+def is_small_file(text: str) -> bool:
+    """Words of a file's path that say it holds class names or settings, not samples."""
+    return bool(_SMALL_FILE.search(text))

@@ -1,0 +1,129 @@
+"""DataLoader sites: which dataset they serve, with how many workers, and how batches are put together."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+from flake8_torchleak.config import Config
+from flake8_torchleak.model.infer import Infer
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import Tree
+from flake8_torchleak.model.values import Kind, OriginKind, Value
+
+_POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
+
+
+class Workers(Enum):
+    """Whether a loader has worker processes."""
+
+    YES = "yes"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """One DataLoader(...) call. Arguments that are not given are None."""
+
+    call: ast.Call
+    dataset: ast.expr | None
+    workers: Workers
+    collate: ast.expr | None
+    batches: bool
+    """Whether samples are collated into batches (batch_size is not None)."""
+
+
+class Loaders:
+    """The DataLoader sites of a module."""
+
+    def __init__(self, tree: Tree, infer: Infer, config: Config) -> None:
+        self.tree, self.infer, self.config = tree, infer, config
+
+    @cached_property
+    def sites(self) -> list[Site]:
+        """Every DataLoader(...) call, in source order."""
+        return [self._site(c) for c in self.tree.all(ast.Call) if last_name(c.func).endswith("DataLoader")]
+
+    def _site(self, call: ast.Call) -> Site:
+        given: dict[str, ast.expr] = dict(zip(_POSITIONS, call.args, strict=False))
+        given |= {k.arg: k.value for k in call.keywords if k.arg}
+        open_ended = any(k.arg is None for k in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args)
+        size = given.get("batch_size")
+        return Site(
+            call=call,
+            dataset=given.get("dataset"),
+            workers=self._workers(given.get("num_workers"), open_ended),
+            collate=given.get("collate_fn"),
+            batches=not (isinstance(size, ast.Constant) and size.value is None),
+        )
+
+    def _workers(self, number: ast.expr | None, open_ended: bool) -> Workers:
+        if number is None:
+            return Workers.UNKNOWN if open_ended else Workers.NO
+        value = self._constant(number)
+        if value is None:
+            return Workers.UNKNOWN
+        return Workers.YES if value > 0 else Workers.NO
+
+    def _constant(self, node: ast.expr) -> int | None:
+        if isinstance(node, ast.Constant):
+            return int(node.value) if isinstance(node.value, (int, bool)) else None
+        if isinstance(node, ast.Name):
+            values = [d.value for d in self.infer.flow.reaching(node.id, node)]
+            constants = [v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, int)]
+            return max(constants) if constants and len(constants) == len(values) else None
+        return None
+
+    @cached_property
+    def without_workers(self) -> bool:
+        """Whether the file builds loaders and none of them can have workers."""
+        return bool(self.sites) and all(s.workers is Workers.NO for s in self.sites)
+
+    def assumed(self, workers: Workers) -> bool:
+        """Whether workers are to be reckoned with, by the configuration where the source leaves it open."""
+        choice = self.config.assume_workers
+        if choice == "yes" or workers is Workers.YES:
+            return True
+        if workers is Workers.NO or choice == "no":
+            return False
+        return not self.without_workers
+
+    def behind(self, iterable: ast.expr) -> bool:
+        """Whether the loader that is iterated here is taken to have workers."""
+        made = self._made(self.infer.value(iterable))
+        site = next((s for s in self.sites if s.call is made), None)
+        return self.assumed(site.workers if site is not None else Workers.UNKNOWN)
+
+    def _made(self, value: Value) -> ast.AST | None:
+        if value.kind is Kind.LOADER:
+            return value.made
+        inner = value.element
+        for part in [inner, *inner.items] if inner is not None else []:
+            if part.origin is not None and part.origin.kind is OriginKind.BATCH:
+                return part.made
+        return None
+
+    def serving(self, node: ast.ClassDef) -> list[Site]:
+        """The sites that are given an instance of this Dataset class, as far as the file shows."""
+        return [s for s in self.sites if s.dataset is not None and self._serves(s.dataset, node)]
+
+    def _serves(self, dataset: ast.expr, node: ast.ClassDef) -> bool:
+        value = self.infer.value(dataset)
+        return value.made is node or (
+            isinstance(dataset, ast.Call) and last_name(dataset.func) == node.name
+        )
+
+    def may_have_workers(self, node: ast.ClassDef) -> bool:
+        """Whether instances of this class are to be reckoned with in worker processes."""
+        sites = self.serving(node)
+        if sites:
+            return any(self.assumed(s.workers) for s in sites)
+        return self.assumed(Workers.UNKNOWN)
+
+    def copies_batches(self, node: ast.ClassDef) -> bool:
+        """Whether every loader that the file gives this class copies its samples at once (default collate)."""
+        sites = self.serving(node)
+        return bool(sites) and all(s.collate is None and s.batches for s in sites)

@@ -1,0 +1,157 @@
+"""What a name means: scopes, bindings and imports.
+
+Names are resolved over the whole module, not over what stands above a line: an import inside a function or
+below its use counts, a parameter or assignment that shadows an import hides it.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Tree
+
+
+def dotted(node: ast.AST) -> list[str] | None:
+    """["a", "b", "c"] for the expression a.b.c; None for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    parts.append(node.id)
+    parts.reverse()
+    return parts
+
+
+def last_name(node: ast.AST) -> str:
+    """The last name of a dotted expression (`c` of a.b.c), or "" for anything else."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
+    """All parameters in the order of a call, `*args` and `**kwargs` included."""
+    a = function.args
+    return [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
+
+
+class Names:
+    """Bindings of one module by scope."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    @cached_property
+    def bindings(self) -> dict[Scope, dict[str, list[ast.AST]]]:
+        """scope -> name -> the nodes that bind it (Name, arg, alias, def, class, handler), in source order."""
+        tree = self.tree
+        found: dict[Scope, dict[str, list[ast.AST]]] = {}
+        elsewhere: dict[Scope, dict[str, Scope]] = {}
+
+        def bind(name: str, node: ast.AST, scope: Scope) -> None:
+            scope = elsewhere.get(scope, {}).get(name, scope)
+            found.setdefault(scope, {}).setdefault(name, []).append(node)
+
+        for statement in tree.all(ast.Global, ast.Nonlocal):
+            scope = tree.scope(statement)
+            target = tree.root if isinstance(statement, ast.Global) else self._outer_function(scope)
+            for name in statement.names:
+                elsewhere.setdefault(scope, {})[name] = target
+        for alias in tree.all(ast.alias):
+            name = alias.asname or alias.name.partition(".")[0]
+            if name != "*":
+                bind(name, alias, tree.scope(alias))
+        for definition in tree.all(*FUNCTIONS, ast.ClassDef):
+            bind(definition.name, definition, tree.scope(definition))
+        for function in tree.all(*FUNCTIONS, ast.Lambda):
+            for parameter in parameters(function):
+                bind(parameter.arg, parameter, function)
+        for node in tree.all(ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                bind(node.id, node, tree.scope(node))
+        for handler in tree.all(ast.ExceptHandler):
+            if handler.name:
+                bind(handler.name, handler, tree.scope(handler))
+        return found
+
+    def _outer_function(self, scope: Scope) -> Scope:
+        outer = self.tree.scope(scope)
+        return outer if not isinstance(outer, ast.ClassDef) else self.tree.scope(outer)
+
+    def scope_of(self, name: str, node: ast.AST) -> Scope | None:
+        """The scope whose binding of `name` is seen from `node`; None for builtins and unbound names."""
+        tree, bindings = self.tree, self.bindings
+        scope: Scope = tree.scope(node)
+        first = True
+        while True:
+            if (first or not isinstance(scope, ast.ClassDef)) and name in bindings.get(scope, ()):
+                return scope
+            if isinstance(scope, ast.Module):
+                return None
+            scope, first = tree.scope(scope), False
+
+    def bound(self, name: str, node: ast.AST) -> list[ast.AST]:
+        """Every node that binds `name` in the scope seen from `node`."""
+        scope = self.scope_of(name, node)
+        return self.bindings[scope][name] if scope is not None else []
+
+    def qualname(self, node: ast.AST) -> str:
+        """The imported dotted name that an expression stands for, or "".
+
+        `td.DataLoader` under `import torch.utils.data as td` is "torch.utils.data.DataLoader". A name bound
+        nowhere (a builtin, or from a star import) is itself. Anything bound to other than an import is "".
+        """
+        parts = dotted(node)
+        if parts is None:
+            return ""
+        bound = self.bound(parts[0], node)
+        if not bound:
+            return ".".join(parts)
+        for each in bound:
+            if isinstance(each, ast.alias):
+                return ".".join([self._imported(each), *parts[1:]])
+        return ""
+
+    def _imported(self, alias: ast.alias) -> str:
+        statement = self.tree.parents[alias]
+        if isinstance(statement, ast.ImportFrom):
+            module = "." * statement.level + (statement.module or "")
+            return f"{module}.{alias.name}" if statement.module else module + alias.name
+        return alias.name if alias.asname else alias.name.partition(".")[0]
+
+    def definition(self, node: ast.AST) -> ast.AST | None:
+        """The `def` or `class` of this file that a plain name stands for, if it is bound to nothing else."""
+        if not isinstance(node, ast.Name):
+            return None
+        bound = self.bound(node.id, node)
+        found = [each for each in bound if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
+        return found[-1] if found and len(found) == len(bound) else None
+
+    def comprehension(self, name: ast.Name) -> ast.comprehension | None:
+        """The generator of an enclosing comprehension that binds this name, if one does."""
+        child: ast.AST = name
+        for up in self.tree.ancestors(name):
+            if isinstance(up, COMPREHENSIONS):
+                for generator in up.generators:
+                    if generator is not child and any(
+                        isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(generator.target)
+                    ):
+                        return generator
+            elif isinstance(up, (ast.stmt, ast.Lambda)):
+                return None
+            child = up
+        return None
+
+    @cached_property
+    def imports(self) -> frozenset[str]:
+        """Top-level names of all imported packages ("torch", "cv2"); relative imports are left out."""
+        found = set()
+        for statement in self.tree.all(ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in statement.names)
+        for each in self.tree.all(ast.ImportFrom):
+            if not each.level and each.module:
+                found.add(each.module.partition(".")[0])
+        return frozenset(found)

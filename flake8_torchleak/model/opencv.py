@@ -1,0 +1,93 @@
+"""OpenCV in worker-side code: what computes there, and which `cv2.setNumThreads` calls reach it."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_COMPUTES = frozenset({
+    "resize", "cvtColor", "warpAffine", "warpPerspective", "remap", "GaussianBlur", "blur", "medianBlur", "bilateralFilter",
+    "filter2D", "sepFilter2D", "Sobel", "Laplacian", "Canny", "Scharr", "erode", "dilate", "morphologyEx", "threshold",
+    "adaptiveThreshold", "equalizeHist", "LUT", "pyrDown", "pyrUp", "undistort", "distanceTransform", "matchTemplate",
+    "connectedComponents", "connectedComponentsWithStats", "watershed", "grabCut", "inpaint", "addWeighted", "add", "subtract",
+    "multiply", "normalize", "integral", "dft", "calcOpticalFlowFarneback", "fastNlMeansDenoisingColored", "flip", "rotate",
+    "copyMakeBorder", "boxFilter", "stylization", "detailEnhance", "linearPolar", "warpPolar", "merge", "split",
+})  # fmt: skip
+_ENVIRONMENT = frozenset({"OPENCV_FOR_THREADS_NUM", "OMP_NUM_THREADS", "OPENCV_FOR_OPENMP_DYNAMIC_DISABLE"})
+
+
+class OpenCV:
+    """What a module does with cv2 in its workers."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    @cached_property
+    def first_use(self) -> tuple[ast.Call, FunctionNode, str] | None:
+        """The first computing call in worker-side code, its function, and how that comes to run there."""
+        found = []
+        for function, how in self.module.workers.functions.items():
+            for call in self.module.tree.calls(function):
+                qualname = self.module.names.qualname(call.func)
+                if qualname.startswith("cv2.") and last_name(call.func) in _COMPUTES or (
+                    qualname.startswith("cv2.") and qualname.rpartition(".")[2] in _COMPUTES
+                ):
+                    found.append((call, function, how))
+        return min(found, key=lambda use: (use[0].lineno, use[0].col_offset), default=None)
+
+    @cached_property
+    def _settings(self) -> list[tuple[ast.Call, object]]:
+        """Every `cv2.setNumThreads(n)` with its constant n (None if it is not one)."""
+        found = []
+        for call in self.module.tree.all(ast.Call):
+            if self.module.names.qualname(call.func) == "cv2.setNumThreads" and call.args:
+                argument = call.args[0]
+                found.append((call, argument.value if isinstance(argument, ast.Constant) else None))
+        return found
+
+    def _reaches(self, call: ast.Call) -> bool:
+        """Whether a call runs in the workers whatever the start method."""
+        function = self.module.tree.function(call)
+        if function is None:
+            return not self._under_main(call)
+        return function in self.module.workers.functions or function in self.module.workers.initialisers
+
+    def _under_main(self, call: ast.AST) -> bool:
+        return any(isinstance(up, ast.If) and "__main__" in ast.dump(up.test) for up in self.module.tree.ancestors(call))
+
+    @cached_property
+    def is_guarded(self) -> bool:
+        """Whether the workers' thread pools are switched off, or the environment limits them."""
+        if any(self._reaches(call) for call, _ in self._settings):
+            return True
+        guards = self.module.config.cv2_guard_modules
+        if guards and any(self._imports(guard) for guard in guards):
+            return True
+        for node in self.module.tree.all(ast.Constant):
+            if node.value in _ENVIRONMENT and self.module.tree.function(node) is None:
+                return True
+        return False
+
+    def _imports(self, guard: str) -> bool:
+        for bound in self.module.names.bindings.get(self.module.root, {}).values():
+            for each in bound:
+                if isinstance(each, ast.alias) and (self.module.names.qualname(ast.Name(each.asname or each.name)) or each.name).startswith(guard):
+                    return True
+        return False
+
+    @cached_property
+    def out_of_reach(self) -> list[ast.Call]:
+        """Calls that set the threads, but not in spawned workers."""
+        return [call for call, _ in self._settings if not self._reaches(call)]
+
+    @cached_property
+    def hanging(self) -> list[ast.Call]:
+        """`setNumThreads(1)` inside a worker: it may join threads that fork did not copy."""
+        return [c for c, n in self._settings if n == 1 and self.module.tree.function(c) is not None and self._reaches(c)]

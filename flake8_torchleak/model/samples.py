@@ -1,0 +1,234 @@
+"""What sample functions give out and what they edit: views and stored objects of the Dataset."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.flow import Mutation, key_of
+from flake8_torchleak.model.infer import NO_ENV, Env
+from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.values import ARRAY_METHODS, MUTABLE, Kind, OriginKind, Value
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_MOST_PARTS = 200
+_EDITS = frozenset({
+    "append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add",
+    "discard", "fill", "resize", "partition", "itemset", "put",
+})  # fmt: skip
+_ARRAY_EDITS = frozenset({"fill", "sort", "resize", "partition", "itemset", "put"})
+_DRAWS = frozenset({
+    "rectangle", "circle", "line", "polylines", "fillPoly", "putText", "drawContours", "ellipse", "fillConvexPoly",
+    "arrowedLine", "drawMarker",
+})  # fmt: skip
+"""OpenCV functions that draw into their first argument."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """A part of a sample that is the Dataset's own memory or object."""
+
+    node: ast.expr
+    value: Value
+    function: FunctionNode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edit:
+    """A stored element changed in place: at `node`, called `name` there, read from the state at `read`."""
+
+    node: ast.AST
+    name: str
+    value: Value
+    function: FunctionNode
+
+
+def is_stored(value: Value) -> bool:
+    """Whether a value is (part of) what a Dataset's attribute holds."""
+    return value.origin is not None and value.origin.kind is OriginKind.STATE
+
+
+def given_out(module: Module, dataset: DatasetFacts) -> Iterator[Given]:
+    """Parts of the samples that a Dataset returns or yields which still belong to its state."""
+    queue: list[FunctionNode] = list(dataset.entries)
+    seen: set[ast.AST] = set(queue)
+    while queue:
+        function = queue.pop(0)
+        if function.name.startswith("__iter"):
+            continue
+        for node in module.tree.within(function):
+            if isinstance(node, (ast.Return, ast.Yield)) and node.value is not None:
+                for part in _parts(module, node.value):
+                    helper = dataset.resolve(part) if isinstance(part, ast.Call) else None
+                    if helper is not None:
+                        if helper not in seen and helper in dataset.calls_in:
+                            seen.add(helper)
+                            queue.append(helper)
+                    elif part not in seen:
+                        seen.add(part)
+                        value = module.infer.value(part)
+                        if value.kind is Kind.JSON and _is_record(module, part):
+                            value = value.but(kind=Kind.DICT)
+                        if is_stored(value):
+                            yield Given(part, value, function)
+
+
+def _is_record(module: Module, part: ast.expr) -> bool:
+    """Whether a variable that came out of a parsed file is subscripted by a string: a dict."""
+    return isinstance(part, ast.Name) and any(
+        isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == part.id
+        and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+        for node in module.tree.within(module.tree.scope(part))
+    )
+
+
+def is_immutable(module: Module, value: Value) -> bool:
+    """Whether an object's class (named tuple, frozen dataclass, enum, or one of another file) rules out edits."""
+    if value.kind is not Kind.INSTANCE:
+        return False
+    facts = module.classes.all.get(value.made) if isinstance(value.made, ast.ClassDef) else None
+    if facts is None or facts.has_base("NamedTuple", "Enum", "tuple"):
+        return True
+    return any("frozen" in ast.dump(d) for d in facts.node.decorator_list)
+
+
+def _parts(module: Module, node: ast.expr) -> Iterator[ast.expr]:
+    """The expressions a returned display is made of; local variables are followed to helpers of the file."""
+    stack, count = [node], 0
+    while stack and count < _MOST_PARTS:
+        count += 1
+        each = stack.pop()
+        if isinstance(each, (ast.Tuple, ast.List)):
+            stack += each.elts
+        elif isinstance(each, ast.Dict):
+            stack += [value for key, value in zip(each.keys, each.values, strict=True) if key is not None]
+        elif isinstance(each, ast.IfExp):
+            stack += [each.body, each.orelse]
+        elif isinstance(each, ast.Starred):
+            continue
+        elif isinstance(each, ast.Call) and last_name(each.func) == "dict":
+            stack += [k.value for k in each.keywords if k.arg]
+        elif isinstance(each, ast.Name):
+            values = [d.value for d in module.flow.reaching(each.id, each) if d.value is not None and not d.path]
+            displays = [v for v in values if isinstance(v, (ast.Tuple, ast.Dict, ast.List))]
+            calls = [v for v in values if isinstance(v, ast.Call) and module.classes.callee(v) is not None]
+            if len(values) == 1 and (displays or calls):
+                stack += displays or calls
+            else:
+                yield each
+        else:
+            yield each
+
+
+def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
+    """Changes in place of stored elements, in sample functions and in helpers that are handed such an element."""
+    for function in dataset.calls_in:
+        if function.name == "__init__":
+            continue
+        yield from _edits_in(module, function, NO_ENV)
+        for call in module.tree.calls(function):
+            helper = dataset.resolve(call)
+            if helper is None or helper is function:
+                continue
+            expected = parameters(helper)
+            if isinstance(call.func, ast.Attribute) and module.tree.class_of(helper) is not None:
+                expected = expected[1:]
+            env = Env({p: module.infer.value(a) for p, a in zip(expected, call.args, strict=False)})
+            if any(is_stored(v) and v.kind is not Kind.UNKNOWN for v in env.values()):
+                yield from (e for e in _edits_in(module, helper, env) if not is_stored(module.infer.value(_root(e.node))))
+
+
+def _root(node: ast.AST) -> ast.AST:
+    """The variable that a change is made to."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    elif isinstance(node, (ast.Assign, ast.Delete)):
+        node = node.targets[0]
+    elif isinstance(node, ast.AugAssign):
+        node = node.target
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
+
+def _edits_in(module: Module, function: FunctionNode, env: Env) -> Iterator[Edit]:
+    for changes in module.flow.mutations(function).values():
+        for change in changes:
+            edited = _edited(module, change, env)
+            if edited is not None:
+                yield Edit(change.node, *edited, function)
+    for call in module.tree.calls(function):
+        target = _written(module, call)
+        if target is not None:
+            value = module.infer.value(target, env)
+            if is_stored(value) and value.kind in (Kind.ARRAY, Kind.TENSOR):
+                yield Edit(call, ast.unparse(target), value, function)
+
+
+def _written(module: Module, call: ast.Call) -> ast.expr | None:
+    """The array that a function call writes into: `out=x`, or the canvas of a drawing function."""
+    for keyword in call.keywords:
+        if keyword.arg == "out":
+            return keyword.value
+    qualname = module.names.qualname(call.func)
+    if qualname.startswith("cv2.") and last_name(call.func) in _DRAWS and call.args:
+        return call.args[0]
+    if qualname.startswith("numpy.random.shuffle") and call.args:
+        return call.args[0]
+    return None
+
+
+def _edited(module: Module, change: Mutation, env: Env) -> tuple[str, Value] | None:
+    """(name, value) of the stored element that a mutation changes."""
+    target = _target(change)
+    if target is None:
+        return None
+    if module.classes.self_attribute(target) is not None:
+        return None  # a slot of the attribute itself: a cache or a counter, not an element
+    value = module.infer.value(target, env)
+    if not is_stored(value):
+        return None
+    method = change.method
+    if method == "augment":
+        if value.kind not in (Kind.ARRAY, Kind.TENSOR, Kind.LIST):
+            return None
+    elif method in ("setitem", "augitem", "del"):
+        if value.kind not in MUTABLE and value.kind not in (Kind.ARRAY, Kind.TENSOR):
+            return None
+        if _is_own_slot(module, target, value):
+            return None
+    elif value.kind in (Kind.ARRAY, Kind.TENSOR):
+        inplace = method.endswith("_") and not method.startswith("_") and method not in ("requires_grad_",)
+        if not (inplace or (method in _ARRAY_EDITS and value.kind is Kind.ARRAY)) or method in ARRAY_METHODS or method in ("detach_",):
+            return None
+    elif method not in _EDITS or value.kind not in MUTABLE - {Kind.INSTANCE}:
+        return None
+    return ast.unparse(target), value
+
+
+def _target(change: Mutation) -> ast.expr | None:
+    node = change.node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value
+    if isinstance(node, ast.AugAssign):
+        target = node.target
+        return target.value if isinstance(target, ast.Subscript) else target
+    if isinstance(node, (ast.Assign, ast.Delete)):
+        for each in node.targets:
+            if isinstance(each, ast.Subscript) and key_of(_root(each)) == change.key:
+                return each.value
+    return None
+
+
+def _is_own_slot(module: Module, target: ast.expr, value: Value) -> bool:
+    """`self.cache[group][i] = x`: a nested cache that the sample functions fill, not data they were given."""
+    if not isinstance(target, ast.Subscript):
+        return False
+    owned = module.classes.self_attribute(_root(target))
+    return owned is not None and not module.infer.attribute(*owned).grows

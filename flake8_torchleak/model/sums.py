@@ -1,0 +1,51 @@
+"""Statements that add to a running sum."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+
+def additions(node: ast.AugAssign | ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """(what holds the sum, what is added) of `a += v`, `a = a + v`, `d[k] = d.get(k, 0) + v` and weighted forms."""
+    if isinstance(node, ast.AugAssign):
+        if isinstance(node.op, (ast.Add, ast.Sub)) and not isinstance(node.value, (ast.List, ast.Tuple, ast.ListComp)):
+            yield node.target, node.value
+        return
+    if len(node.targets) != 1:
+        return
+    pairs = [(node.targets[0], node.value)]
+    target = node.targets[0]
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and len(target.elts) == len(node.value.elts):
+        pairs = list(zip(target.elts, node.value.elts, strict=True))
+    for to, whole in pairs:
+        for value in [whole.body, whole.orelse] if isinstance(whole, ast.IfExp) else [whole]:
+            yield from _added(to, value)
+
+
+def _added(to: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    if isinstance(value, ast.BinOp) and isinstance(to, (ast.Name, ast.Attribute, ast.Subscript)):
+        while isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Div, ast.Mult)) and isinstance(value.left, ast.BinOp):
+            value = value.left
+        if not (isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub))):
+            return
+        left, right = (_reads(side, to) for side in (value.left, value.right))
+        if left != right:
+            yield to, value.right if left else value.left
+
+
+def _reads(node: ast.expr, target: ast.expr) -> bool:
+    """Whether an operand is (a multiple of) the target, or its `.get`."""
+    wanted = ast.dump(target).replace("Store()", "Load()")
+    stack: list[ast.expr] = [node]
+    while stack:
+        each = stack.pop()
+        if ast.dump(each) == wanted:
+            return True
+        if isinstance(each, ast.BinOp):
+            stack += [each.left, each.right]
+        elif isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "get":
+            inner = target.value if isinstance(target, ast.Subscript) else None
+            if inner is not None and ast.dump(each.func.value) == ast.dump(inner).replace("Store()", "Load()"):
+                return True
+    return False

@@ -1,0 +1,171 @@
+"""One walk over the syntax tree: parents, nodes by kind, and what encloses what.
+
+The walk is iterative (a 3,000-term sum is 3,000 levels deep) and table-driven: fields that never hold
+a node with a position (contexts, operators) are not visited.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TypeVar
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Callable_ = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Loop = ast.For | ast.AsyncFor | ast.While
+Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+_LEAF_FIELDS = frozenset({"ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "n", "s"})
+_BLOCKS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
+_fields: dict[type[ast.AST], tuple[str, ...]] = {}
+
+N = TypeVar("N", bound=ast.AST)
+
+
+class Tree:
+    """Index of one module's tree. Nodes are keyed by identity."""
+
+    def __init__(self, root: ast.Module) -> None:
+        self.root = root
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.blocks: dict[ast.AST, str] = {}
+        """For a statement (or handler, or case): the field of its parent whose list it stands in."""
+        self._kinds: dict[type[ast.AST], list[ast.AST]] = {}
+        self._scopes: dict[ast.AST, Scope] = {root: root}
+        self._within: dict[ast.AST, list[ast.AST]] = {}
+        self._walk()
+
+    def _walk(self) -> None:
+        parents, kinds, blocks = self.parents, self._kinds, self.blocks
+        stack: list[ast.AST] = [self.root]
+        while stack:
+            node = stack.pop()
+            kind = node.__class__
+            kinds.setdefault(kind, []).append(node)
+            fields = _fields.get(kind)
+            if fields is None:
+                fields = _fields[kind] = tuple(f for f in kind._fields if f not in _LEAF_FIELDS)
+            children: list[ast.AST] = []
+            for name in fields:
+                value = getattr(node, name, None)
+                if value.__class__ is list:
+                    inside = [child for child in value if isinstance(child, ast.AST)]
+                    children += inside
+                    if name in _BLOCKS:
+                        for child in inside:
+                            blocks[child] = name
+                elif isinstance(value, ast.AST):
+                    children.append(value)
+            for child in children:
+                parents[child] = node
+            children.reverse()
+            stack += children
+
+    def all(self, *kinds: type[N]) -> list[N]:
+        """Every node of these kinds, in source order within each kind."""
+        if len(kinds) == 1:
+            return self._kinds.get(kinds[0], [])  # type: ignore[return-value]
+        return [node for kind in kinds for node in self._kinds.get(kind, [])]  # type: ignore[misc]
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node that directly holds this one; None for the module."""
+        return self.parents.get(node)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Parents from the inside out."""
+        parents = self.parents
+        up = parents.get(node)
+        while up is not None:
+            yield up
+            up = parents.get(up)
+
+    def inside(self, node: ast.AST, outer: ast.AST) -> bool:
+        """Whether `node` is `outer` or below it."""
+        return node is outer or any(up is outer for up in self.ancestors(node))
+
+    def scope(self, node: ast.AST) -> Scope:
+        """The innermost function, lambda, class or module whose names an expression at `node` sees first.
+
+        A function's decorators, defaults and annotations, and a class's bases, belong to the scope around it.
+        """
+        path: list[ast.AST] = []
+        child, up = node, self.parents.get(node)
+        found: Scope = self.root
+        while up is not None:
+            known = self._scopes.get(child)
+            if known is not None:
+                found = known
+                break
+            path.append(child)
+            if isinstance(up, SCOPES) and self._is_inner(child, up):
+                found = up
+                break
+            child, up = up, self.parents.get(up)
+        for each in path:
+            self._scopes[each] = found
+        return found
+
+    def _is_inner(self, child: ast.AST, scope: Scope) -> bool:
+        if isinstance(scope, (ast.Module, ast.Lambda)):
+            return True
+        return child in self.blocks or isinstance(child, ast.arguments)
+
+    def function(self, node: ast.AST) -> FunctionNode | None:
+        """The innermost `def` around `node` (lambdas and comprehensions are looked through)."""
+        scope = self.scope(node)
+        while isinstance(scope, ast.Lambda):
+            scope = self.scope(scope)
+        return scope if isinstance(scope, FUNCTIONS) else None
+
+    def class_of(self, function: ast.AST) -> ast.ClassDef | None:
+        """The class whose body directly holds this function."""
+        up = self.parents.get(function)
+        while isinstance(up, (ast.If, ast.Try)):
+            up = self.parents.get(up)
+        return up if isinstance(up, ast.ClassDef) else None
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement that `node` is or is part of."""
+        while not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        return node
+
+    def loops(self, node: ast.AST) -> list[Loop]:
+        """The loops whose body runs `node` again and again, innermost first, up to the enclosing function."""
+        found: list[Loop] = []
+        child = node
+        for up in self.ancestors(node):
+            if isinstance(up, SCOPES) and not (isinstance(up, FUNCTIONS) and child not in self.blocks):
+                break
+            if isinstance(up, LOOPS) and self.blocks.get(child) == "body":
+                found.append(up)
+            elif isinstance(up, ast.While) and child is up.test:
+                found.append(up)
+            child = up
+        return found
+
+    def walk(self, scope: ast.AST) -> Iterator[ast.AST]:
+        """Nodes below `scope` in source order, without the insides of nested functions and classes."""
+        stack = list(reversed(list(ast.iter_child_nodes(scope))))
+        while stack:
+            node = stack.pop()
+            yield node
+            if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+                stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+    def within(self, scope: ast.AST) -> list[ast.AST]:
+        """`walk(scope)` as a list, kept."""
+        found = self._within.get(scope)
+        if found is None:
+            found = self._within[scope] = list(self.walk(scope))
+        return found
+
+    def calls(self, scope: ast.AST) -> list[ast.Call]:
+        """The calls in `scope`, in source order, without those of nested functions and classes."""
+        return [node for node in self.within(scope) if isinstance(node, ast.Call)]

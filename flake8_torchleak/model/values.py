@@ -1,0 +1,296 @@
+"""What values are, and THE table of what an operation does to one.
+
+All knowledge about single torch and numpy operations stands here, and every row is checked in
+`tests/test_values.py` against the installed libraries (`data_ptr`, `np.shares_memory`, `grad_fn`).
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from enum import Enum
+
+
+class Kind(Enum):
+    """What an expression evaluates to, as far as memory is concerned."""
+
+    UNKNOWN = "value"
+    NONE = "None"
+    NUMBER = "number"
+    STRING = "str"
+    PATH = "Path"
+    LIST = "list"
+    TUPLE = "tuple"
+    DICT = "dict"
+    SET = "set"
+    DEQUE = "deque"
+    JSON = "list or dict"
+    PICKLE = "unpickled object"
+    INDEX = "annotation index"
+    ITERATOR = "iterator"
+    RANGE = "range"
+    ARRAY = "array"
+    OBJECTS = "object array"
+    TENSOR = "tensor"
+    FRAME = "DataFrame"
+    FILE = "file"
+    MODULE = "module"
+    LOSS = "loss function"
+    METRIC = "metric"
+    LOADER = "DataLoader"
+    DATASET = "Dataset"
+    SHARED = "shared container"
+    INSTANCE = "object"
+
+
+CONTAINERS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SET, Kind.DEQUE, Kind.JSON, Kind.INDEX})
+"""Python containers: each element is an object with a reference count."""
+
+MUTABLE = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.DEQUE, Kind.JSON, Kind.INSTANCE})
+"""Objects that whoever holds them can edit in place."""
+
+
+class Size(Enum):
+    """How many elements a container has, as far as the source tells."""
+
+    UNKNOWN = "unknown"
+    SMALL = "small"
+    GROWS = "grows"
+
+
+class Sharing(Enum):
+    """Whether an operation's result shares memory with what it is applied to.
+
+    VIEW always; COPY never; DEVICE unless it moves to another device; DTYPE unless it changes the type;
+    LAYOUT unless the memory is not contiguous.
+    """
+
+    VIEW = "view"
+    COPY = "copy"
+    DEVICE = "device"
+    DTYPE = "dtype"
+    LAYOUT = "layout"
+
+
+class OriginKind(Enum):
+    """Whose memory (or object) a value is."""
+
+    BATCH = "batch"
+    STATE = "state"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The memory a value shares: of a loader's batch, or of a Dataset's state.
+
+    name: the variable or attribute; node: where it was taken from it; view: reached through a view or slice
+    (False: it is the stored object itself).
+    """
+
+    kind: OriginKind
+    name: str
+    node: ast.AST
+    view: bool = False
+
+
+Why = tuple[tuple[ast.AST, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What is known of one expression's value.
+
+    graph: True if it carries autograd history, False if it cannot, None if that is not known.
+    element: what one element is (for a dict: a value); key: what a dict's key is.
+    why: evidence, as nodes with a phrase.
+    """
+
+    kind: Kind = Kind.UNKNOWN
+    graph: bool | None = None
+    size: Size = Size.UNKNOWN
+    element: Value | None = None
+    origin: Origin | None = None
+    why: Why = ()
+    items: tuple[Value, ...] = ()
+    """The parts of a tuple or list display, where they are known one by one."""
+    fields: tuple[tuple[str, Value], ...] = ()
+    """The entries of a dict display with constant keys."""
+    ndim: int | None = None
+    """An array's number of dimensions, where it is known."""
+    made: ast.AST | None = None
+    """The class of the file (an INSTANCE) or the DataLoader call (a LOADER) that it comes from."""
+
+    def but(self, **changes: object) -> Value:
+        """A copy with fields replaced."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+    def within(self, outer: Value) -> Value:
+        """This value as a part of `outer`: it belongs to whatever `outer` belongs to."""
+        return self if self.origin or not outer.origin else replace(self, origin=outer.origin)
+
+    @property
+    def is_container(self) -> bool:
+        """Whether this is a Python container for sure."""
+        return self.kind in CONTAINERS
+
+    @property
+    def grows(self) -> bool:
+        """Whether it, or something nested in it, grows with the data."""
+        if self.size is Size.GROWS and (self.is_container or self.kind in (Kind.PICKLE, Kind.ITERATOR)):
+            return True
+        return self.is_container and self.element is not None and self.element.is_container and self.element.grows
+
+
+UNKNOWN = Value()
+NONE = Value(Kind.NONE, graph=False)
+NUMBER = Value(Kind.NUMBER, graph=False)
+FLAG = Value(Kind.NUMBER, graph=False, size=Size.SMALL)
+"""A number of which there are only a few objects: a bool, a class index. Size SMALL says so."""
+STRING = Value(Kind.STRING, graph=False)
+
+
+def join(values: list[Value]) -> Value:
+    """What is known of a value that may be any of these. An unknown alternative does not unsay the known one."""
+    known = [v for v in values if v.kind not in (Kind.UNKNOWN, Kind.NONE)]
+    if not known:
+        return next((v for v in values if v.kind is Kind.UNKNOWN), NONE if values else UNKNOWN)
+    strong = [v for v in known if v.kind is not Kind.NUMBER] or known
+    first = strong[0]
+    if len(strong) == 1 and len(known) == 1:
+        return first
+    graph: bool | None = None
+    if any(v.graph for v in values):
+        graph = True
+    elif all(v.graph is False for v in values):
+        graph = False
+    kinds = {v.kind for v in strong}
+    sizes = {v.size for v in strong}
+    if len(kinds) == 1:
+        size = Size.GROWS if Size.GROWS in sizes else Size.SMALL if sizes == {Size.SMALL} else Size.UNKNOWN
+        elements = [v.element for v in strong if v.element is not None]
+        return first.but(
+            graph=graph,
+            size=size,
+            element=join(elements) if elements else None,
+            origin=next((v.origin for v in strong if v.origin), None),
+            why=next((v.why for v in strong if v.size is Size.GROWS), first.why),
+            items=first.items if len(strong) == 1 else (),
+            fields=tuple({k: v for each in strong for k, v in each.fields}.items()),
+        )
+    containers = [v for v in strong if v.is_container]
+    if len(containers) == len(strong):
+        return next((v for v in containers if v.grows), first).but(items=(), fields=())
+    return Value(Kind.UNKNOWN, graph=graph)
+
+
+# -- the table ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one operation does: the kind of its result, whose memory that is, and whether history goes through."""
+
+    kind: Kind
+    sharing: Sharing
+    graph: bool
+
+
+def _rows(kind: Kind, sharing: Sharing, graph: bool, names: str) -> dict[str, Effect]:
+    return {name: Effect(kind, sharing, graph) for name in names.split()}
+
+
+_T, _A, _N, _L = Kind.TENSOR, Kind.ARRAY, Kind.NUMBER, Kind.LIST
+
+TENSOR_METHODS: dict[str, Effect] = {
+    **_rows(_T, Sharing.VIEW, False, "detach detach_"),
+    **_rows(_A, Sharing.VIEW, False, "numpy"),
+    **_rows(_N, Sharing.COPY, False, "item"),
+    **_rows(_L, Sharing.COPY, False, "tolist"),
+    **_rows(
+        _T, Sharing.VIEW, True,
+        "view view_as squeeze unsqueeze transpose t permute narrow select expand expand_as movedim swapaxes "
+        "unfold diagonal",
+    ),
+    **_rows(_T, Sharing.DEVICE, True, "cpu"),
+    **_rows(_T, Sharing.DTYPE, True, "float half double bfloat16 type_as"),
+    **_rows(_T, Sharing.DTYPE, False, "long int bool byte short"),
+    **_rows(_T, Sharing.LAYOUT, True, "contiguous reshape flatten"),
+    **_rows(
+        _T, Sharing.COPY, True,
+        "clone mean sum prod std var norm max min amax amin abs exp log sqrt pow sigmoid tanh relu softmax "
+        "log_softmax clamp add sub mul div matmul mm bmm neg repeat flip roll gather index_select masked_select "
+        "masked_fill cumsum square logsumexp",
+    ),
+    **_rows(_T, Sharing.COPY, False, "argmax argmin argsort eq ne gt lt ge le nonzero isnan isinf any all"),
+    **_rows(_N, Sharing.COPY, False, "size dim numel stride nelement"),
+}
+
+TENSOR_ATTRIBUTES: dict[str, Effect] = {
+    **_rows(_T, Sharing.VIEW, False, "data"),
+    **_rows(_T, Sharing.VIEW, True, "T mT"),
+    **_rows(_N, Sharing.COPY, False, "shape ndim dtype device requires_grad is_cuda"),
+}
+
+TORCH_FUNCTIONS: dict[str, Effect] = {
+    **_rows(
+        _T, Sharing.COPY, True,
+        "stack cat concat hstack vstack mean sum sigmoid tanh relu softmax log_softmax exp log sqrt abs clamp norm "
+        "add sub mul div matmul mm bmm logsumexp max min flip roll clone maximum minimum where square",
+    ),
+    **_rows(_T, Sharing.VIEW, True, "squeeze unsqueeze transpose permute narrow select movedim"),
+    **_rows(_T, Sharing.LAYOUT, True, "flatten reshape"),
+    **_rows(_T, Sharing.COPY, False, "argmax argmin argsort eq ne gt lt ge le tensor zeros ones empty full "
+            "zeros_like ones_like empty_like full_like rand randn randint randperm arange linspace eye"),
+    **_rows(_T, Sharing.VIEW, False, "from_numpy"),
+    **_rows(_T, Sharing.DTYPE, True, "as_tensor asarray"),
+}
+
+ARRAY_METHODS: dict[str, Effect] = {
+    **_rows(_A, Sharing.VIEW, False, "view squeeze transpose swapaxes diagonal"),
+    **_rows(_A, Sharing.LAYOUT, False, "reshape ravel"),
+    **_rows(
+        _A, Sharing.COPY, False,
+        "copy astype flatten mean sum max min std clip repeat take argmax argmin argsort round cumsum prod",
+    ),
+    **_rows(_L, Sharing.COPY, False, "tolist"),
+    **_rows(_N, Sharing.COPY, False, "item"),
+}
+
+ARRAY_ATTRIBUTES: dict[str, Effect] = {
+    **_rows(_A, Sharing.VIEW, False, "T real"),
+    **_rows(_N, Sharing.COPY, False, "shape ndim dtype size nbytes"),
+}
+
+NUMPY_FUNCTIONS: dict[str, Effect] = {
+    **_rows(
+        _A, Sharing.VIEW, False,
+        "squeeze expand_dims transpose swapaxes moveaxis flip fliplr flipud rot90 broadcast_to diagonal atleast_1d "
+        "atleast_2d atleast_3d",
+    ),
+    **_rows(_A, Sharing.DTYPE, False, "asarray asanyarray"),
+    **_rows(_A, Sharing.LAYOUT, False, "ascontiguousarray ravel reshape"),
+    **_rows(
+        _A, Sharing.COPY, False,
+        "array copy stack concatenate hstack vstack zeros ones empty full zeros_like ones_like arange linspace eye "
+        "where take tile repeat roll pad clip sort mean sum abs sqrt exp log add subtract multiply maximum minimum "
+        "argmax argmin unique cumsum",
+    ),
+}
+
+BASIC_INDEX_SHARING = Sharing.VIEW
+"""`a[i]`, `a[i:j]`, `a[..., 0]` on an array or tensor."""
+
+
+def shares(effect: Effect) -> bool:
+    """Whether the result certainly shares a contiguous CPU value's memory without a change of type."""
+    return effect.sharing in (Sharing.VIEW, Sharing.DEVICE, Sharing.LAYOUT)
+
+
+def apply(effect: Effect, value: Value) -> Value:
+    """The result of an operation on `value`."""
+    graph = (value.graph if effect.graph else False) if effect.kind is Kind.TENSOR else False
+    origin = None
+    if value.origin is not None and shares(effect):
+        origin = replace(value.origin, view=True)
+    element = NUMBER if effect.kind is Kind.LIST else None
+    return Value(effect.kind, graph=graph, origin=origin, element=element, why=value.why if origin or graph else ())

@@ -1,0 +1,71 @@
+"""Functions that run in a worker process: sample methods, collate functions, transforms, and what they call."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.loader import Workers
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_MOST_FUNCTIONS = 100
+
+
+class WorkerSide:
+    """The worker-side code of a module."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    @cached_property
+    def initialisers(self) -> set[FunctionNode]:
+        """Functions of the file that are some loader's worker_init_fn."""
+        found = set()
+        for site in self.module.loaders.sites:
+            for keyword in site.call.keywords:
+                if keyword.arg == "worker_init_fn":
+                    found.update(self._named(keyword.value))
+        return found
+
+    def _named(self, node: ast.expr) -> list[FunctionNode]:
+        if isinstance(node, ast.Call) and last_name(node.func) == "partial" and node.args:
+            node = node.args[0]
+        definition = self.module.names.definition(node)
+        if isinstance(definition, FUNCTIONS):
+            return [definition]
+        if isinstance(node, ast.Attribute):
+            return [f for c in self.module.classes.all.values() for n, f in c.own_methods.items() if n == node.attr]
+        facts = self.module.classes.of(node.func) if isinstance(node, ast.Call) else None
+        return [facts.methods["__call__"]] if facts is not None and "__call__" in facts.methods else []
+
+    @cached_property
+    def functions(self) -> dict[FunctionNode, str]:
+        """Worker-side functions -> how they come to run there (words for a note)."""
+        module = self.module
+        found: dict[FunctionNode, str] = {}
+        for dataset in module.datasets.all:
+            if module.loaders.may_have_workers(dataset.facts.node):
+                for function in dataset.calls_in:
+                    found.setdefault(function, f"runs for every sample of `{dataset.name}`")
+        for site in module.loaders.sites:
+            if site.collate is not None and module.loaders.assumed(site.workers) and site.workers is not Workers.NO:
+                for function in self._named(site.collate):
+                    found.setdefault(function, "is the collate function of a DataLoader")
+        if found:
+            for facts in module.classes.all.values():
+                if "__call__" in facts.own_methods and not facts.has_base("Module", "Loss"):
+                    found.setdefault(facts.own_methods["__call__"], "is a transform")
+        queue = list(found)
+        while queue and len(found) < _MOST_FUNCTIONS:
+            function = queue.pop(0)
+            for call in module.tree.calls(function):
+                callee = module.classes.callee(call)
+                if callee is not None and callee not in found and callee.name != "__init__":
+                    found[callee] = f"is called by `{function.name}` in a worker"
+                    queue.append(callee)
+        return found

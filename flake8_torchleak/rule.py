@@ -1,0 +1,114 @@
+"""What a rule is, and how rules are found.
+
+A rule is a module `rules/tlkNNN_slug.py` whose docstring is its page and whose `check` function is
+decorated with `@rule(...)`. Adding that file (and its fixtures) is all it takes: `all_rules` walks the folder.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.finding import Finding, FixLevel, Note, Severity
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+Place = ast.AST
+"""Any node with a position; `Rule.finding` turns it into a Span."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule's contract and its check.
+
+    words: the rule can only fire in a text that contains one of these (the gate; plain substrings).
+    default: False for opinionated rules, which users opt into.
+    """
+
+    code: str
+    slug: str
+    fix: FixLevel
+    severity: Severity
+    words: tuple[str, ...]
+    check: Callable[[Module], Iterator[Report]]
+
+    @property
+    def default(self) -> bool:
+        """Whether the rule is on unless asked otherwise: TLK9xx are opinionated and off."""
+        return not self.code.startswith("TLK9")
+
+    @property
+    def page(self) -> str:
+        """The rule's documentation: the docstring of its module."""
+        return (sys.modules[self.check.__module__].__doc__ or "").strip()
+
+    @property
+    def summary(self) -> str:
+        """The page's first line without its slug: the README row."""
+        return self.page.partition("\n")[0].partition(": ")[2]
+
+    def finding(self, report: Report, module: Module) -> Finding:
+        """The Finding for what `check` yielded, its nodes turned into spans."""
+        return Finding(
+            code=self.code,
+            slug=self.slug,
+            message=report.message,
+            span=module.span(report.node),
+            severity=report.severity or self.severity,
+            fix=report.fix or self.fix,
+            notes=tuple(Note(module.span(node), text) for node, text in report.notes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a check yields: the node, the message, its evidence, and where it differs from the rule's defaults."""
+
+    node: Place
+    message: str
+    notes: tuple[tuple[Place, str], ...] = ()
+    severity: Severity | None = None
+    fix: FixLevel | None = None
+
+
+Check = Callable[["Module"], Iterable[Report]]
+
+_found: dict[str, Rule] = {}
+
+
+def rule(
+    code: str, slug: str, *, fix: FixLevel, severity: Severity, words: tuple[str, ...]
+) -> Callable[[Callable[[Module], Iterator[Report]]], Callable[[Module], Iterator[Report]]]:
+    """Register the decorated `check(module) -> Iterator[Report]` as the rule `code`."""
+
+    def register(check: Callable[[Module], Iterator[Report]]) -> Callable[[Module], Iterator[Report]]:
+        _found[code] = Rule(code, slug, fix, severity, words, check)
+        return check
+
+    return register
+
+
+@lru_cache(maxsize=1)
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule in `flake8_torchleak/rules`, by code."""
+    from flake8_torchleak import rules
+
+    for info in pkgutil.iter_modules(rules.__path__, rules.__name__ + "."):
+        importlib.import_module(info.name)
+    return tuple(_found[code] for code in sorted(_found))
+
+
+def rule_table() -> str:
+    """The rules as a Markdown table: what the README shows, compared with it by a test."""
+    rows = ["| code | name | finds | default | fix |", "|---|---|---|---|---|"]
+    for each in all_rules():
+        on = "on" if each.default else "off"
+        rows.append(f"| {each.code} | {each.slug} | {each.summary} | {on} | {each.fix.value} |")
+    return "\n".join(rows)

@@ -1,0 +1,66 @@
+"""cv2-threads: OpenCV computes in DataLoader workers with a thread pool of its own in each.
+
+Leaks
+-----
+    import cv2
+
+    class Photos(Dataset):
+        def __getitem__(self, i):
+            return cv2.resize(cv2.imread(self.paths[i]), (224, 224))
+
+Holds
+-----
+    import cv2
+
+    cv2.setNumThreads(0)
+
+    class Photos(Dataset):
+        def __getitem__(self, i):
+            return cv2.resize(cv2.imread(self.paths[i]), (224, 224))
+
+Why
+---
+OpenCV starts as many threads as there are cores, in every worker: workers x cores threads compete. torch's own
+limit of one thread per worker does not reach OpenCV. Some builds (OpenMP, conda) can also deadlock after fork.
+The call must run in the worker: at module level of the worker-side module, in worker_init_fn, or in the sample
+method. In `Dataset.__init__` or under `if __name__ == "__main__":` it does not reach spawned workers.
+Exactly 0: `setNumThreads(1)` in a forked child joins threads that are not there, and can hang.
+
+Measured
+--------
+Two cores, pip wheel: 4 threads per worker without the call, 3 with it (spawn: 6 and 5). `setNumThreads(1)` in a
+forked child after the parent used the pool: 2 hangs of 4; 0: none of 8. Oversubscription on many cores: not run here.
+
+Silent when
+-----------
+`cv2.setNumThreads(0)` reaches the workers, OpenCV only reads and writes files, or runs outside workers.
+
+Fix
+---
+`cv2.setNumThreads(0)` after the imports of the module. Unsafe: OpenCV in the main process slows down too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.opencv import OpenCV
+from flake8_torchleak.rule import Report, rule
+
+
+@rule("TLK301", "cv2-threads", fix=FixLevel.UNSAFE, severity=Severity.WARNING, words=("cv2",))
+def check(module: Module) -> Iterator[Report]:
+    opencv = OpenCV(module)
+    for call in opencv.hanging:
+        yield Report(call, "`cv2.setNumThreads(1)` in a forked worker can hang; call cv2.setNumThreads(0)", severity=Severity.ERROR)
+    use = opencv.first_use
+    if use is None or opencv.is_guarded:
+        return
+    call, function, how = use
+    yield Report(
+        call,
+        f"OpenCV runs its own threads in every worker (`{function.name}` {how}); call cv2.setNumThreads(0) at module level",
+        notes=tuple((each, "this call does not reach workers that are spawned") for each in opencv.out_of_reach),
+    )

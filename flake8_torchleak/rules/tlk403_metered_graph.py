@@ -1,0 +1,77 @@
+"""metered-graph: a value that carries an autograd graph is handed to a meter or buffer that keeps it.
+
+Leaks
+-----
+    class Average:
+        def update(self, value, n=1):
+            self.total += value * n
+
+    for x, y in loader:
+        ...
+        losses.update(loss)
+
+Holds
+-----
+    for x, y in loader:
+        ...
+        losses.update(loss.item())
+
+Why
+---
+A meter that sums or stores what it is given keeps the graph of every step, as `total += loss` does
+(TLK401), only out of sight. The meter's class is read: one that calls `.item()`, `float()` or `.detach()`
+on what it gets is fine, and so is one that only overwrites its last value.
+
+Measured
+--------
+As TLK401: graph nodes of every step after `backward()`, all activations of every step without it.
+
+Silent when
+-----------
+The class releases its argument, is not in the file (TLK904 covers unknown meters), or starts anew each step.
+
+Fix
+---
+`.detach()` on the argument; `.item()` where the meter only prints.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.model.flow import container_of, key_of
+from flake8_torchleak.model.keeping import keeps
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.values import Kind
+from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.rules.tlk401_accumulated_graph import released, short
+
+
+@rule("TLK403", "metered-graph", fix=FixLevel.SAFE, severity=Severity.ERROR, words=("class ",))
+def check(module: Module) -> Iterator[Report]:
+    for call in module.tree.all(ast.Call):
+        if not (call.args or call.keywords) or module.infer.calls.is_construction(call):
+            continue
+        holder, method = call.func, "__call__"
+        meter = module.infer.value(holder)
+        if isinstance(call.func, ast.Attribute) and not isinstance(meter.made, ast.ClassDef):
+            holder, method = call.func.value, call.func.attr
+            meter = module.infer.value(holder)
+        key = key_of(container_of(holder)[0])
+        if not key or not isinstance(meter.made, ast.ClassDef) or meter.kind not in (Kind.INSTANCE, Kind.METRIC):
+            continue
+        if meter.made.name in module.config.safe_meters or key in module.config.safe_meters:
+            continue
+        for argument, place in keeps(module, module.classes.all[meter.made], method, call):
+            if module.loops.kept_graph(key, argument, call) is None:
+                continue
+            backwarded = module.loops.is_differentiated(argument)
+            yield Report(
+                call,
+                f"`{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; hand it `{released(argument)}`",
+                notes=((place, f"`{meter.made.name}.{method}` keeps what it is given here"), *module.loops.evidence(key, argument, call)),
+                severity=Severity.WARNING if backwarded else Severity.ERROR,
+            )
+            break

@@ -1,0 +1,58 @@
+"""parameter-state: a Dataset keeps a constructor argument per sample, and nothing tells whether it is a list.
+
+Leaks
+-----
+    class Records(Dataset):
+        def __init__(self, records):
+            self.records = records  # a list of dicts, in the caller's file
+
+        def __len__(self):
+            return len(self.records)
+
+        def __getitem__(self, i):
+            return encode(self.records[i])
+
+Holds
+-----
+    class Records(Dataset):
+        def __init__(self, records: np.ndarray):
+            self.records = records
+
+Why
+---
+TLK101 for an argument whose type the file does not show. Where callers hand over an array, a tensor or a
+Hugging Face dataset, all is well: annotate it, and this rule is silent.
+
+Measured
+--------
+As TLK101.
+
+Silent when
+-----------
+The argument is annotated or documented, is used as an array or table, is named as another Dataset, or is not
+both counted in `__len__` and indexed by the sample's index.
+
+Fix
+---
+Hint: as TLK101, or annotate the argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.model.containers import containers
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.rule import Report, rule
+
+
+@rule("TLK901", "parameter-state", fix=FixLevel.HINT, severity=Severity.NOTE, words=("Dataset", "__getitem__"))
+def check(module: Module) -> Iterator[Report]:
+    for each in containers(module):
+        if not each.known:
+            yield Report(
+                each.place,
+                f"`{each.name}` is copied into every DataLoader worker if it is a list or dict; annotate it, or pack it in an array",
+                notes=each.notes,
+            )

@@ -1,0 +1,55 @@
+"""Source text: how it is read from disk, split into lines, and how columns are counted.
+
+Python's `ast` counts columns in UTF-8 bytes; people, flake8 and our findings count code points.
+"""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from functools import cached_property
+
+
+class SourceError(Exception):
+    """The text cannot be read as Python source; the message is one line for the user."""
+
+
+def decode(raw: bytes) -> str:
+    """Bytes of a Python file to text, by its BOM or coding line; newlines are kept as they are.
+
+    Raises SourceError when the encoding is unknown or does not fit.
+    """
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+        return raw.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise SourceError(f"cannot decode: {error}") from error
+
+
+class Source:
+    """One module's text with its lines.
+
+    `lines` are split the way `ast` counts them (\\n, \\r\\n and \\r end a line; form feeds do not), ends kept.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The physical lines, with their ends."""
+        return io.StringIO(self.text, newline="").readlines()
+
+    @cached_property
+    def is_ascii(self) -> bool:
+        """Whether byte and code-point columns are the same everywhere."""
+        return self.text.isascii()
+
+    def column(self, line: int, byte_column: int) -> int:
+        """Code-point column of `ast`'s byte column in the 1-based `line`."""
+        if self.is_ascii or line > len(self.lines):
+            return byte_column
+        text = self.lines[line - 1]
+        if text.isascii():
+            return byte_column
+        return len(text.encode("utf-8")[:byte_column].decode("utf-8", "replace"))
