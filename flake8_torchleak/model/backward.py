@@ -100,6 +100,14 @@ class Backward:
                 for each in inner:
                     yield from self._summands(each)
 
+    def slots(self, scope: Scope) -> frozenset[str]:
+        """Lists of which one entry is differentiated (`losses[-1].backward()`): what is appended carries a graph."""
+        found = set()
+        for objective in self.objectives(scope):
+            if isinstance(objective, ast.Subscript) and isinstance(objective.slice, (ast.Constant, ast.UnaryOp)):
+                found.add(key_of(objective.value))
+        return frozenset(found - {""})
+
     def sources(self, scope: Scope) -> frozenset[str]:
         """Keys of all variables that flow into something differentiated in this scope, however indirectly."""
         known = self._sources.get(scope)

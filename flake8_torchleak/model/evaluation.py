@@ -38,7 +38,7 @@ def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
 
 
 def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
-    if _needs_grad(module, scope) or _is_test(module, scope):
+    if _needs_grad(module, scope) or _is_test(module, scope) or _is_forward(module, scope):
         return None
     for call in module.tree.calls(scope):
         loops = module.tree.loops(call)
@@ -50,7 +50,35 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
         if evidence:
             function = scope if isinstance(scope, FUNCTIONS) else None
             return Evaluation(call, loops[0], function, evidence)
+    return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
+
+
+def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:
+    """A function that evaluates everything at once (itself or by a helper), called from a training loop of the file."""
+    if not hints.is_evaluation(scope.name) or module.grad.function(scope) is not Grad.ON:
+        return None
+    caller = next((c for c in module.classes.calls_of(scope) if _in_training(module, c) and module.grad.at(c) is Grad.ON), None)
+    if caller is None:
+        return None
+    for call in module.tree.calls(scope):
+        helper = module.classes.callee(call)
+        runs = _runs_model(module, call) or (helper is not None and any(_runs_model(module, c) for c in module.tree.calls(helper)))
+        if runs and module.grad.at(call) is Grad.ON and not module.loops.trains(scope):
+            loop = next(loop for loop in module.tree.loops(caller))
+            return Evaluation(call, loop, scope, ((caller, "called in the training loop"),))
     return None
+
+
+def _in_training(module: Module, call: ast.Call) -> bool:
+    return any(module.loops.trains(loop) for loop in module.tree.loops(call))
+
+
+def _is_forward(module: Module, scope: Scope) -> bool:
+    """A method of a network: whoever calls the network decides about gradients."""
+    if not isinstance(scope, FUNCTIONS):
+        return False
+    facts = module.classes.around(scope) if module.tree.class_of(scope) is not None else None
+    return scope.name.startswith("forward") or (facts is not None and "forward" in facts.methods)
 
 
 def _is_test(module: Module, scope: Scope) -> bool:
@@ -94,7 +122,7 @@ def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -
 
 def _feeds(module: Module, loop: Loop, call: ast.Call) -> bool:
     """Whether what the loop goes over is what the model is given."""
-    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+    if not isinstance(loop, (ast.For, ast.AsyncFor)) or module.infer.value(loop.iter).kind is Kind.RANGE:
         return False
     targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
     queue: list[ast.AST] = [*call.args, *(k.value for k in call.keywords)]

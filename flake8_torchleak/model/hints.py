@@ -18,7 +18,7 @@ _LOADER = re.compile(
 _LOSS_CALL = re.compile(r"loss|criterion|(?:^|_)crit(?:_|$)|objective|(?:^|_)(?:bce|mse|nll|ce)(?:_|$)", re.IGNORECASE)
 _LOSS_VALUE = re.compile(r"(?:^|_)loss(?:es)?(?:_?[a-z0-9]{1,3})?$|^loss_(?!items|dict|log|history|weight|scal|fn|func|str|num)", re.IGNORECASE)
 _PLAIN_RESULT = re.compile(
-    r"acc|correct|num|count|(?:^|_)n(?:_|$)|len|size|idx|index|indices|ids?$|mask|label|target|time|step|_$|info|str|name",
+    r"acc|correct|num|count|(?:^|_)n(?:_|$)|len|size|idx|index|indices|ids?$|mask|label|target|time|step|ratio|_$|info|str|name",
     re.IGNORECASE,
 )
 _NOT_A_LOSS = re.compile(

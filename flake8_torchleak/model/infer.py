@@ -38,6 +38,7 @@ class Env(dict[ast.arg, Value]):
 NO_ENV = Env({})
 _BUDGET = 200_000
 _MOST_DEPTH = 80
+_MODEL_OUTPUTS = frozenset({"logits", "last_hidden_state", "pooler_output"})
 _MOST_CALLERS = 4
 """Callers in the file whose arguments are looked at."""
 _MOST_CALLS = 3
@@ -162,6 +163,8 @@ class Infer:
             value = self.part(value, index)
         if definition.path and value.graph and value.kind is Kind.UNKNOWN and hints.is_plain_result(name):
             value = value.but(graph=None)
+        if value.kind in (Kind.INSTANCE, Kind.PICKLE) and value.made is None and hints.is_model(name):
+            return Value(Kind.MODULE)
         if value.graph is None and value.kind in (Kind.UNKNOWN, Kind.TENSOR):
             if definition in self.backward.roots(self.tree.scope(definition.node)):
                 return Value(Kind.TENSOR, graph=True, why=((definition.node, f"`{definition.key}` is differentiated"),))
@@ -222,6 +225,8 @@ class Infer:
             return Value(Kind.ARRAY if node.attr == "values" else Kind.FRAME, why=base.why)
         if base.kind is Kind.INDEX:
             return Value(Kind.DICT, size=Size.GROWS, element=UNKNOWN, origin=base.origin, why=base.why)
+        if base.kind is Kind.UNKNOWN and node.attr in _MODEL_OUTPUTS and isinstance(node.value, ast.Call) and not self.grad.off(node):
+            return Value(graph=True, why=((node, f"`.{node.attr}` of a model's output"),))
         if base.kind is Kind.UNKNOWN and (base.origin or base.graph):
             if base.graph and hints.is_plain_result(node.attr):
                 return UNKNOWN
@@ -323,6 +328,8 @@ class Infer:
                 return base
         if base.kind in (Kind.ARRAY, Kind.TENSOR):
             return self.indexed(base, index, env)
+        if base.kind is Kind.LOADER and not isinstance(index, ast.Slice):
+            return base
         if isinstance(index, ast.Slice) and (base.is_container or base.kind is Kind.STRING):
             return base.but(origin=None, items=())
         if base.kind is Kind.FRAME:

@@ -121,7 +121,7 @@ class Loops:
         ]  # fmt: skip
         for loop in self.step_loops(node):
             inside = [d for d in definitions if self.tree.inside(d.statement, loop) and (d.statement is not loop)]
-            if stored and inside or any(self.flow.always_before(d.statement, node) for d in inside) or loop in [d.statement for d in definitions]:
+            if stored and (inside or self._cut(key, loop, scope)) or any(self.flow.always_before(d.statement, node) for d in inside) or loop in [d.statement for d in definitions]:
                 return None
             if self._emptied(key, node, loop, scope, stored):
                 return None
@@ -138,6 +138,13 @@ class Loops:
             return False
         return any(
             isinstance(n, (ast.Name, ast.Attribute)) and key_of(n) == key for n in ast.walk(value)
+        )
+
+    def _cut(self, key: str, loop: Loop, scope: Scope) -> bool:
+        """Whether the loop keeps only the last entries (`window = window[-k:]`)."""
+        return any(
+            isinstance(d.value, ast.Subscript) and isinstance(d.value.slice, ast.Slice) and self.tree.inside(d.statement, loop)
+            for d in self.flow.definitions(scope).get(key, [])
         )
 
     def _emptied(self, key: str, node: ast.AST, loop: Loop, scope: Scope, now_and_then: bool) -> bool:
@@ -221,6 +228,8 @@ class Loops:
         if outlived is None:
             return None
         found = self.infer.value(value)
+        if stored and not found.graph and key in self.backward.slots(self.tree.scope(node)) and not self.grad.off(node):
+            return Value(Kind.TENSOR, graph=True)
         if not found.graph:
             return None
         if self.is_objective(key, node) or not self._is_log(key, node, outlived):

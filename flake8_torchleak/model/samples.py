@@ -136,12 +136,43 @@ def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
             helper = dataset.resolve(call)
             if helper is None or helper is function:
                 continue
-            expected = parameters(helper)
-            if isinstance(call.func, ast.Attribute) and module.tree.class_of(helper) is not None:
-                expected = expected[1:]
-            env = Env({p: module.infer.value(a) for p, a in zip(expected, call.args, strict=False)})
+            given = {p: module.classes.argument(call, p, helper) for p in parameters(helper)}
+            env = Env({p: module.infer.value(a) for p, a in given.items() if a is not None})
             if any(is_stored(v) and v.kind is not Kind.UNKNOWN for v in env.values()):
                 yield from (e for e in _edits_in(module, helper, env) if not is_stored(module.infer.value(_root(e.node))))
+
+
+def moved_elements(module: Module) -> Iterator[Edit]:
+    """Elements of a stored container that are replaced by their copies on the device, in any class.
+
+    `item = self.cache[i]; item["image"] = item["image"].to(device)`: device memory grows by every element served.
+    """
+    for facts in module.classes.all.values():
+        for function in facts.own_methods.values():
+            if function.name.startswith(("__init__", "setup", "prepare", "build", "load", "to", "cuda", "_load", "_setup")):
+                continue
+            for changes in module.flow.mutations(function).values():
+                for change in changes:
+                    moved = change.method == "setitem" and isinstance(change.value, ast.Call) and isinstance(change.value.func, ast.Attribute)
+                    if not moved or change.value.func.attr not in ("to", "cuda"):  # type: ignore[union-attr]
+                        continue
+                    target = _target(change)
+                    if target is None or not isinstance(target, ast.Name):
+                        continue
+                    same = ast.dump(change.value.func.value) == ast.dump(change.node.targets[0]).replace("Store()", "Load()")  # type: ignore[union-attr]
+                    value = module.infer.value(target)
+                    if same and value.origin is not None and is_stored(value) and isinstance(value.origin.node, ast.Attribute):
+                        if _is_looked_up(module, target):
+                            yield Edit(change.node, ast.unparse(target), value, function)
+
+
+def _is_looked_up(module: Module, name: ast.Name) -> bool:
+    """Whether the variable is `self.x[i]` with an index that changes."""
+    values = [d.value for d in module.flow.reaching(name.id, name)]
+    return bool(values) and all(
+        isinstance(v, ast.Subscript) and not isinstance(v.slice, (ast.Constant, ast.Slice)) and module.classes.self_attribute(v.value) is not None
+        for v in values
+    )
 
 
 def _root(node: ast.AST) -> ast.AST:

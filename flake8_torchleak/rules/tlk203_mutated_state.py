@@ -41,11 +41,11 @@ from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.samples import edits
+from flake8_torchleak.model.samples import edits, moved_elements
 from flake8_torchleak.rule import Report, rule
 
 
-@rule("TLK203", "mutated-state", fix=FixLevel.SAFE, severity=Severity.ERROR, words=("Dataset", "__getitem__"))
+@rule("TLK203", "mutated-state", fix=FixLevel.SAFE, severity=Severity.ERROR, words=("Dataset", "__getitem__", ".to(", ".cuda("))
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
     for dataset in module.datasets.all:
@@ -58,4 +58,13 @@ def check(module: Module) -> Iterator[Report]:
                 edit.node,
                 f"`{edit.name}` is an element of `{origin.name}`: changing it for a sample changes the Dataset; copy it first",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"), *dataset.chain(edit.function)),
+            )
+    for edit in moved_elements(module):
+        origin = edit.value.origin
+        if edit.node not in seen and origin is not None:
+            seen.add(edit.node)
+            yield Report(
+                edit.node,
+                f"`{edit.name}` is an element of `{origin.name}`, which keeps what is moved to the device; copy it first",
+                notes=((origin.node, f"the stored element, read from `{origin.name}`"),),
             )

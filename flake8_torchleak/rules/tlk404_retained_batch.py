@@ -78,8 +78,9 @@ def _held(module: Module, store: Store) -> tuple[ast.expr, Value] | None:
         parts = list(store.value.values)
     elif store.spread:
         value = module.infer.value(store.value)
-        if value.kind is not Kind.TENSOR and not module.loops.used_as_tensor(store.value):
-            return None
+        named = isinstance(store.value, ast.Name) and module.loops.used_as_tensor(store.value)
+        if value.kind is not Kind.TENSOR and not named:
+            return None  # the elements of a one-dimensional array are scalars: copies
     for part in parts:
         value = module.infer.value(part)
         if value.origin is None or value.origin.kind is not OriginKind.BATCH:

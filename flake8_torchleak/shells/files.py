@@ -1,0 +1,117 @@
+"""Which files a command reads: named ones always, those found in folders unless hidden, ignored by git or not ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+
+from flake8_torchleak.shells.gitignore import Patterns
+
+Complain = Callable[[str], None]
+"""Told one line for each path that cannot be read."""
+
+_NOT_OURS = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "build", "dist"})
+
+
+def python_files(paths: Iterable[str], complain: Complain) -> Iterator[str]:
+    """Each file to check once: the named ones, then for each named folder its `.py` files in order of path.
+
+    Links to folders are not followed, so that loops end; a path that cannot be listed goes to `complain`.
+    """
+    seen: set[str] = set()
+    for path in paths:
+        if os.path.isdir(path):
+            found: Iterable[str] = _walk(path, _above(path), complain)
+        else:
+            found = (path,)
+        for each in found:
+            name = each.removeprefix(os.path.join(".", ""))
+            if name not in seen:
+                seen.add(name)
+                yield name
+
+
+class _Ignores:
+    """The ignore rules in force in one folder: its own, and those of the folders above it."""
+
+    def __init__(self, folder: str, patterns: Patterns, above: _Ignores | None) -> None:
+        self._start = len(os.path.join(folder, ""))
+        self._patterns = patterns
+        self._above = above
+
+    def ignores(self, path: str, is_folder: bool) -> bool:
+        """Whether git would leave out the absolute `path`: the nearest file with a matching pattern decides."""
+        verdict = self._patterns.verdict(path[self._start :].replace(os.sep, "/"), is_folder)
+        if verdict is None:
+            return self._above is not None and self._above.ignores(path, is_folder)
+        return verdict
+
+
+def _walk(folder: str, ignores: _Ignores | None, complain: Complain) -> Iterator[str]:
+    """The `.py` files below `folder`, sorted; iterative, since folders nest deeper than Python recurses."""
+    stack = [(folder, True, ignores)]
+    while stack:
+        path, is_folder, ignores = stack.pop()
+        if not is_folder:
+            yield path
+            continue
+        try:
+            with os.scandir(path) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name, reverse=True)
+        except OSError as error:
+            complain(f"{path}: {error.strerror or error}")
+            continue
+        if any(entry.name == ".gitignore" for entry in entries):
+            ignores = _read(path, ".gitignore", ignores)
+        for entry in entries:
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if (_may_enter(entry) if is_folder else _is_python(entry)) and not (
+                ignores is not None and ignores.ignores(os.path.abspath(entry.path), is_folder)
+            ):
+                stack.append((entry.path, is_folder, ignores))
+
+
+def _may_enter(folder: os.DirEntry[str]) -> bool:
+    """Whether a walk goes into `folder`: not where it is hidden, generated, or someone else's code."""
+    if folder.name.startswith(".") or folder.name in _NOT_OURS or folder.name.endswith(".egg-info"):
+        return False
+    return not os.path.exists(os.path.join(folder.path, "pyvenv.cfg"))
+
+
+def _is_python(file: os.DirEntry[str]) -> bool:
+    """Whether a walk gives out `file`: a link that leads nowhere (an editor's lock file) is none, nor is a pipe."""
+    try:
+        return file.name.endswith(".py") and file.is_file()
+    except OSError:
+        # A link to itself: taken, so that reading it says what is wrong.
+        return True
+
+
+def _above(folder: str) -> _Ignores | None:
+    """What the repository's folders above `folder` ignore; None outside a repository.
+
+    A folder that git ignores but the user names is checked: then nothing from above counts.
+    """
+    path = os.path.abspath(folder)
+    chain = [path]
+    while not os.path.exists(os.path.join(path, ".git")):
+        parent = os.path.dirname(path)
+        if parent == path:
+            return None
+        chain.append(parent)
+        path = parent
+    ignores = _read(path, os.path.join(".git", "info", "exclude"), None)
+    for parent, child in zip(chain[:0:-1], chain[-2::-1]):
+        ignores = _read(parent, ".gitignore", ignores)
+        if ignores is not None and ignores.ignores(child, True):
+            return None
+    return ignores
+
+
+def _read(folder: str, name: str, above: _Ignores | None) -> _Ignores | None:
+    """`above` with the patterns of one file added; `above` itself if it has none or cannot be read."""
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8", errors="replace", newline="") as file:
+            return _Ignores(os.path.abspath(folder), Patterns(file.read()), above)
+    except OSError:
+        return above

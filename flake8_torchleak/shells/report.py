@@ -1,0 +1,101 @@
+"""Findings as text for people and as JSON for programs. Columns shown are 1-based, as flake8 shows them."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+from flake8_torchleak.finding import Finding, Severity, Span
+
+_LONGEST = 160
+"""A source line is cut to this many characters around its finding, or one minified file would fill the screen."""
+
+_COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.NOTE: "1;36"}
+
+
+def wants_colour(stream: TextIO, refused: bool) -> bool:
+    """Whether to colour what goes to `stream`: on a terminal that can, unless refused or NO_COLOR is set."""
+    return not refused and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def text(path: str, findings: Iterable[Finding], lines: Sequence[str], colour: bool) -> str:
+    """The findings of one file for a person: the place, the message, the source line, and the evidence."""
+    out = []
+    for finding in findings:
+        tint = _COLOURS[finding.severity] if colour else ""
+        place = f"{printable(path)}:{finding.span.line}:{finding.span.col + 1}:"
+        out.append(
+            f"{_tinted(place, '1' if colour else '')} {_tinted(finding.code, tint)} {finding.message} [{finding.slug}]"
+        )
+        out += _excerpt(finding.span, lines, tint)
+        for note in finding.notes:
+            out.append(f"    note: line {note.span.line}: {note.text}")
+            out += _excerpt(note.span, lines, "1;34" if colour else "")
+    return "".join(line + "\n" for line in out)
+
+
+def rows(path: str, findings: Iterable[Finding]) -> list[dict[str, object]]:
+    """The findings of one file as JSON objects; lines and columns 1-based, columns in code points, ends exclusive."""
+    return [
+        {
+            "path": path,
+            "code": finding.code,
+            "slug": finding.slug,
+            "message": finding.message,
+            "severity": finding.severity.value,
+            "fix": finding.fix.value,
+            **_place(finding.span),
+            "notes": [{**_place(note.span), "text": note.text} for note in finding.notes],
+        }
+        for finding in findings
+    ]
+
+
+def statistics(counts: dict[tuple[str, str], int]) -> str:
+    """How often each (code, slug) was found, the code first."""
+    return "".join(f"{count:>6} {code} {slug}\n" for (code, slug), count in sorted(counts.items()))
+
+
+def printable(line: str) -> str:
+    """`line` with control characters replaced, so that a file (or its name) cannot steer the reader's terminal."""
+    return "".join("?" if unicodedata.category(char) == "Cc" and char != "\t" else char for char in line)
+
+
+def _place(span: Span) -> dict[str, object]:
+    return {
+        "line": span.line,
+        "column": span.col + 1,
+        "end_line": span.end_line,
+        "end_column": span.end_col + 1,
+    }
+
+
+def _excerpt(span: Span, lines: Sequence[str], tint: str) -> list[str]:
+    """The line a span begins on, and carets under what it covers of it."""
+    if span.line > len(lines):
+        return []
+    line = printable(lines[span.line - 1].rstrip("\r\n"))
+    end = span.end_col if span.end_line == span.line else len(line.rstrip())
+    before, marked, after = line[: span.col], line[span.col : end], line[end:]
+    if len(line) > _LONGEST:
+        before = before if len(before) <= 40 else "..." + before[-40:]
+        marked = marked[:80]
+        after = ""
+    number = f"{span.line:>5} | "
+    pad = "".join(char if char == "\t" else " " * _width(char) for char in before)
+    # A tab inside the marked text counts as one: its width depends on where the terminal is by then.
+    carets = "^" * max(1, sum(_width(char) for char in marked))
+    return [number + before + marked + after, " " * (len(number) - 2) + "| " + pad + _tinted(carets, tint)]
+
+
+def _width(char: str) -> int:
+    """The columns of a terminal that `char` fills: 2 for wide ones, 0 for those drawn onto the one before."""
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _tinted(text: str, tint: str) -> str:
+    return f"\x1b[{tint}m{text}\x1b[0m" if tint else text

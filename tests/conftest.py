@@ -1,0 +1,61 @@
+"""What the tests share: a rule's exception fails the test that met it, and one leak that every shell must show."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+import flake8_torchleak.lint
+
+flake8_torchleak.lint.reraise = True
+
+# The machine that runs the tests may be busy: a slow example is no failure, and the same examples every time.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+LEAK = """\
+import torch
+def train(model, loader, criterion, optimizer):
+    total = 0
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss
+    return total
+"""
+"""TLK401 on line 9, and nothing else that is on by default."""
+
+
+def python(*arguments: str, cwd: Path, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run this Python in a process of its own, as a user would: without our settings, warnings shown."""
+    env = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    env.update({"PYTHONIOENCODING": "utf-8", **environment})
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, input=stdin, capture_output=True, env=env, timeout=120, check=False
+    )
+
+
+def flake8(*arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run the real flake8, with our codes alone unless told otherwise."""
+    return python("-m", "flake8", "--jobs=1", *arguments, cwd=cwd, stdin=stdin)
+
+
+def torchleak(*arguments: str, cwd: Path, stdin: bytes = b"", **env: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the command."""
+    return python("-m", "flake8_torchleak", *arguments, cwd=cwd, stdin=stdin, **env)
+
+
+@pytest.fixture
+def leak(tmp_path: Path) -> Path:
+    """A folder with the one file leak.py."""
+    (tmp_path / "leak.py").write_text(LEAK)
+    return tmp_path

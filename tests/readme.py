@@ -1,0 +1,29 @@
+"""The parts of README.md that are generated; `python -m tests.readme` writes them anew."""
+
+from __future__ import annotations
+
+import re
+
+from flake8_torchleak.rule import rule_table
+from tests.conftest import ROOT, torchleak
+
+EXAMPLE = "fixtures/TLK401_accumulated_graph/bad_epoch_loop.py"
+
+
+def filled(readme: str) -> str:
+    """`readme` with the rule table, and with what the command prints about the example, between their markers."""
+    shown = torchleak("check", EXAMPLE, cwd=ROOT).stdout.decode()
+    for name, text in {"rules": rule_table(), "example": f"```\n{shown}```"}.items():
+        readme, count = re.subn(
+            rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)",
+            lambda match, text=text: f"{match[1]}{text}\n{match[2]}",
+            readme,
+            flags=re.DOTALL,
+        )
+        assert count == 1, name
+    return readme
+
+
+if __name__ == "__main__":
+    path = ROOT / "README.md"
+    path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")

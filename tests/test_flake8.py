@@ -1,0 +1,156 @@
+"""Through the real flake8, in a process of its own: what users of the plugin see."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from pathlib import Path
+
+import pytest
+from flake8.exceptions import ExecutionError
+from flake8.options.manager import OptionManager
+
+from flake8_torchleak.config import OPTIONS, Config
+from flake8_torchleak.shells.flake8_plugin import TorchLeak
+from tests.conftest import LEAK, flake8
+
+SELECT = "--extend-ignore=E,W,F,C"
+
+
+def codes(output: bytes) -> list[str]:
+    """The codes that flake8 printed, in order."""
+    return [line.split()[1] for line in output.decode().splitlines()]
+
+
+def test_a_finding_has_flake8s_place_and_code(leak: Path) -> None:
+    run = flake8(SELECT, "leak.py", cwd=leak)
+    assert run.stdout.decode().startswith("leak.py:9:")
+    assert codes(run.stdout) == ["TLK401"]
+    assert (run.returncode, run.stderr) == (1, b"")
+
+
+def test_the_version_is_listed(tmp_path: Path) -> None:
+    assert b"flake8-torchleak: 0." in flake8("--version", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize("comment", ["# noqa", "# noqa: TLK401", "# NOQA:TLK4", "# noqa: E501, TLK4"])
+def test_noqa_hides_it(tmp_path: Path, comment: str) -> None:
+    (tmp_path / "leak.py").write_text(LEAK.replace("+= loss", f"+= loss  {comment}"))
+    assert flake8(SELECT, "leak.py", cwd=tmp_path).stdout == b""
+
+
+def test_noqa_for_another_code_does_not(tmp_path: Path) -> None:
+    (tmp_path / "leak.py").write_text(LEAK.replace("+= loss", "+= loss  # noqa: TLK402"))
+    assert codes(flake8(SELECT, "leak.py", cwd=tmp_path).stdout) == ["TLK401"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (["--select=TLK4"], ["TLK401"]),
+        (["--select=TLK4", "--ignore=TLK402"], ["TLK401"]),
+        (["--select=TLK1"], []),
+        (["--extend-ignore=TLK401,E,W,F,C"], []),
+        (["--per-file-ignores=leak.py:TLK4", SELECT], []),
+        (["--per-file-ignores=other.py:TLK4", SELECT], ["TLK401"]),
+    ],
+)
+def test_selection_is_flake8s_own(leak: Path, arguments: list[str], found: list[str]) -> None:
+    assert codes(flake8(*arguments, "leak.py", cwd=leak).stdout) == found
+
+
+LOCAL = """\
+[flake8:local-plugins]
+extension =
+    TLK9 = nine:Nine
+paths = .
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [([], []), (["--extend-select=TLK9"], ["TLK999"]), (["--select=TLK9"], ["TLK999"]), (["--select=TLK"], ["TLK999"])],
+)
+def test_opinionated_rules_are_off_until_asked_for(tmp_path: Path, arguments: list[str], found: list[str]) -> None:
+    # A rule of the test's own, so that it does not hang on what the real ones find.
+    (tmp_path / "nine.py").write_text(
+        "class Nine:\n    def __init__(self, tree): pass\n    def run(self): yield 1, 0, 'TLK999 opinion', type(self)\n"
+    )
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / ".flake8").write_text(LOCAL)
+    assert codes(flake8(*arguments, "empty.py", cwd=tmp_path).stdout) == found
+
+
+def test_a_second_plugin_with_our_options_is_one_line(leak: Path) -> None:
+    (leak / "nine.py").write_text("from flake8_torchleak.shells.flake8_plugin import TorchLeak as Nine\n")
+    (leak / ".flake8").write_text(LOCAL)
+    lines = flake8("leak.py", cwd=leak).stdout.decode().splitlines()
+    assert len(lines) == 2
+    assert "another plugin has an option of the same name" in lines[1]
+
+
+def test_the_default_ignore_is_extended() -> None:
+    manager = OptionManager(version="7", plugin_versions="", parents=[], formatter_names=["default"])
+    TorchLeak.add_options(manager)
+    assert manager.extended_default_ignore == ["TLK9"]
+    text = manager.parser.format_help()
+    assert all(f"--{option.name}" in text for option in OPTIONS)
+
+
+def test_unsaved_text_on_stdin_is_what_is_checked(leak: Path) -> None:
+    # The file of that name on disk leaks on line 9, the text in the editor on line 11.
+    run = flake8(SELECT, "--stdin-display-name=leak.py", "-", cwd=leak, stdin=b"\n\n" + LEAK.encode())
+    assert run.stdout.decode().startswith("leak.py:11:")
+    repaired = LEAK.replace("+= loss", "+= loss.detach()").encode()
+    assert flake8(SELECT, "--stdin-display-name=leak.py", "-", cwd=leak, stdin=repaired).stdout == b""
+
+
+def test_options_come_from_the_ini_file(leak: Path) -> None:
+    (leak / ".flake8").write_text("[flake8]\nloss-names = first,\n    second\nmin-literal = 20\nassume-workers = no\n")
+    assert codes(flake8(SELECT, "leak.py", cwd=leak).stdout) == ["TLK401"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "error"),
+    [
+        ('dataset-bases = ["mylib.A", "B"]', "is not a name; in an ini file"),
+        ("min-literal = many", "expected a positive whole number, not 'many'"),
+        ("min-literal = 0", "expected a positive whole number, not '0'"),
+        ("assume-workers = maybe", "expected one of auto, yes, no, not 'maybe'"),
+    ],
+)
+def test_a_wrong_setting_stops_the_run_with_one_line(leak: Path, setting: str, error: str) -> None:
+    (leak / ".flake8").write_text(f"[flake8]\n{setting}\n")
+    run = flake8(SELECT, "leak.py", cwd=leak)
+    lines = (run.stdout + run.stderr).decode().splitlines()
+    assert run.returncode == 1
+    assert lines[0].startswith("There was a critical error")
+    assert lines[1].startswith(f"flake8-torchleak: {setting.partition(' ')[0]}: ")
+    assert error in lines[1]
+    assert len(lines) == 2
+
+
+def test_parsed_options_reach_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TorchLeak, "config", Config())
+    values = {option.field: None for option in OPTIONS} | {"loss_names": ["a.b"], "min_literal": "7"}
+    TorchLeak.parse_options(argparse.Namespace(**values))
+    assert TorchLeak.config == Config(loss_names=("a.b",), min_literal=7)
+    values["assume_workers"] = "perhaps"
+    with pytest.raises(ExecutionError, match="assume-workers"):
+        TorchLeak.parse_options(argparse.Namespace(**values))
+
+
+def test_a_clash_of_options_is_one_line() -> None:
+    manager = OptionManager(version="7", plugin_versions="", parents=[], formatter_names=["default"])
+    manager.add_option("--min-literal")
+    with pytest.raises(ExecutionError, match=r"flake8-torchleak: another plugin .* --min-literal"):
+        TorchLeak.add_options(manager)
+
+
+def test_run_yields_what_flake8_takes() -> None:
+    plugin = TorchLeak(ast.parse(LEAK), LEAK.splitlines(keepends=True), "leak.py")
+    ((line, column, text, kind),) = [each for each in plugin.run() if not each[2].startswith("TLK9")]
+    assert (line, kind) == (9, TorchLeak)
+    assert LEAK.splitlines()[line - 1][column:].startswith(("total", "loss"))
+    assert text.startswith("TLK401 ")
+    assert "\n" not in text
