@@ -10,6 +10,7 @@ import ast
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import Finding, FixLevel, Severity, Span
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.words import TORCH_WORDS
 from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source
 
@@ -26,6 +27,8 @@ def lint(
     path: where the text lives, if known; it is never read.
     Raises SyntaxError (or ValueError for NUL bytes) when `tree` is not given and the text does not parse.
     """
+    if not any(word in source for word in TORCH_WORDS):
+        return []
     rules = [each for each in all_rules() if any(word in source for word in each.words)]
     if not rules:
         return []

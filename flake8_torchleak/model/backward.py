@@ -65,19 +65,9 @@ class Backward:
                         if each in found or each.how in (How.PARAMETER, How.OTHER):
                             continue
                         found.add(each)
-                        for sibling in self._siblings(each, scope):
-                            found.add(sibling)
                         if each.value is not None and not each.path and each.how is not How.ITERATE:
                             queue.append((each.value, each.node if each.how is not How.AUGMENT else each.value))
         return found
-
-    def _siblings(self, definition: Definition, scope: Scope) -> Iterator[Definition]:
-        """Other losses unpacked from the same call as a differentiated one."""
-        if definition.path:
-            for definitions in self.flow.definitions(scope).values():
-                for each in definitions:
-                    if each.statement is definition.statement and hints.is_loss(each.key.rpartition(".")[2]):
-                        yield each
 
     def _summands(self, node: ast.expr) -> Iterator[ast.expr]:
         """Variables that are tensors because what is differentiated is made of them by + and scaling."""

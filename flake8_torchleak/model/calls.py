@@ -63,6 +63,9 @@ _DIM_REDUCTIONS = frozenset({"max", "min", "sort", "topk", "median", "mode", "kt
 _MODULE_RETURNS_SELF = frozenset({"to", "cuda", "cpu", "eval", "train", "half", "float", "double", "requires_grad_", "apply"})
 _MODULE_FORWARDS = frozenset({"forward", "forward_train", "training_step", "encode", "decode", "log_prob", "get_loss", "calculate_loss"})
 _OF_DISTRIBUTIONS = frozenset({"log_prob", "entropy", "rsample", "sample"})
+_SPLITS = frozenset({"split", "chunk", "unbind", "tensor_split"})
+PLACING = frozenset({"prepare", "setup_dataloaders", "prepare_data_loader", "setup_dataloader"})
+"""Methods of accelerate and Fabric whose loaders move every batch to the device."""
 _TEXT_TESTS = frozenset({"endswith", "startswith", "isdigit", "isalpha", "is_file", "exists", "is_dir"})
 _FILE_LINES = frozenset({"readlines", "splitlines"})
 
@@ -126,6 +129,8 @@ class Calls:
             return self._range(node, env)
         if qualname in _PASS_ALONG or last in ("tqdm", "trange", "track", "prange"):
             return self._passed(node, last, env)
+        if last == "abs" and node.args:
+            return self.infer.value(node.args[0], env).but(origin=None)
         if qualname in _NUMBERS:
             return NUMBER
         if qualname in ("str", "repr", "os.path.join", "os.path.basename", "os.path.abspath", "input", "format"):
@@ -141,8 +146,9 @@ class Calls:
             return UNKNOWN
         if root in ("torchmetrics", "torcheval", "ignite"):
             return Value(Kind.METRIC)
-        if root == "torchvision" and ".models" in qualname:
-            return Value(Kind.MODULE)
+        if root == "torchvision":
+            made = Kind.MODULE if ".models" in qualname else Kind.TENSOR if ".transforms.functional" in qualname else Kind.UNKNOWN
+            return Value(made) if made is not Kind.UNKNOWN else None
         if last.endswith("DataLoader"):
             return Value(Kind.LOADER, made=node)
         return None
@@ -286,10 +292,14 @@ class Calls:
             return Value(Kind.ITERATOR, size=size, why=why, element=STRING if last_name(node.args[0]) == "str" else None)
         argument = node.args[-1] if last in ("map", "filter") else node.args[0]
         value = self.infer.value(argument, env)
+        if last == "from_iterable":
+            inner = self.infer.element(value, argument)
+            return Value(Kind.ITERATOR, size=Size.GROWS if value.grows else inner.size, element=inner.element, why=value.why)
         if last == "next":
             return self.infer.element(value, argument)
         if last in ("copy", "deepcopy"):
-            return value.but(origin=None) if value.kind is not Kind.MODULE else value
+            graph = None if value.graph and last == "copy" else value.graph  # copy.copy of a tensor drops its history
+            return value.but(origin=None, graph=graph) if value.kind is not Kind.MODULE else value
         if last == "enumerate":
             size = value.size
             inner = self.infer.element(value, argument)
@@ -307,6 +317,7 @@ class Calls:
 
     @staticmethod
     def _reduces(node: ast.Call, arguments: list[Value], least: int) -> bool:
+        """Whether a reduction is given a dimension rather than a second tensor."""
         by_keyword = any(k.arg in ("dim", "k", "axis") for k in node.keywords)
         return by_keyword or (len(arguments) > least and arguments[least].kind is not Kind.TENSOR)
 
@@ -387,13 +398,22 @@ class Calls:
                 return self._moved(node, base)
             if name == "cuda":
                 return Value(Kind.TENSOR, graph=base.graph, why=base.why)
+            if name == "requires_grad_" and base.kind is Kind.TENSOR:
+                return Value(Kind.TENSOR, graph=True if not node.args else None)
+            if name in _SPLITS:
+                return Value(Kind.TUPLE, size=Size.SMALL, graph=base.graph, element=Value(Kind.TENSOR, graph=base.graph).within(base))
+            if name.endswith("_") and base.kind is Kind.TENSOR:
+                return Value(Kind.TENSOR, graph=base.graph or self._graph(node, env))
             if name in ("get", "pop") and base.kind is Kind.UNKNOWN:
                 return self.infer.element(base)
             if name in _OF_DISTRIBUTIONS and base.graph:
                 return Value(Kind.TENSOR, graph=name != "sample")
-            return Value(graph=base.graph) if base.graph is False and base.kind is Kind.TENSOR else None
-        if name in _DIM_REDUCTIONS and (node.args or node.keywords):
+            return None
+        arguments = [self.infer.value(a, env) for a in node.args]
+        if name in _DIM_REDUCTIONS and self._reduces(node, [base, *arguments], 1):
             return self._with_indices(base)
+        if effect.graph and base.graph is False and any(a.graph is not False for a in arguments):
+            return Value(Kind.TENSOR, graph=True if any(a.graph for a in arguments) else None)
         if name == "numpy" and base.graph and base.kind is Kind.UNKNOWN:
             return Value(Kind.ARRAY, graph=False)
         found = apply(effect, base)
@@ -402,9 +422,13 @@ class Calls:
     def _moved(self, node: ast.Call, base: Value) -> Value:
         """`.to(...)`: the same tensor for "cpu" (a batch is there already), new memory or unknown for the rest."""
         first = node.args[0] if node.args else None
-        stays = isinstance(first, ast.Constant) and first.value == "cpu" and not any(k.arg == "copy" for k in node.keywords)
+        stays = isinstance(first, ast.Constant) and first.value == "cpu" and len(node.args) + len(node.keywords) == 1
         if stays:
             return apply(TENSOR_METHODS["cpu"], base)
+        if first is not None and last_name(first) in ("long", "int", "int64", "int32", "bool", "uint8", "short"):
+            return Value(Kind.TENSOR, graph=False)
+        if first is not None and self.infer.value(first).kind is Kind.TENSOR:
+            return Value(Kind.TENSOR, graph=None if base.graph else base.graph)
         return Value(base.kind if base.kind is Kind.TENSOR else Kind.UNKNOWN, graph=base.graph, why=base.why)
 
     def _array_method(self, node: ast.Call, base: Value, name: str) -> Value:
@@ -425,7 +449,8 @@ class Calls:
             inner = base.element or UNKNOWN
             if base.origin and not inner.origin:
                 inner = inner.but(origin=base.origin)
-            element = {"keys": STRING, "values": inner, "items": Value(Kind.TUPLE, items=(STRING, inner))}[name]
+            key = NUMBER if base.kind is Kind.INDEX else UNKNOWN
+            element = {"keys": key, "values": inner, "items": Value(Kind.TUPLE, items=(key, inner))}[name]
             return Value(Kind.ITERATOR, graph=base.graph, size=base.size, element=element, why=base.why)
         if name in ("get", "pop", "popleft", "setdefault", "__getitem__"):
             return self.infer.element(base, node)
@@ -477,6 +502,10 @@ class Calls:
             return STRING
         if name in ("getnames", "namelist", "getmembers"):
             return Value(Kind.LIST, size=Size.GROWS, element=STRING, why=((node, f"every member of an archive, by `{name}`"),))
+        if name in PLACING and node.args:
+            values = [self.infer.value(a, env) for a in node.args if not isinstance(a, ast.Starred)]
+            placed = tuple(v.but(made=node) if v.kind is Kind.LOADER else v for v in values)
+            return placed[0] if len(node.args) == 1 and placed else Value(Kind.TUPLE, items=placed)
         if name in ("list", "dict") and "anager" in ast.dump(func.value):
             return Value(Kind.SHARED)
         if base.kind is Kind.SHARED:
@@ -504,6 +533,10 @@ class Calls:
         called = self.infer.value(func, env)
         if isinstance(func, ast.Name) and self._is_module_self(func):
             return Value(graph=True, why=((node, "the module's own forward builds a graph"),))
+        if hints.makes_model(name):
+            return Value(Kind.MODULE)
+        if "transform" in name.lower() and called.kind is not Kind.MODULE and not name[:1].isupper():
+            return Value(Kind.TENSOR)
         if called.kind is Kind.MODULE:
             return Value(graph=True, why=((node, f"`{name}(...)` builds a graph"),))
         losses = self.infer.config.loss_names

@@ -51,8 +51,16 @@ class ClassFacts:
 
     @cached_property
     def all_functions(self) -> list[FunctionNode]:
-        """Every method of the lineage, overridden ones included: where an attribute may be touched."""
-        return [f for each in self.lineage for f in each.own_methods.values()]
+        """Every method that may run: of the lineage, without those overridden by one that does not call `super()`."""
+        found: list[FunctionNode] = []
+        replaced: set[str] = set()
+        for each in self.lineage:
+            for name, function in each.own_methods.items():
+                if name not in replaced:
+                    found.append(function)
+                    if not self._table.calls_super(function):
+                        replaced.add(name)
+        return found
 
     @cached_property
     def attributes(self) -> dict[str, list[Definition]]:
@@ -122,6 +130,12 @@ class ClassTable:
                 return self.all[owner]
             function = self.tree.function(function)
         return None
+
+    def calls_super(self, function: FunctionNode) -> bool:
+        """Whether a method hands on to the one it overrides (`super().name(...)`, `Base.name(self, ...)`)."""
+        return any(
+            isinstance(call.func, ast.Attribute) and call.func.attr == function.name for call in self.tree.calls(function)
+        )
 
     def self_attribute(self, node: ast.AST) -> tuple[ClassFacts, str] | None:
         """(class, "x") when `node` is `self.x` (by the method's own first parameter)."""

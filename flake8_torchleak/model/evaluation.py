@@ -8,23 +8,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.flow import key_of
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import dotted, last_name
-from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop, Scope
+from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
+_PREPARES = (".eval()", "load_state_dict", ".backward(", "torch.load")
+"""A file with none of these neither trains nor loads a model: what its name calls evaluation needs no gradients at all."""
 _NEEDS_GRAD = frozenset({"requires_grad_", "enable_grad", "retain_grad", "jacobian", "hessian", "vjp"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """One evaluation loop: its first model call, the loop, the function (None at module level), and evidence."""
+    """One evaluation loop: its first model call, the loop (None: the function goes over all data at once), the function (None at module level), and evidence."""
 
     call: ast.Call
-    loop: Loop
+    loop: Loop | None
     function: FunctionNode | None
     evidence: tuple[tuple[ast.AST, str], ...]
 
@@ -38,16 +41,18 @@ def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
 
 
 def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
+    if not any(isinstance(node, LOOPS) for node in module.tree.within(scope)):
+        return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
     if _needs_grad(module, scope) or _is_test(module, scope) or _is_forward(module, scope):
         return None
     for call in module.tree.calls(scope):
         loops = module.tree.loops(call)
-        if not loops or module.loops.is_short(loops[0]) or not _runs_model(module, call):
+        if not loops or module.loops.is_short(loops[0]) or not (_runs_model(module, call) or _helper_runs_model(module, call)):
             continue
         if any(module.loops.trains(loop) for loop in loops[:1]) or module.grad.at(call) is not Grad.ON:
             continue
         evidence = _evidence(module, scope, call, loops)
-        if evidence:
+        if evidence and not module.loops.contradicted(scope):
             function = scope if isinstance(scope, FUNCTIONS) else None
             return Evaluation(call, loops[0], function, evidence)
     return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
@@ -61,11 +66,9 @@ def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:
     if caller is None:
         return None
     for call in module.tree.calls(scope):
-        helper = module.classes.callee(call)
-        runs = _runs_model(module, call) or (helper is not None and any(_runs_model(module, c) for c in module.tree.calls(helper)))
-        if runs and module.grad.at(call) is Grad.ON and not module.loops.trains(scope):
-            loop = next(loop for loop in module.tree.loops(caller))
-            return Evaluation(call, loop, scope, ((caller, "called in the training loop"),))
+        runs = _runs_model(module, call) or _helper_runs_model(module, call)
+        if runs and not module.loops.contradicted(scope) and module.grad.at(call) is Grad.ON and not module.loops.trains(scope):
+            return Evaluation(call, None, scope, ((caller, "called in the training loop"),))
     return None
 
 
@@ -83,16 +86,36 @@ def _is_forward(module: Module, scope: Scope) -> bool:
 
 def _is_test(module: Module, scope: Scope) -> bool:
     """A unit test: its graphs are as small as its inputs."""
-    if not isinstance(scope, FUNCTIONS) or not scope.name.startswith("test_"):
+    if not isinstance(scope, FUNCTIONS) or not scope.name.startswith("test"):
         return False
-    return bool(module.names.imports & {"pytest", "unittest", "absl"}) or not scope.args.args
+    if module.names.imports & {"pytest", "unittest", "absl", "parameterized"}:
+        return True
+    own = [p for p in scope.args.args if p.arg not in ("self", "cls")]
+    return scope.name.startswith("test_") and not any(module.infer.value_of(p).kind in (Kind.MODULE, Kind.LOADER) for p in own)
+
+
+def _helper_runs_model(module: Module, call: ast.Call) -> bool:
+    """Whether the call runs a helper of the file that calls a model with gradients on and does not train."""
+    helper = module.classes.callee(call)
+    if helper is None or module.loops.trains(helper) or _is_forward(module, helper) or module.loops.contradicted(helper):
+        return False
+    return any(_runs_model(module, c) and module.grad.at(c) is Grad.ON for c in module.tree.calls(helper))
 
 
 def _runs_model(module: Module, call: ast.Call) -> bool:
     """Whether the call is `model(...)`: of a value that is a module, with arguments."""
+    func = call.func
     if not (call.args or call.keywords) or module.infer.calls.is_construction(call):
         return False
-    return module.infer.value(call.func).kind is Kind.MODULE
+    if isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
+        if module.classes.self_attribute(func.value) is None and not isinstance(func.value, ast.Attribute):
+            return False
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and module.classes.self_attribute(func) is None:
+        base = module.infer.value(func.value)
+        imported = any(isinstance(each, ast.alias) for each in module.names.bound(func.value.id, func))
+        if imported or (base.kind is not Kind.MODULE and func.value.id not in ("args", "opt", "trainer", "state", "context", "ctx", "engine")):
+            return False
+    return module.infer.value(func).kind is Kind.MODULE
 
 
 def _needs_grad(module: Module, scope: Scope) -> bool:
@@ -112,12 +135,30 @@ def _needs_grad(module: Module, scope: Scope) -> bool:
 def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -> tuple[tuple[ast.AST, str], ...]:
     switched = module.loops.evaluates(call)
     over_batches = next((loop for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter)), None)
-    if switched is not None:
+    if switched is not None and _is_of(switched, call):
         return ((switched, "evaluation mode, which leaves autograd on"),)
     named = isinstance(scope, FUNCTIONS) and hints.is_evaluation(scope.name)
+    if named and switched is None and not any(word in module.source.text for word in _PREPARES):
+        return ()
     if named and (over_batches is not None or _feeds(module, loops[0], call)):
         return ((scope, "a function that evaluates, by its name"),)
     return ()
+
+
+def _is_of(switched: ast.Call, call: ast.Call) -> bool:
+    """Whether the model that was put in evaluation mode is the one that is called (or holds it, or is held by it)."""
+    assert isinstance(switched.func, ast.Attribute)
+    receiver, called = key_of(switched.func.value), key_of(call.func)
+    if not receiver or not called or not isinstance(switched.func.value, (ast.Name, ast.Attribute)):
+        return True
+    if called.startswith(receiver) or receiver.startswith(called):
+        return True
+    return receiver.rpartition(".")[2] == called.rpartition(".")[2] or "." in called and not called.startswith("self.") or _is_loose(called)
+
+
+def _is_loose(called: str) -> bool:
+    """A helper (`self._step(...)`, `predict(...)`) stands for whatever model it runs."""
+    return not hints.is_model(called.rpartition(".")[2])
 
 
 def _feeds(module: Module, loop: Loop, call: ast.Call) -> bool:

@@ -8,7 +8,7 @@ replaced the tensor, that an `else` is not reached from its `if`, and that a loo
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from flake8_torchleak.model.names import Names, dotted, parameters
@@ -40,6 +40,13 @@ class Definition:
     value: ast.expr | None
     how: How
     path: tuple[int, ...] = ()
+    effect: tuple[int, int] = field(default=(0, 0), init=False)
+    """Where it takes effect: after the statement that makes it, or in a loop's or with's body."""
+
+    def __post_init__(self) -> None:
+        if self.how is not How.PARAMETER:
+            node = self.value if self.how in (How.ITERATE, How.ENTER) and self.value is not None else self.statement
+            object.__setattr__(self, "effect", (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +66,11 @@ class Mutation:
     depth: int = 0
 
 
+_BINDERS = frozenset({
+    ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Import,
+    ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+})  # fmt: skip
+_CHANGERS = frozenset({ast.Call, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete})
 GROWING = frozenset({"append", "extend", "add", "insert", "update", "setitem", "setdefault", "appendleft", "put"})
 EMPTYING = frozenset({"clear", "del"})
 
@@ -103,6 +115,8 @@ class Flow:
         if isinstance(scope, (*FUNCTIONS, ast.Lambda)):
             found += [Definition(p.arg, p, scope, None, How.PARAMETER) for p in parameters(scope)]
         for node in self.tree.within(scope):
+            if node.__class__ not in _BINDERS:
+                continue
             if isinstance(node, ast.Assign):
                 for target in node.targets:
                     self.targets(target, node.value, node, How.ASSIGN, (), found)
@@ -151,7 +165,7 @@ class Flow:
         if found is None:
             found = self._mutations[scope] = {}
             for node in self.tree.within(scope):
-                for each in self._changes(node):
+                for each in self._changes(node) if node.__class__ in _CHANGERS else ():
                     found.setdefault(each.key, []).append(each)
         return found
 
@@ -202,7 +216,7 @@ class Flow:
                 return self.definitions(outer).get(key, [])[:_MOST_DEFINITIONS]
         everything = self.definitions(scope).get(key, [])[-_MOST_DEFINITIONS:]
         position = _position(use)
-        before = [d for d in everything if _end(d) <= position]
+        before = [d for d in everything if d.effect <= position]
         found: list[Definition] = []
         seen_branches: dict[ast.AST, set[str]] = {}
         stop: Definition | None = None
@@ -314,16 +328,6 @@ def _position(node: ast.AST) -> tuple[int, int]:
     if isinstance(node, (ast.Module, ast.arg, ast.comprehension)) and not hasattr(node, "lineno"):
         return (0, 0)
     return (node.lineno, node.col_offset)  # type: ignore[attr-defined]
-
-
-def _end(definition: Definition) -> tuple[int, int]:
-    """Where the definition takes effect: after the statement that makes it, or in a loop's or with's body."""
-    node = definition.statement
-    if definition.how in (How.ITERATE, How.ENTER):
-        node = definition.value or node
-    if definition.how is How.PARAMETER:
-        return (0, 0)
-    return (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
 
 def _unpacks(target: ast.Tuple | ast.List, value: ast.Tuple | ast.List) -> bool:

@@ -6,11 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.flow import GROWING, Definition, Mutation
+from flake8_torchleak.model.flow import GROWING, Definition, How, Mutation
 from flake8_torchleak.model.names import dotted, last_name
 from flake8_torchleak.model.values import FLAG, Kind, Size, Value, Why, join
 
 if TYPE_CHECKING:
+    from flake8_torchleak.model.classes import ClassFacts
     from flake8_torchleak.model.infer import Env, Infer
 
 _MOST_MUTATIONS = 30
@@ -95,12 +96,28 @@ class Growth:
         )
 
     def _is_outer_counter(self, value: ast.expr | None, loops: list[ast.For | ast.AsyncFor | ast.While]) -> bool:
-        """Whether what is put in is the counter of an outer `enumerate`: a class index, shared by many entries."""
+        """Whether what is put in is a counter with few values: of an outer `enumerate`, or of a `range` within the data."""
         if not isinstance(value, ast.Name) or len(loops) < 2:
             return False
         for each in self.infer.flow.reaching(value.id, value):
+            inner = isinstance(each.statement, (ast.For, ast.AsyncFor)) and each.statement in loops[:-1]
+            if inner and self.infer.value(each.statement.iter).kind is Kind.RANGE:  # type: ignore[union-attr]
+                return True
             if each.statement in loops[1:] and each.path == (0,) and isinstance(each.value, ast.Call):
                 return last_name(each.value.func) == "enumerate"
+        return False
+
+    def is_rewritten(self, facts: ClassFacts, attr: str) -> bool:
+        """Whether some method goes over the attribute and binds keys of its elements anew (`entry[k] = tensor`)."""
+        for function in facts.all_functions:
+            mutations = self.infer.flow.mutations(function)
+            for definitions in self.infer.flow.definitions(function).values():
+                for each in definitions:
+                    if each.how is not How.ITERATE or each.value is None:
+                        continue
+                    over = any(isinstance(n, ast.Attribute) and n.attr == attr for n in ast.walk(each.value))
+                    if over and any(m.method == "setitem" for m in mutations.get(each.key, [])):
+                        return True
         return False
 
     def _times(self, loops: list[ast.For | ast.AsyncFor | ast.While], env: Env) -> tuple[Size, Why]:
@@ -113,9 +130,11 @@ class Growth:
 
 
 def _joined(old: Value | None, new: Value | None) -> Value | None:
-    if new is None or new.kind is Kind.UNKNOWN:
-        return old if old is not None and old.kind is not Kind.UNKNOWN else new
-    return join([old, new]) if old is not None and old.kind is not Kind.UNKNOWN else new
+    if old is None or new is None:
+        return old or new
+    if Kind.UNKNOWN in (old.kind, new.kind):
+        return new if new.kind is Kind.UNKNOWN else old  # what one kind allows, the other may not
+    return join([old, new])
 
 
 def _verb(method: str) -> str:

@@ -10,8 +10,17 @@ _MODEL = re.compile(
     r"dnn|seq2seq|ddp_model|policy_net|target_net|teacher)(?:_?[a-z0-9]|_module)?$",
     re.IGNORECASE,
 )
+_FACTORY = re.compile(r"_?(?:build|get|create|make|load|init\w*|define|prepare|setup|construct|return|select|wrap|restore|return)_", re.IGNORECASE)
+_VERB = re.compile(
+    r"_?(?:build|get|create|make|load|init\w*|define|prepare|setup|construct|return|select|wrap|restore|save|export|convert|"
+    r"print|count|freeze|train|test|eval\w*|validate|run|update|log|set|is|has|use|from|to|quantize|compile|check|copy|clone|"
+    r"unwrap|import|apply|compute|infer|extract|call|register|push|pull|upload|download|reload|replace|find|list|add|remove|"
+    r"delete|free|move|put|resolve|parse|read|write|show|visualize|plot|fit|finetune|fuse|merge|split|patch|attach|dump|store)_",
+    re.IGNORECASE,
+)
 _LOADER = re.compile(
-    r"(?:loader|loaders|dataloader|data_loader|(?:^|_)dl|(?:^|_)dls|(?:^|_)iter|iterator|prefetcher|data_generator)"
+    r"(?:loader|loaders|dataloader|data_loader|(?:^|_)dl|(?:^|_)dls|(?:train|valid|val|test|eval|dev|data|batch)_?iter(?:ator)?|"
+    r"prefetcher|data_generator)"
     r"(?:_?(?:train|val|valid|test|eval|dev|tr|te|iter|s|[a-d]|\d+))?$",
     re.IGNORECASE,
 )
@@ -34,10 +43,10 @@ _SMALL = re.compile(
     r"_names$|hooks?$|callbacks?$|handlers?$|shape$|dims?$|label_?names|kwargs",
     re.IGNORECASE,
 )
-_DATASETISH = re.compile(r"(?:^|_)(?:dataset|datasets|ds|dset|dsets|reader|hf_data|subset|base_data|source_data)\d?$", re.IGNORECASE)
+_DATASETISH = re.compile(r"(?:^|_)(?:datasets?|ds|dsets?|reader|hf_data|subset|base_data|source_data)\d?(?:_|$)", re.IGNORECASE)
 _GRAD_OFF = re.compile(r"no_?grad|inference_?mode|smart_inference|eval_?mode|evaluat|without_grad|disable_grad|grad_off|_inference$|^inference", re.IGNORECASE)
 _TENSOR = re.compile(
-    r"^(?:x|y|xs|ys|x_\w+|y_\w+|xb|yb|batch|data|inputs?|imgs?|images?|targets?|labels?|features?|masks?|pixel_values)$|"
+    r"^(?:x|y|xs|ys|x_\w+|y_\w+|xb|yb|batch|batch_[a-z]|data|inputs?|imgs?|images?|targets?|labels?|features?|masks?|pixel_values)$|"
     r"(?:^|_)(?:mask|ids|labels?|targets?|images?|imgs?|features?|box(?:es)?|values)(?:_?\d)?$",
     re.IGNORECASE,
 )
@@ -48,9 +57,14 @@ _EVALUATION = re.compile(
 _SMALL_FILE = re.compile(r"class|label|categor|config|cfg|meta|stats|vocab|param|option|split|map|setting|token", re.IGNORECASE)
 
 
+def makes_model(name: str) -> bool:
+    """The name of a factory (`build_model`, `get_network`)."""
+    return bool(_FACTORY.match(name)) and bool(_MODEL.search(name))
+
+
 def is_model(name: str) -> bool:
     """A name that stands for an nn.Module."""
-    return bool(_MODEL.search(name)) or name in {"G", "D", "netG", "netD"}
+    return bool(_MODEL.search(name)) and not _VERB.match(name) or name in {"G", "D", "netG", "netD"}
 
 
 def is_tensor(name: str) -> bool:

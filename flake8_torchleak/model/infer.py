@@ -13,7 +13,7 @@ from dataclasses import replace
 from flake8_torchleak.config import Config
 from flake8_torchleak.model import annotations, hints
 from flake8_torchleak.model.backward import Backward
-from flake8_torchleak.model.calls import Calls
+from flake8_torchleak.model.calls import PLACING, Calls
 from flake8_torchleak.model.classes import ClassFacts, ClassTable
 from flake8_torchleak.model.flow import Definition, Flow, How, is_tensor_check
 from flake8_torchleak.model.gradmode import GradMode
@@ -32,12 +32,13 @@ class Env(dict[ast.arg, Value]):
 
     def __init__(self, values: Mapping[ast.arg, Value]) -> None:
         super().__init__(values)
-        self.memo: dict[ast.AST, Value] = {}
+        self.memo: dict[object, Value] = {}
 
 
 NO_ENV = Env({})
 _BUDGET = 200_000
 _MOST_DEPTH = 80
+_WRAPPERS = frozenset({"enumerate", "zip", "tqdm", "trange", "islice", "track", "iter", "chain", "cycle", "zip_longest", "Bar"})
 _MODEL_OUTPUTS = frozenset({"logits", "last_hidden_state", "pooler_output"})
 _MOST_CALLERS = 4
 """Callers in the file whose arguments are looked at."""
@@ -55,18 +56,17 @@ class Infer:
         self.backward = Backward(tree, names, flow)
         self.growth = Growth(self)
         self.calls = Calls(self)
-        self._memo: dict[ast.AST, Value] = {}
+        self._memo: dict[object, Value] = {}
         self._active: set[object] = set()
         self._attributes: dict[tuple[ast.ClassDef, str], Value] = {}
         self._steps = 0
-        self._provisional: dict[ast.AST, Value] = {}
+        self._provisional: dict[object, Value] = {}
         self._cuts = 0
         self._call_depth = 0
 
     def value(self, node: ast.AST, env: Env = NO_ENV) -> Value:
         """What is known of the value of `node`; `env` gives the parameters of the helper it stands in."""
-        memo = env.memo if env else self._memo
-        known = memo.get(node)
+        known = (env.memo if env else self._memo).get(node)
         if known is None and not env:
             known = self._provisional.get(node)
         if known is not None:
@@ -84,13 +84,7 @@ class Infer:
                 found = found.but(graph=False)
         finally:
             self._active.discard(node)
-        if env or cuts == self._cuts or outermost:
-            memo[node] = found
-        else:
-            # Cut short by a cycle through a node that is being evaluated: good for this question only.
-            self._provisional[node] = found
-        if outermost:
-            self._provisional.clear()
+        self._keep(node, found, env, cuts, outermost)
         return found
 
     # -- names and attributes -------------------------------------------------------------------------------
@@ -131,14 +125,31 @@ class Infer:
 
     def definition(self, definition: Definition, env: Env) -> Value:
         """What one definition binds its variable to."""
-        if definition in self._active:
+        known = (env.memo if env else self._memo).get(definition)
+        if known is None and not env:
+            known = self._provisional.get(definition)
+        if known is not None:
+            return known
+        if definition in self._active or len(self._active) > _MOST_DEPTH:
             self._cuts += 1
             return UNKNOWN
+        cuts, outermost = self._cuts, not self._active
         self._active.add(definition)
         try:
-            return self._definition(definition, env)
+            found = self._definition(definition, env)
         finally:
             self._active.discard(definition)
+        self._keep(definition, found, env, cuts, outermost)
+        return found
+
+    def _keep(self, key: object, found: Value, env: Env, cuts: int, outermost: bool) -> None:
+        """Remember a value: for good, or, if a cycle cut its evaluation short, for the question under way."""
+        if env or cuts == self._cuts or outermost:
+            (env.memo if env else self._memo)[key] = found
+        else:
+            self._provisional[key] = found
+        if outermost:
+            self._provisional.clear()
 
     def _definition(self, definition: Definition, env: Env) -> Value:
         node, name = definition.node, definition.key.rpartition(".")[2]
@@ -172,8 +183,25 @@ class Infer:
                 value = self.named(name, node)
         return value
 
+    def value_of(self, parameter: ast.arg) -> Value:
+        """What a parameter holds, without a particular call in view."""
+        function = self.tree.scope(parameter)
+        return self.parameter(parameter, function)
+
+    def default(self, node: ast.arg, function: FunctionNode) -> ast.expr | None:
+        """A parameter's default."""
+        a = function.args
+        positional = [*a.posonlyargs, *a.args]
+        given = dict(zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True))
+        given |= {p: d for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None}
+        return given.get(node)
+
     def parameter(self, node: ast.arg, function: ast.AST) -> Value:
         """What a parameter holds, by annotation, default, documentation or name."""
+        if isinstance(function, FUNCTIONS):
+            default = self.default(node, function)
+            if isinstance(default, (ast.List, ast.Tuple, ast.Dict, ast.Set)) and not _is_empty(default):
+                return self.value(default)
         if node.annotation is not None:
             found = annotations.annotated(node.annotation, self.names)
             if found.kind is not Kind.UNKNOWN:
@@ -228,6 +256,8 @@ class Infer:
         if base.kind is Kind.UNKNOWN and node.attr in _MODEL_OUTPUTS and isinstance(node.value, ast.Call) and not self.grad.off(node):
             return Value(graph=True, why=((node, f"`.{node.attr}` of a model's output"),))
         if base.kind is Kind.UNKNOWN and (base.origin or base.graph):
+            if node.attr in ("dstdata", "srcdata", "ndata", "edata"):
+                return UNKNOWN  # a DGL graph gathers these in the main process
             if base.graph and hints.is_plain_result(node.attr):
                 return UNKNOWN
             return Value(graph=base.graph, origin=base.origin, why=base.why)
@@ -265,6 +295,8 @@ class Infer:
         try:
             definitions = self.final_bindings(facts, attr)
             found = join([self.definition(each, NO_ENV) for each in definitions]) if definitions else UNKNOWN
+            if found.is_container and found.element is not None and self.growth.is_rewritten(facts, attr):
+                found = found.but(element=found.element.but(fields=(), element=None))
             if found.is_container and found.kind is not Kind.JSON:
                 found = self.growth.grown(found, facts.mutations.get(f"self.{attr}", []), None, NO_ENV)
             if found.kind is Kind.UNKNOWN and found.graph is None:
@@ -283,29 +315,55 @@ class Infer:
             by_function.setdefault(self.tree.scope(each.node), []).append(each)
         for function, definitions in by_function.items():
             for each in reversed(definitions):
+                if self._converts(each, attr):
+                    return [each]
                 found.append(each)
                 if isinstance(function, FUNCTIONS) and self.flow.always_before(each.statement, function.body[-1]):
                     break
         return found
+
+    def _converts(self, definition: Definition, attr: str) -> bool:
+        """`self.x = f(self.x)` with a call: whatever it was, it is what the call makes of it now."""
+        value = definition.value
+        return isinstance(value, ast.Call) and any(
+            isinstance(a, ast.Attribute) and a.attr == attr and self.classes.self_attribute(a) is not None for a in value.args
+        )
+
+    def loader_of(self, iterable: ast.expr, depth: int = 4) -> Value | None:
+        """The LOADER that iterating an expression goes over, also through enumerate, zip, tqdm and the like."""
+        value = self.value(iterable)
+        if value.kind is Kind.LOADER:
+            return value
+        if not depth or value.kind not in (Kind.ITERATOR, Kind.UNKNOWN):
+            return None
+        inner: list[ast.expr] = []
+        if isinstance(iterable, ast.Call) and last_name(iterable.func) in _WRAPPERS:
+            inner = [a for a in iterable.args if not isinstance(a, ast.Starred)]
+        elif isinstance(iterable, ast.Name):
+            inner = [d.value for d in self.flow.reaching(iterable.id, iterable) if d.value is not None and d.how is How.ASSIGN and not d.path]
+        found = (self.loader_of(each, depth - 1) for each in inner)
+        return next((each for each in found if each is not None), None)
 
     # -- parts and elements ---------------------------------------------------------------------------------
 
     def element(self, value: Value, node: ast.AST | None = None) -> Value:
         """What iterating over (or subscripting) a value gives."""
         if value.kind is Kind.LOADER:
-            return Value(graph=False, origin=Origin(OriginKind.BATCH, "batch", node or ast.Pass()), made=value.made)
+            prepared = isinstance(value.made, ast.Call) and last_name(value.made.func) in PLACING
+            kind = OriginKind.DEVICE if prepared else OriginKind.BATCH
+            return Value(graph=False, origin=Origin(kind, "batch", node or ast.Pass()), made=value.made)
         if value.kind in (Kind.TENSOR, Kind.ARRAY):
-            origin = replace(value.origin, view=True) if value.origin else None
+            origin = replace(value.origin, view=True, element=True) if value.origin else None
             return Value(value.kind, graph=value.graph, origin=origin, why=value.why)
         if value.kind is Kind.FILE:
             return STRING
         if value.kind is Kind.JSON:
-            return Value(Kind.JSON, origin=value.origin, why=value.why)
+            return Value(Kind.JSON, why=value.why).within(value)
         if value.element is not None:
             return value.element.within(value)
         if value.kind is Kind.STRING:
             return STRING
-        return Value(graph=value.graph if value.kind is Kind.UNKNOWN else None, origin=value.origin, why=value.why)
+        return Value(graph=value.graph if value.kind is Kind.UNKNOWN else None, why=value.why).within(value)
 
     def part(self, value: Value, index: int) -> Value:
         """The item at a constant index, as in unpacking."""
@@ -345,7 +403,7 @@ class Infer:
                 return True
             if not isinstance(each, (ast.Slice, ast.Constant)):
                 inner = self.value(each, env)
-                if inner.kind in (Kind.LIST, Kind.ARRAY, Kind.TENSOR):
+                if inner.kind in (Kind.LIST, Kind.ARRAY, Kind.TENSOR, Kind.RANGE):
                     return True
         return False
 
@@ -355,7 +413,16 @@ class Infer:
             return Value(base.kind, graph=base.graph)
         if base.kind is Kind.ARRAY and base.ndim == 1 and not isinstance(index, (ast.Slice, ast.Tuple)):
             return NUMBER
-        return self.element(base)
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        whole = base.origin is not None and not base.origin.view
+        if base.kind is Kind.ARRAY and not any(isinstance(p, ast.Slice) or getattr(p, "value", 0) in (..., None) for p in parts):
+            if len(parts) > 1 or not whole:
+                return Value(Kind.ARRAY, graph=False)  # a scalar, unless there are more dimensions than indices
+        found = self.element(base)
+        stepped = any(isinstance(p, ast.Slice) and p.step is not None for p in parts)
+        if found.origin is not None and (stepped or len(parts) > 1):
+            return found.but(origin=replace(found.origin, strided=True))
+        return found
 
     # -- displays and operators -----------------------------------------------------------------------------
 
@@ -452,7 +519,9 @@ class Infer:
     def _compare(self, node: ast.Compare, env: Env) -> Value:
         if any(isinstance(op, (ast.In, ast.NotIn, ast.Is, ast.IsNot)) for op in node.ops):
             return FLAG
-        return Value(Kind.UNKNOWN, graph=False)
+        kinds = {self.value(each, env).kind for each in (node.left, *node.comparators)}
+        mask = Kind.TENSOR if Kind.TENSOR in kinds else Kind.ARRAY if Kind.ARRAY in kinds else Kind.UNKNOWN
+        return Value(mask, graph=False)
 
     def _ifexp(self, node: ast.IfExp, env: Env) -> Value:
         if is_tensor_check(node.test) and isinstance(node.test, ast.Call) and self.value(node.test.args[0], env).graph:
@@ -493,6 +562,10 @@ class Infer:
         finally:
             self._call_depth -= 1
             self._active.discard(function)
+
+
+def _is_empty(display: ast.List | ast.Tuple | ast.Dict | ast.Set) -> bool:
+    return not (display.keys if isinstance(display, ast.Dict) else display.elts)
 
 
 def is_property(function: FunctionNode) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.classes import ClassFacts, self_name
-from flake8_torchleak.model.flow import GROWING, Mutation, container_of
+from flake8_torchleak.model.flow import GROWING, Mutation, container_of, key_of
 from flake8_torchleak.model.infer import Env
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.stores import is_bounded
@@ -76,4 +76,4 @@ def _holder(change: Mutation) -> ast.AST:
 
 
 def _reads(node: ast.expr, key: str) -> bool:
-    return any(isinstance(n, ast.Attribute) and ast.unparse(n) == key for n in ast.walk(node))
+    return any(isinstance(n, ast.Attribute) and key_of(n) == key for n in ast.walk(node))

@@ -11,7 +11,6 @@ from flake8_torchleak.config import Config
 from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import Tree
-from flake8_torchleak.model.values import Kind, OriginKind, Value
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
 
@@ -93,18 +92,10 @@ class Loaders:
 
     def behind(self, iterable: ast.expr) -> bool:
         """Whether the loader that is iterated here is taken to have workers."""
-        made = self._made(self.infer.value(iterable))
+        loader = self.infer.loader_of(iterable)
+        made = loader.made if loader is not None else None
         site = next((s for s in self.sites if s.call is made), None)
         return self.assumed(site.workers if site is not None else Workers.UNKNOWN)
-
-    def _made(self, value: Value) -> ast.AST | None:
-        if value.kind is Kind.LOADER:
-            return value.made
-        inner = value.element
-        for part in [inner, *inner.items] if inner is not None else []:
-            if part.origin is not None and part.origin.kind is OriginKind.BATCH:
-                return part.made
-        return None
 
     def serving(self, node: ast.ClassDef) -> list[Site]:
         """The sites that are given an instance of this Dataset class, as far as the file shows."""
@@ -125,5 +116,9 @@ class Loaders:
 
     def copies_batches(self, node: ast.ClassDef) -> bool:
         """Whether every loader that the file gives this class copies its samples at once (default collate)."""
-        sites = self.serving(node)
-        return bool(sites) and all(s.collate is None and s.batches for s in sites)
+        sites = self.serving(node) or self.sites
+        return bool(sites) and all(self._stacks(s.collate) and s.batches for s in sites)
+
+    def _stacks(self, collate: ast.expr | None) -> bool:
+        default = collate is None or (isinstance(collate, ast.Constant) and collate.value is None)
+        return default or (collate is not None and last_name(collate) == "default_collate")

@@ -7,12 +7,12 @@ import ast
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.backward import Backward
 from flake8_torchleak.model.classes import ClassTable
-from flake8_torchleak.model.flow import Flow, How, key_of
+from flake8_torchleak.model.flow import Definition, Flow, How, key_of
 from flake8_torchleak.model.gradmode import GradMode
 from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop, Scope, Tree
-from flake8_torchleak.model.values import TENSOR_METHODS, Kind, OriginKind, Size, Value
+from flake8_torchleak.model.values import TENSOR_METHODS, Kind, Size, Value
 
 _STEP_METHODS = frozenset({
     "training_step", "train_step", "train_batch", "_train_batch", "optimize_parameters", "run_step", "train_one_batch",
@@ -29,6 +29,8 @@ class Loops:
         self.tree, self.flow, self.classes, self.infer, self.grad, self.backward = tree, flow, classes, infer, grad, backward
         self._step: dict[Loop, str] = {}
         self._trains: dict[ast.AST, bool] = {}
+        self._contradicted: dict[ast.AST, bool] = {}
+        self._outlived: dict[tuple[str, ast.AST, bool], Loop | FunctionNode | None] = {}
 
     def why_step(self, loop: Loop) -> str:
         """Why a loop runs once per batch or optimisation step ("" if nothing says so): words for a note."""
@@ -40,17 +42,28 @@ class Loops:
     def _why_step(self, loop: Loop) -> str:
         if isinstance(loop, (ast.For, ast.AsyncFor)) and self.gives_batches(loop.iter):
             return "one iteration per batch"
-        if self.trains(loop):
+        if self.trains(loop) and not self._accumulates(loop):
             return "one iteration per training step"
         if self.draws_batches(loop):
             return "draws one batch per iteration"
         if self.runs_model(loop) and self.evaluates(loop.body[0]) is not None and not self.is_short(loop):
-            return "one iteration per evaluation step"
+            if not any(self.runs_model(outer) and not self.is_short(outer) for outer in self.tree.loops(loop)):
+                return "one iteration per evaluation step"
         return ""
 
+    def _accumulates(self, loop: Loop) -> bool:
+        """Whether the loop is part of a step: the optimizer steps outside of it, in a loop around it."""
+        if self._optimizes(loop):
+            return False
+        return any(self._optimizes(outer) for outer in self.tree.loops(loop))
+
+    def _optimizes(self, loop: Loop) -> bool:
+        return any(isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "step" for n in self.tree.within(loop))
+
     def draws_batches(self, loop: Loop) -> bool:
-        """Whether the loop's body takes batches with `next(iterator_of_a_loader)`."""
-        for each in self.tree.within(loop):
+        """Whether the loop's body takes batches with `next(iterator_of_a_loader)`, one after another."""
+        counted = isinstance(loop, ast.While) or self.infer.value(loop.iter).kind in (Kind.RANGE, Kind.ITERATOR)
+        for each in self.tree.within(loop) if counted else ():
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id == "next" and each.args:
                 if self.gives_batches(each.args[0]):
                     return True
@@ -70,12 +83,7 @@ class Loops:
 
     def gives_batches(self, iterable: ast.expr) -> bool:
         """Whether iterating this goes over a DataLoader (also through enumerate, tqdm, zip)."""
-        value = self.infer.value(iterable)
-        if value.kind is Kind.LOADER:
-            return True
-        inner = value.element
-        parts = [inner, *inner.items] if inner is not None else []
-        return any(p.origin is not None and p.origin.kind is OriginKind.BATCH for p in parts)
+        return self.infer.loader_of(iterable) is not None
 
     def trains(self, node: ast.AST, depth: int = _DEPTH) -> bool:
         """Whether the code below `node` runs backward(), itself or in a helper of the file."""
@@ -114,6 +122,14 @@ class Loops:
         A variable bound anew in every step before `node` survives none. For what is `stored` one by one, it is
         enough that the container is emptied or bound anew now and then: its size is bounded.
         """
+        question = (key, node, stored)
+        if question not in self._outlived:
+            self._outlived[question] = self._outlives(key, node, stored)
+        return self._outlived[question]
+
+    def _outlives(self, key: str, node: ast.AST, stored: bool) -> Loop | FunctionNode | None:
+        if not key:
+            return None
         scope = self.tree.scope(node)
         definitions = [
             d for d in self.flow.definitions(scope).get(key, [])
@@ -124,6 +140,8 @@ class Loops:
             if stored and (inside or self._cut(key, loop, scope)) or any(self.flow.always_before(d.statement, node) for d in inside) or loop in [d.statement for d in definitions]:
                 return None
             if self._emptied(key, node, loop, scope, stored):
+                return None
+            if not self._per_batch(loop, definitions):
                 return None
             return loop
         if isinstance(scope, FUNCTIONS) and self._is_lasting(key, node, scope) and self.is_step(scope):
@@ -139,6 +157,14 @@ class Loops:
         return any(
             isinstance(n, (ast.Name, ast.Attribute)) and key_of(n) == key for n in ast.walk(value)
         )
+
+    def _per_batch(self, loop: Loop, definitions: list[Definition]) -> bool:
+        """False when the variable starts anew for every batch of an outer loop: the inner loop is part of the step."""
+        for outer in self.tree.loops(loop):
+            if isinstance(outer, (ast.For, ast.AsyncFor)) and self.gives_batches(outer.iter):
+                if any(self.tree.inside(d.statement, outer) for d in definitions):
+                    return False
+        return True
 
     def _cut(self, key: str, loop: Loop, scope: Scope) -> bool:
         """Whether the loop keeps only the last entries (`window = window[-k:]`)."""
@@ -214,7 +240,7 @@ class Loops:
                 false = call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
                 if call.func.attr == "eval" and not call.args or false:
                     if self.infer.value(receiver).kind is Kind.MODULE or not isinstance(receiver, ast.Call):
-                        found = call
+                        found = found or call
                 elif call.func.attr == "train" and not self.tree.loops(call) == []:
                     found = None
         return found
@@ -230,7 +256,7 @@ class Loops:
         found = self.infer.value(value)
         if stored and not found.graph and key in self.backward.slots(self.tree.scope(node)) and not self.grad.off(node):
             return Value(Kind.TENSOR, graph=True)
-        if not found.graph:
+        if not found.graph or self.contradicted(self.tree.scope(node)):
             return None
         if self.is_objective(key, node) or not self._is_log(key, node, outlived):
             return None
@@ -261,6 +287,20 @@ class Loops:
             if root in ("numpy", "statistics", "json") and call.args and key_of(call.args[0]) == key:
                 return True
         return False
+
+    def contradicted(self, scope: Scope) -> bool:
+        """Whether the code could not run with gradients on: it calls `.numpy()` on what would carry a graph.
+
+        torch raises there, so somebody outside the file turns gradients off.
+        """
+        known = self._contradicted.get(scope)
+        if known is None:
+            known = self._contradicted[scope] = any(
+                isinstance(call.func, ast.Attribute) and call.func.attr == "numpy" and not call.keywords
+                and bool(self.infer.value(call.func.value).graph)
+                for call in self.tree.calls(scope)
+            )
+        return known
 
     def varies(self, index: ast.expr) -> bool:
         """Whether a subscript takes new values from step to step: it reads the step's variable or a counter.
@@ -308,4 +348,32 @@ class Loops:
             if isinstance(each, ast.Call) and any(key_of(a) == key for a in each.args):
                 if self.infer.value(each.func).kind in (Kind.MODULE, Kind.LOSS):
                     return True
+        return False
+
+    def is_whole_batch(self, node: ast.expr) -> bool:
+        """Whether a variable is a loader's batch itself, not a part of it."""
+        return isinstance(node, ast.Name) and any(
+            d.how is How.ITERATE and d.path in ((), (1,)) for d in self.flow.reaching(node.id, node)
+        )
+
+    def is_moved(self, node: ast.expr) -> bool:
+        """Whether the batch that an expression is part of is moved to the device in place.
+
+        `batch[k] = batch[k].to(device)`, or `batch.to(device)` as a statement.
+        """
+        root: ast.AST = node
+        while isinstance(root, (ast.Subscript, ast.Attribute, ast.Call)):
+            root = root.func if isinstance(root, ast.Call) else root.value
+        if not isinstance(root, ast.Name):
+            return False
+        for each in self.tree.within(self.tree.scope(node)):
+            if not isinstance(each, (ast.Assign, ast.Expr)) or not isinstance(each.value, ast.Call):
+                continue
+            called = each.value.func
+            if not isinstance(called, ast.Attribute) or called.attr not in ("to", "cuda"):
+                continue
+            target = each.targets[0] if isinstance(each, ast.Assign) else called
+            in_place = isinstance(each, ast.Expr) or isinstance(target, ast.Subscript)
+            if in_place and any(isinstance(n, ast.Name) and n.id == root.id for n in ast.walk(target)):
+                return True
         return False

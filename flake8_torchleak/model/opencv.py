@@ -12,13 +12,12 @@ from flake8_torchleak.model.tree import FunctionNode
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
+# Functions that split their work over the pool; copies and borders (flip, copyMakeBorder) do not.
 _COMPUTES = frozenset({
     "resize", "cvtColor", "warpAffine", "warpPerspective", "remap", "GaussianBlur", "blur", "medianBlur", "bilateralFilter",
     "filter2D", "sepFilter2D", "Sobel", "Laplacian", "Canny", "Scharr", "erode", "dilate", "morphologyEx", "threshold",
     "adaptiveThreshold", "equalizeHist", "LUT", "pyrDown", "pyrUp", "undistort", "distanceTransform", "matchTemplate",
-    "connectedComponents", "connectedComponentsWithStats", "watershed", "grabCut", "inpaint", "addWeighted", "add", "subtract",
-    "multiply", "normalize", "integral", "dft", "calcOpticalFlowFarneback", "fastNlMeansDenoisingColored", "flip", "rotate",
-    "copyMakeBorder", "boxFilter", "stylization", "detailEnhance", "linearPolar", "warpPolar", "merge", "split",
+    "grabCut", "inpaint", "calcOpticalFlowFarneback", "fastNlMeansDenoisingColored", "boxFilter", "linearPolar", "warpPolar",
 })  # fmt: skip
 _ENVIRONMENT = frozenset({"OPENCV_FOR_THREADS_NUM", "OMP_NUM_THREADS", "OPENCV_FOR_OPENMP_DYNAMIC_DISABLE"})
 

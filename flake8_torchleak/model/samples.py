@@ -11,8 +11,10 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.flow import Mutation, key_of
 from flake8_torchleak.model.infer import NO_ENV, Env
 from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import ARRAY_METHODS, MUTABLE, Kind, OriginKind, Value
+from flake8_torchleak.wording import short
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -51,7 +53,7 @@ class Edit:
 
 def is_stored(value: Value) -> bool:
     """Whether a value is (part of) what a Dataset's attribute holds."""
-    return value.origin is not None and value.origin.kind is OriginKind.STATE
+    return value.origin is not None and value.origin.kind is OriginKind.STATE and value.origin.element
 
 
 def given_out(module: Module, dataset: DatasetFacts) -> Iterator[Given]:
@@ -148,22 +150,28 @@ def moved_elements(module: Module) -> Iterator[Edit]:
     `item = self.cache[i]; item["image"] = item["image"].to(device)`: device memory grows by every element served.
     """
     for facts in module.classes.all.values():
-        for function in facts.own_methods.values():
-            if function.name.startswith(("__init__", "setup", "prepare", "build", "load", "to", "cuda", "_load", "_setup")):
+        for function in facts.own_methods.values() if not facts.has_base("Optimizer", "Module") else ():
+            if function.name.startswith(("__", "setup", "prepare", "build", "load", "to", "cuda", "_load", "_setup", "step")):
                 continue
             for changes in module.flow.mutations(function).values():
                 for change in changes:
                     moved = change.method == "setitem" and isinstance(change.value, ast.Call) and isinstance(change.value.func, ast.Attribute)
-                    if not moved or change.value.func.attr not in ("to", "cuda"):  # type: ignore[union-attr]
+                    if not moved or not _goes_to_device(change.value):  # type: ignore[arg-type]
                         continue
                     target = _target(change)
                     if target is None or not isinstance(target, ast.Name):
                         continue
-                    same = ast.dump(change.value.func.value) == ast.dump(change.node.targets[0]).replace("Store()", "Load()")  # type: ignore[union-attr]
+                    unmoved, slot = change.value.func.value, change.node.targets[0]  # type: ignore[union-attr]
                     value = module.infer.value(target)
-                    if same and value.origin is not None and is_stored(value) and isinstance(value.origin.node, ast.Attribute):
+                    if same(unmoved, slot) and value.origin is not None and is_stored(value) and isinstance(value.origin.node, ast.Attribute):
                         if _is_looked_up(module, target):
-                            yield Edit(change.node, ast.unparse(target), value, function)
+                            yield Edit(change.node, short(target), value, function)
+
+
+def _goes_to_device(call: ast.Call) -> bool:
+    """`.cuda()` or `.to(device)`; `.to(other_tensor)` matches a type as well."""
+    name = last_name(call.func)
+    return name == "cuda" or (name == "to" and bool(call.args) and "device" in last_name(call.args[0]))
 
 
 def _is_looked_up(module: Module, name: ast.Name) -> bool:
@@ -199,7 +207,7 @@ def _edits_in(module: Module, function: FunctionNode, env: Env) -> Iterator[Edit
         if target is not None:
             value = module.infer.value(target, env)
             if is_stored(value) and value.kind in (Kind.ARRAY, Kind.TENSOR):
-                yield Edit(call, ast.unparse(target), value, function)
+                yield Edit(call, short(target), value, function)
 
 
 def _written(module: Module, call: ast.Call) -> ast.expr | None:
@@ -240,7 +248,7 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[str, Value] | N
             return None
     elif method not in _EDITS or value.kind not in MUTABLE - {Kind.INSTANCE}:
         return None
-    return ast.unparse(target), value
+    return short(target), value
 
 
 def _target(change: Mutation) -> ast.expr | None:

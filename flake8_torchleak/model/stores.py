@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.flow import container_of, key_of
 from flake8_torchleak.model.sums import additions
 from flake8_torchleak.model.values import Kind
+from flake8_torchleak.wording import short
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -37,15 +38,15 @@ def stores(module: Module) -> Iterator[Store]:
     for node in module.tree.all(ast.Assign):
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript) and not any(additions(node)):
             target = node.targets[0]
-            if isinstance(target.slice, (ast.Constant, ast.Slice)) or not module.loops.varies(target.slice):
+            if not module.tree.loops(node) or isinstance(target.slice, (ast.Constant, ast.Slice)) or not module.loops.varies(target.slice):
                 continue
             kept = module.infer.value(target.value)
             if kept.kind in (Kind.LIST, Kind.DICT, Kind.DEQUE):
                 yield from _into(module, node, target.value, node.value, False)
             elif kept.kind is Kind.TENSOR and module.infer.value(node.value).graph and not module.grad.off(node):
-                yield Store(node, key_of(container_of(target)[0]), ast.unparse(target.value), node.value, False)
+                yield Store(node, key_of(container_of(target)[0]), short(target.value), node.value, False)
     for aug in module.tree.all(ast.AugAssign):
-        if isinstance(aug.op, ast.Add):
+        if isinstance(aug.op, ast.Add) and module.tree.loops(aug):
             display = isinstance(aug.value, (ast.List, ast.Tuple))
             if display or module.infer.value(aug.target).kind is Kind.LIST:
                 yield from _into(module, aug, aug.target, aug.value, True)
@@ -54,14 +55,14 @@ def stores(module: Module) -> Iterator[Store]:
 def _into(module: Module, node: ast.expr | ast.stmt, container: ast.expr, value: ast.expr, spread: bool) -> Iterator[Store]:
     holder, _ = container_of(container)
     key = key_of(holder)
-    if not key:
+    if not key or module.loops.outlives(key, node, stored=True) is None:
         return
     kept = module.infer.value(container)
     if kept.kind is Kind.DEQUE and is_bounded(module, key, holder):
         return
     if kept.kind in (Kind.TENSOR, Kind.ARRAY, Kind.MODULE, Kind.METRIC, Kind.INSTANCE):
         return
-    yield Store(node, key, ast.unparse(container), value, spread)
+    yield Store(node, key, short(container), value, spread)
 
 
 def is_bounded(module: Module, key: str, holder: ast.AST) -> bool:

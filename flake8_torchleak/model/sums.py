@@ -36,16 +36,27 @@ def _added(to: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]
 
 def _reads(node: ast.expr, target: ast.expr) -> bool:
     """Whether an operand is (a multiple of) the target, or its `.get`."""
-    wanted = ast.dump(target).replace("Store()", "Load()")
     stack: list[ast.expr] = [node]
     while stack:
         each = stack.pop()
-        if ast.dump(each) == wanted:
+        if same(each, target):
             return True
         if isinstance(each, ast.BinOp):
             stack += [each.left, each.right]
         elif isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr == "get":
-            inner = target.value if isinstance(target, ast.Subscript) else None
-            if inner is not None and ast.dump(each.func.value) == ast.dump(inner).replace("Store()", "Load()"):
+            if isinstance(target, ast.Subscript) and same(each.func.value, target.value):
                 return True
+    return False
+
+
+def same(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two variables, attributes or subscripts are spelt alike, read or written."""
+    if isinstance(one, ast.Name) and isinstance(other, ast.Name):
+        return one.id == other.id
+    if isinstance(one, ast.Attribute) and isinstance(other, ast.Attribute):
+        return one.attr == other.attr and same(one.value, other.value)
+    if isinstance(one, ast.Subscript) and isinstance(other, ast.Subscript):
+        return same(one.value, other.value) and same(one.slice, other.slice)
+    if isinstance(one, ast.Constant) and isinstance(other, ast.Constant):
+        return bool(one.value == other.value)
     return False

@@ -23,13 +23,15 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 _LEAF_FIELDS = frozenset({"ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "n", "s"})
 _BLOCKS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
+_HOLDER_KINDS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+_HOLDERS = frozenset(_HOLDER_KINDS)
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
 
 N = TypeVar("N", bound=ast.AST)
 
 
 class Tree:
-    """Index of one module's tree. Nodes are keyed by identity."""
+    """Index of one module's tree. Nodes are keyed by identity and numbered in source order."""
 
     def __init__(self, root: ast.Module) -> None:
         self.root = root
@@ -38,34 +40,54 @@ class Tree:
         """For a statement (or handler, or case): the field of its parent whose list it stands in."""
         self._kinds: dict[type[ast.AST], list[ast.AST]] = {}
         self._scopes: dict[ast.AST, Scope] = {root: root}
+        self._order: list[ast.AST] = []
+        self._number: dict[ast.AST, int] = {}
+        self._holders: list[int] = []
+        """By number: the innermost def, class or module around the node."""
+        self._ends: list[int] = []
+        """By number: one past the last node below."""
         self._within: dict[ast.AST, list[ast.AST]] = {}
         self._walk()
 
     def _walk(self) -> None:
-        parents, kinds, blocks = self.parents, self._kinds, self.blocks
-        stack: list[ast.AST] = [self.root]
+        parents, kinds, blocks, order, number = self.parents, self._kinds, self.blocks, self._order, self._number
+        above: list[int] = []
+        stack: list[tuple[ast.AST, int, int]] = [(self.root, 0, 0)]
         while stack:
-            node = stack.pop()
+            node, parent, holder = stack.pop()
             kind = node.__class__
-            kinds.setdefault(kind, []).append(node)
+            here = number[node] = len(order)
+            order.append(node)
+            above.append(parent)
+            self._holders.append(holder)
+            if kind in kinds:
+                kinds[kind].append(node)
+            else:
+                kinds[kind] = [node]
             fields = _fields.get(kind)
             if fields is None:
                 fields = _fields[kind] = tuple(f for f in kind._fields if f not in _LEAF_FIELDS)
-            children: list[ast.AST] = []
+            if kind in _HOLDERS:
+                holder = here
+            children: list[tuple[ast.AST, int, int]] = []
             for name in fields:
                 value = getattr(node, name, None)
                 if value.__class__ is list:
-                    inside = [child for child in value if isinstance(child, ast.AST)]
-                    children += inside
-                    if name in _BLOCKS:
-                        for child in inside:
-                            blocks[child] = name
+                    for child in value:
+                        if isinstance(child, ast.AST):
+                            children.append((child, here, holder))
+                            parents[child] = node
+                            if name in _BLOCKS:
+                                blocks[child] = name
                 elif isinstance(value, ast.AST):
-                    children.append(value)
-            for child in children:
-                parents[child] = node
+                    children.append((value, here, holder))
+                    parents[value] = node
             children.reverse()
             stack += children
+        sizes = [1] * len(order)
+        for i in range(len(order) - 1, 0, -1):
+            sizes[above[i]] += sizes[i]
+        self._ends = [i + size for i, size in enumerate(sizes)]
 
     def all(self, *kinds: type[N]) -> list[N]:
         """Every node of these kinds, in source order within each kind."""
@@ -87,7 +109,8 @@ class Tree:
 
     def inside(self, node: ast.AST, outer: ast.AST) -> bool:
         """Whether `node` is `outer` or below it."""
-        return node is outer or any(up is outer for up in self.ancestors(node))
+        start = self._number[outer]
+        return start <= self._number[node] < self._ends[start]
 
     def scope(self, node: ast.AST) -> Scope:
         """The innermost function, lambda, class or module whose names an expression at `node` sees first.
@@ -150,20 +173,16 @@ class Tree:
             child = up
         return found
 
-    def walk(self, scope: ast.AST) -> Iterator[ast.AST]:
-        """Nodes below `scope` in source order, without the insides of nested functions and classes."""
-        stack = list(reversed(list(ast.iter_child_nodes(scope))))
-        while stack:
-            node = stack.pop()
-            yield node
-            if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-                stack.extend(reversed(list(ast.iter_child_nodes(node))))
-
     def within(self, scope: ast.AST) -> list[ast.AST]:
-        """`walk(scope)` as a list, kept."""
+        """Nodes below `scope` in source order, without the insides of nested functions and classes."""
         found = self._within.get(scope)
         if found is None:
-            found = self._within[scope] = list(self.walk(scope))
+            start = self._number[scope]
+            holders = self._holders
+            own = start if isinstance(scope, _HOLDER_KINDS) else holders[start]
+            order = self._order
+            found = [order[i] for i in range(start + 1, self._ends[start]) if holders[i] == own]
+            self._within[scope] = found
         return found
 
     def calls(self, scope: ast.AST) -> list[ast.Call]:

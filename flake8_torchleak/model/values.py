@@ -24,7 +24,7 @@ class Kind(Enum):
     DICT = "dict"
     SET = "set"
     DEQUE = "deque"
-    JSON = "list or dict"
+    JSON = "parsed record"
     PICKLE = "unpickled object"
     INDEX = "annotation index"
     ITERATOR = "iterator"
@@ -61,11 +61,12 @@ class Size(Enum):
 class Sharing(Enum):
     """Whether an operation's result shares memory with what it is applied to.
 
-    VIEW always; COPY never; DEVICE unless it moves to another device; DTYPE unless it changes the type;
+    VIEW always; STRIDED always, and the result is not contiguous; COPY never; DEVICE unless it moves to another device; DTYPE unless it changes the type;
     LAYOUT unless the memory is not contiguous.
     """
 
     VIEW = "view"
+    STRIDED = "strided"
     COPY = "copy"
     DEVICE = "device"
     DTYPE = "dtype"
@@ -76,6 +77,7 @@ class OriginKind(Enum):
     """Whose memory (or object) a value is."""
 
     BATCH = "batch"
+    DEVICE = "batch on the device"
     STATE = "state"
 
 
@@ -83,14 +85,17 @@ class OriginKind(Enum):
 class Origin:
     """The memory a value shares: of a loader's batch, or of a Dataset's state.
 
-    name: the variable or attribute; node: where it was taken from it; view: reached through a view or slice
-    (False: it is the stored object itself).
+    name: the variable or attribute; node: where it was taken from it; element: it is an element of what that holds
+    (looked up, iterated), not the whole; view: reached through a view or slice
+    (False: it is the stored object itself); strided: a view with gaps or reordered axes, which is not contiguous.
     """
 
     kind: OriginKind
     name: str
     node: ast.AST
+    element: bool = False
     view: bool = False
+    strided: bool = False
 
 
 Why = tuple[tuple[ast.AST, str], ...]
@@ -126,7 +131,7 @@ class Value:
 
     def within(self, outer: Value) -> Value:
         """This value as a part of `outer`: it belongs to whatever `outer` belongs to."""
-        return self if self.origin or not outer.origin else replace(self, origin=outer.origin)
+        return self if self.origin or not outer.origin else replace(self, origin=replace(outer.origin, element=True))
 
     @property
     def is_container(self) -> bool:
@@ -151,22 +156,23 @@ STRING = Value(Kind.STRING, graph=False)
 
 def join(values: list[Value]) -> Value:
     """What is known of a value that may be any of these. An unknown alternative does not unsay the known one."""
+    carrier = next((v for v in values if v.graph), None)
     known = [v for v in values if v.kind not in (Kind.UNKNOWN, Kind.NONE)]
     if not known:
-        return next((v for v in values if v.kind is Kind.UNKNOWN), NONE if values else UNKNOWN)
+        unknown = [v for v in values if v.kind is Kind.UNKNOWN]
+        fallback = unknown[0] if unknown else NONE if values else UNKNOWN
+        return carrier or next((v for v in unknown if v.graph is None), fallback)
     strong = [v for v in known if v.kind is not Kind.NUMBER] or known
     first = strong[0]
-    if len(strong) == 1 and len(known) == 1:
-        return first
-    graph: bool | None = None
-    if any(v.graph for v in values):
-        graph = True
-    elif all(v.graph is False for v in values):
-        graph = False
+    if len(known) == 1:
+        if carrier is None or first.graph:
+            return first
+        return carrier if first.kind is Kind.NUMBER else first.but(graph=True, why=carrier.why)
+    graph = True if carrier else False if all(v.graph is False for v in values) else None
     kinds = {v.kind for v in strong}
     sizes = {v.size for v in strong}
+    size = Size.GROWS if Size.GROWS in sizes else Size.SMALL if sizes == {Size.SMALL} else Size.UNKNOWN
     if len(kinds) == 1:
-        size = Size.GROWS if Size.GROWS in sizes else Size.SMALL if sizes == {Size.SMALL} else Size.UNKNOWN
         elements = [v.element for v in strong if v.element is not None]
         return first.but(
             graph=graph,
@@ -179,7 +185,7 @@ def join(values: list[Value]) -> Value:
         )
     containers = [v for v in strong if v.is_container]
     if len(containers) == len(strong):
-        return next((v for v in containers if v.grows), first).but(items=(), fields=())
+        return next((v for v in containers if v.grows), first).but(graph=graph, size=size, items=(), fields=())
     return Value(Kind.UNKNOWN, graph=graph)
 
 
@@ -207,10 +213,9 @@ TENSOR_METHODS: dict[str, Effect] = {
     **_rows(_N, Sharing.COPY, False, "item"),
     **_rows(_L, Sharing.COPY, False, "tolist"),
     **_rows(
-        _T, Sharing.VIEW, True,
-        "view view_as squeeze unsqueeze transpose t permute narrow select expand expand_as movedim swapaxes "
-        "unfold diagonal",
+        _T, Sharing.STRIDED, True, "transpose t permute narrow select expand expand_as movedim swapaxes unfold diagonal"
     ),
+    **_rows(_T, Sharing.VIEW, True, "view view_as squeeze unsqueeze"),
     **_rows(_T, Sharing.DEVICE, True, "cpu"),
     **_rows(_T, Sharing.DTYPE, True, "float half double bfloat16 type_as"),
     **_rows(_T, Sharing.DTYPE, False, "long int bool byte short"),
@@ -227,7 +232,7 @@ TENSOR_METHODS: dict[str, Effect] = {
 
 TENSOR_ATTRIBUTES: dict[str, Effect] = {
     **_rows(_T, Sharing.VIEW, False, "data"),
-    **_rows(_T, Sharing.VIEW, True, "T mT"),
+    **_rows(_T, Sharing.STRIDED, True, "T mT"),
     **_rows(_N, Sharing.COPY, False, "shape ndim dtype device requires_grad is_cuda"),
 }
 
@@ -237,7 +242,8 @@ TORCH_FUNCTIONS: dict[str, Effect] = {
         "stack cat concat hstack vstack mean sum sigmoid tanh relu softmax log_softmax exp log sqrt abs clamp norm "
         "add sub mul div matmul mm bmm logsumexp max min flip roll clone maximum minimum where square",
     ),
-    **_rows(_T, Sharing.VIEW, True, "squeeze unsqueeze transpose permute narrow select movedim"),
+    **_rows(_T, Sharing.STRIDED, True, "transpose permute narrow select movedim"),
+    **_rows(_T, Sharing.VIEW, True, "squeeze unsqueeze"),
     **_rows(_T, Sharing.LAYOUT, True, "flatten reshape"),
     **_rows(_T, Sharing.COPY, False, "argmax argmin argsort eq ne gt lt ge le tensor zeros ones empty full "
             "zeros_like ones_like empty_like full_like rand randn randint randperm arange linspace eye"),
@@ -246,7 +252,8 @@ TORCH_FUNCTIONS: dict[str, Effect] = {
 }
 
 ARRAY_METHODS: dict[str, Effect] = {
-    **_rows(_A, Sharing.VIEW, False, "view squeeze transpose swapaxes diagonal"),
+    **_rows(_A, Sharing.STRIDED, False, "transpose swapaxes diagonal"),
+    **_rows(_A, Sharing.VIEW, False, "view squeeze"),
     **_rows(_A, Sharing.LAYOUT, False, "reshape ravel"),
     **_rows(
         _A, Sharing.COPY, False,
@@ -257,16 +264,15 @@ ARRAY_METHODS: dict[str, Effect] = {
 }
 
 ARRAY_ATTRIBUTES: dict[str, Effect] = {
-    **_rows(_A, Sharing.VIEW, False, "T real"),
+    **_rows(_A, Sharing.STRIDED, False, "T real"),
     **_rows(_N, Sharing.COPY, False, "shape ndim dtype size nbytes"),
 }
 
 NUMPY_FUNCTIONS: dict[str, Effect] = {
     **_rows(
-        _A, Sharing.VIEW, False,
-        "squeeze expand_dims transpose swapaxes moveaxis flip fliplr flipud rot90 broadcast_to diagonal atleast_1d "
-        "atleast_2d atleast_3d",
+        _A, Sharing.STRIDED, False, "transpose swapaxes moveaxis flip fliplr flipud rot90 broadcast_to diagonal"
     ),
+    **_rows(_A, Sharing.VIEW, False, "squeeze expand_dims atleast_1d atleast_2d atleast_3d"),
     **_rows(_A, Sharing.DTYPE, False, "asarray asanyarray"),
     **_rows(_A, Sharing.LAYOUT, False, "ascontiguousarray ravel reshape"),
     **_rows(
@@ -283,14 +289,15 @@ BASIC_INDEX_SHARING = Sharing.VIEW
 
 def shares(effect: Effect) -> bool:
     """Whether the result certainly shares a contiguous CPU value's memory without a change of type."""
-    return effect.sharing in (Sharing.VIEW, Sharing.DEVICE, Sharing.LAYOUT)
+    return effect.sharing in (Sharing.VIEW, Sharing.STRIDED, Sharing.DEVICE, Sharing.LAYOUT)
 
 
 def apply(effect: Effect, value: Value) -> Value:
     """The result of an operation on `value`."""
     graph = (value.graph if effect.graph else False) if effect.kind is Kind.TENSOR else False
     origin = None
-    if value.origin is not None and shares(effect):
-        origin = replace(value.origin, view=True)
+    if value.origin is not None and shares(effect) and not (value.origin.strided and effect.sharing is Sharing.LAYOUT):
+        strided = value.origin.strided or effect.sharing is Sharing.STRIDED
+        origin = replace(value.origin, view=True, strided=strided)
     element = NUMBER if effect.kind is Kind.LIST else None
     return Value(effect.kind, graph=graph, origin=origin, element=element, why=value.why if origin or graph else ())

@@ -71,6 +71,8 @@ def described(value: Value) -> str:
     element = value.element.kind if value.element is not None else Kind.UNKNOWN
     if value.kind in (Kind.PICKLE, Kind.UNKNOWN):
         return "Python objects"
+    if value.kind is Kind.JSON:
+        return "parsed records"
     if element in (Kind.UNKNOWN, Kind.NONE) or value.kind is Kind.INDEX:
         return value.kind.value
     return f"{value.kind.value} of {element.value}"
@@ -83,5 +85,7 @@ def remedy(value: Value) -> str:
         if element is Kind.NUMBER:
             return "keep a torch.tensor or np.array"
         if element in (Kind.STRING, Kind.PATH):
-            return "keep np.array(..., dtype=np.bytes_) or Arrow"
-    return "pack it in one torch tensor, NumPy or Arrow array"
+            return "keep np.array(..., dtype=np.bytes_) and decode at the read"
+    if value.kind is Kind.INDEX:
+        return "keep the ids, and the records in one packed tensor"
+    return "pickle its elements into one torch.uint8 tensor with offsets"

@@ -47,6 +47,7 @@ from flake8_torchleak.rule import Report, rule
 
 @rule("TLK201", "returned-view", fix=FixLevel.SAFE, severity=Severity.WARNING, words=("Dataset", "__getitem__"))
 def check(module: Module) -> Iterator[Report]:
+    seen: set[ast.AST] = set()
     for dataset in module.datasets.all:
         if module.loaders.copies_batches(dataset.facts.node):
             continue
@@ -54,6 +55,9 @@ def check(module: Module) -> Iterator[Report]:
             origin = given.value.origin
             if given.value.kind not in (Kind.ARRAY, Kind.TENSOR) or origin is None or not origin.view:
                 continue
+            if given.node in seen:
+                continue
+            seen.add(given.node)
             copied = "copy" if given.value.kind is Kind.ARRAY else "clone"
             yield Report(
                 given.node,

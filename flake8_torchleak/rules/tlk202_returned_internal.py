@@ -34,6 +34,7 @@ Fix
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
@@ -45,6 +46,7 @@ from flake8_torchleak.rule import Report, rule
 
 @rule("TLK202", "returned-internal", fix=FixLevel.SAFE, severity=Severity.WARNING, words=("Dataset", "__getitem__"))
 def check(module: Module) -> Iterator[Report]:
+    seen: set[ast.AST] = set()
     for dataset in module.datasets.all:
         if module.loaders.copies_batches(dataset.facts.node):
             continue
@@ -52,6 +54,9 @@ def check(module: Module) -> Iterator[Report]:
             origin = given.value.origin
             if given.value.kind not in MUTABLE - {Kind.JSON} or origin is None or origin.view or is_immutable(module, given.value):
                 continue
+            if given.node in seen:
+                continue
+            seen.add(given.node)
             yield Report(
                 given.node,
                 f"the sample is the {given.value.kind.value} kept in `{origin.name}`: edits of it change the Dataset; return a copy",

@@ -45,7 +45,7 @@ from flake8_torchleak.model.samples import edits, moved_elements
 from flake8_torchleak.rule import Report, rule
 
 
-@rule("TLK203", "mutated-state", fix=FixLevel.SAFE, severity=Severity.ERROR, words=("Dataset", "__getitem__", ".to(", ".cuda("))
+@rule("TLK203", "mutated-state", fix=FixLevel.SAFE, severity=Severity.ERROR, words=("Dataset", "__getitem__"))
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
     for dataset in module.datasets.all:

@@ -46,7 +46,9 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.model.flow import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.sums import additions
+from flake8_torchleak.model.words import STEP_WORDS
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import released, short
 
 
 @rule(
@@ -54,7 +56,7 @@ from flake8_torchleak.rule import Report, rule
     "accumulated-graph",
     fix=FixLevel.SAFE,
     severity=Severity.ERROR,
-    words=("+=", "-=", " + "),
+    words=STEP_WORDS,
 )
 def check(module: Module) -> Iterator[Report]:
     for node in module.tree.all(ast.AugAssign, ast.Assign):
@@ -63,11 +65,11 @@ def check(module: Module) -> Iterator[Report]:
             key = key_of(holder)
             if not key or (depth == 0 and isinstance(target, ast.Subscript)):
                 continue
-            if module.infer.value(target).is_container or module.grad.off(node):
-                continue
             if module.loops.kept_graph(key, added, node) is None:
                 continue
-            name = ast.unparse(target)
+            if module.infer.value(target).is_container or module.grad.off(node):
+                continue
+            name = short(target)
             backwarded = module.loops.is_differentiated(added)
             yield Report(
                 node,
@@ -75,15 +77,3 @@ def check(module: Module) -> Iterator[Report]:
                 notes=module.loops.evidence(key, added, node),
                 severity=Severity.WARNING if backwarded else Severity.ERROR,
             )
-
-
-def short(node: ast.expr) -> str:
-    """An expression's text, cut to what fits a message."""
-    text = ast.unparse(node)
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-def released(node: ast.expr) -> str:
-    """The expression with `.detach()`, in parentheses where precedence asks for them."""
-    text = short(node)
-    return f"{text}.detach()" if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({text}).detach()"

@@ -45,14 +45,18 @@ from flake8_torchleak.model.flow import container_of, key_of
 from flake8_torchleak.model.keeping import keeps
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import Kind
+from flake8_torchleak.model.words import STEP_WORDS
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.rules.tlk401_accumulated_graph import released, short
+from flake8_torchleak.wording import released, short
 
 
-@rule("TLK403", "metered-graph", fix=FixLevel.SAFE, severity=Severity.ERROR, words=("class ",))
+@rule("TLK403", "metered-graph", fix=FixLevel.SAFE, severity=Severity.ERROR, words=STEP_WORDS)
 def check(module: Module) -> Iterator[Report]:
     for call in module.tree.all(ast.Call):
         if not (call.args or call.keywords) or module.infer.calls.is_construction(call):
+            continue
+        called = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+        if module.loops.outlives(key_of(container_of(called)[0]), call) is None:
             continue
         holder, method = call.func, "__call__"
         meter = module.infer.value(holder)

@@ -40,12 +40,13 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, stores
 from flake8_torchleak.model.values import Kind, OriginKind, Value
+from flake8_torchleak.model.words import STEP_WORDS
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.rules.tlk401_accumulated_graph import short
+from flake8_torchleak.wording import short
 
 
 @rule(
-    "TLK404", "retained-batch", fix=FixLevel.SAFE, severity=Severity.ERROR, words=("oader", "_dl", "_iter", "dl:", "dl)")
+    "TLK404", "retained-batch", fix=FixLevel.SAFE, severity=Severity.ERROR, words=STEP_WORDS
 )
 def check(module: Module) -> Iterator[Report]:
     for store in stores(module):
@@ -58,10 +59,15 @@ def check(module: Module) -> Iterator[Report]:
             continue
         if not module.loaders.behind(value.origin.node):
             continue
-        copied = "copy()" if value.kind is Kind.ARRAY else "clone()"
+        if module.loops.is_moved(expression):
+            continue
+        if value.kind is Kind.ARRAY:
+            advice = "add `.copy()`"
+        else:
+            advice = "store `.clone()` of it" if not module.loops.is_whole_batch(expression) else "store clones of what is needed"
         yield Report(
             store.node,
-            f"`{store.name}` keeps memory of every batch through `{short(expression)}`; store `{short(expression)}.{copied}`",
+            f"`{store.name}` keeps shared memory of every batch through `{short(expression)}`; {advice}",
             notes=(
                 (value.origin.node, "batches of a DataLoader, in shared memory when it has workers"),
                 *module.loops.evidence(store.key, expression, store.node)[:2],

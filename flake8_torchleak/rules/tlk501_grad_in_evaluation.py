@@ -37,22 +37,25 @@ Fix
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.model.evaluation import unguarded_evaluations
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.words import EVALUATION_WORDS
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import short
 
 
-@rule("TLK501", "grad-in-evaluation", fix=FixLevel.UNSAFE, severity=Severity.WARNING, words=("for ", "while "))
+@rule("TLK501", "grad-in-evaluation", fix=FixLevel.UNSAFE, severity=Severity.WARNING, words=EVALUATION_WORDS)
 def check(module: Module) -> Iterator[Report]:
     for each in unguarded_evaluations(module):
-        where = f"`{each.function.name}`" if each.function is not None else "this loop"
-        called = ast.unparse(each.call.func)
+        where = f"every batch of `{each.function.name}`" if each.function is not None else "every batch of this loop"
+        if each.loop is None:
+            where = f"every call of `{each.function.name}`" if each.function is not None else where
+        called = short(each.call.func)
         yield Report(
             each.call,
-            f"`{called}(...)` builds an autograd graph for every batch of {where}; evaluate under torch.no_grad()",
-            notes=((each.loop, "evaluation loop"), *((n, t) for n, t in each.evidence)),
+            f"`{called}(...)` builds an autograd graph for {where}; evaluate under torch.no_grad()",
+            notes=(*([(each.loop, "evaluation loop")] if each.loop is not None else []), *each.evidence),
         )
