@@ -516,6 +516,13 @@ class Calls:
         """Whether the call makes an object (`Encoder(...)`) rather than running one."""
         return last_name(node.func)[:1].isupper() and last_name(node.func) not in ("G", "D")
 
+    def is_loss_function(self, node: ast.expr) -> bool:
+        """Whether an expression calls a loss function that is not in the file, by its name."""
+        if not isinstance(node, ast.Call) or self.infer.classes.callee(node) is not None:
+            return False
+        of_model = isinstance(node.func, ast.Attribute) and self.infer.value(node.func.value).kind is Kind.MODULE
+        return not of_model and hints.computes_loss(last_name(node.func))
+
     def _is_module_self(self, func: ast.Name) -> bool:
         """`self(...)` in a class whose base is a module."""
         facts = self.infer.classes.around(func)

@@ -69,7 +69,9 @@ class ClassFacts:
         flow = self._table.flow
         for each in self.lineage:
             for key, definitions in flow.definitions(each.node).items():
-                found.setdefault(f"self.{key}", []).extend(definitions)
+                values = [d for d in definitions if not isinstance(d.node, (*FUNCTIONS, ast.ClassDef))]
+                if values:
+                    found.setdefault(f"self.{key}", []).extend(values)
         for function in self.all_functions:
             owner = self_name(function)
             for key, definitions in flow.definitions(function).items():

@@ -95,6 +95,8 @@ def _is_cheap(value: Value) -> bool:
     """Elements that cost nothing to read: tensors are TLK103's, shared constants are a few objects."""
     if value.element is not None and value.element.kind in (Kind.TENSOR, Kind.MODULE, Kind.DATASET, Kind.LOADER, Kind.FILE, Kind.NONE, Kind.SHARED):
         return True
+    if value.element is not None and any(item.kind is Kind.TENSOR for item in value.element.items):
+        return True
     if value.element is not None and value.element.kind is Kind.NUMBER and value.element.size is Size.SMALL:
         return True
     if value.element is not None and value.element.kind is Kind.ARRAY:

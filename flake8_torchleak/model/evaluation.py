@@ -81,7 +81,7 @@ def _is_forward(module: Module, scope: Scope) -> bool:
     if not isinstance(scope, FUNCTIONS):
         return False
     facts = module.classes.around(scope) if module.tree.class_of(scope) is not None else None
-    return scope.name.startswith("forward") or (facts is not None and "forward" in facts.methods)
+    return scope.name == "forward" or (facts is not None and "forward" in facts.methods)
 
 
 def _is_test(module: Module, scope: Scope) -> bool:

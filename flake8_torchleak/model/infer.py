@@ -111,6 +111,10 @@ class Infer:
         if found.is_container and found.kind is not Kind.JSON:
             mutations = self.flow.mutations(self.tree.scope(reaching[0].node)).get(key, [])
             found = self.growth.grown(found, mutations, reaching[0], env)
+        elif found.kind is Kind.TENSOR and found.graph is not True:
+            filled = self.flow.mutations(self.tree.scope(reaching[0].node)).get(key, [])
+            if any(m.method == "setitem" and m.value is not None and self.value(m.value, env).graph for m in filled[:5]):
+                found = found.but(graph=True)
         return found
 
     def named(self, name: str, node: ast.AST) -> Value:
@@ -172,8 +176,9 @@ class Infer:
             return Value(Kind.LIST, element=value.element)
         for index in definition.path:
             value = self.part(value, index)
-        if definition.path and value.graph and value.kind is Kind.UNKNOWN and hints.is_plain_result(name):
-            value = value.but(graph=None)
+        if definition.path and value.graph and value.kind is Kind.UNKNOWN:
+            if hints.is_plain_result(name) or self.calls.is_loss_function(definition.value):
+                value = value.but(graph=None)  # the loss and what else its function returns: floats as often as tensors
         if value.kind in (Kind.INSTANCE, Kind.PICKLE) and value.made is None and hints.is_model(name):
             return Value(Kind.MODULE)
         if value.graph is None and value.kind in (Kind.UNKNOWN, Kind.TENSOR):
@@ -325,6 +330,8 @@ class Infer:
     def _converts(self, definition: Definition, attr: str) -> bool:
         """`self.x = f(self.x)` with a call: whatever it was, it is what the call makes of it now."""
         value = definition.value
+        if isinstance(value, ast.Call) and last_name(value.func) in ("sorted", "list", "tuple", "set", "dict", "reversed"):
+            return False
         return isinstance(value, ast.Call) and any(
             isinstance(a, ast.Attribute) and a.attr == attr and self.classes.self_attribute(a) is not None for a in value.args
         )
@@ -349,7 +356,9 @@ class Infer:
     def element(self, value: Value, node: ast.AST | None = None) -> Value:
         """What iterating over (or subscripting) a value gives."""
         if value.kind is Kind.LOADER:
-            prepared = isinstance(value.made, ast.Call) and last_name(value.made.func) in PLACING
+            prepared = isinstance(value.made, ast.Call) and (
+                last_name(value.made.func) in PLACING or self.names.qualname(value.made.func).startswith("dgl.")
+            )
             kind = OriginKind.DEVICE if prepared else OriginKind.BATCH
             return Value(graph=False, origin=Origin(kind, "batch", node or ast.Pass()), made=value.made)
         if value.kind in (Kind.TENSOR, Kind.ARRAY):

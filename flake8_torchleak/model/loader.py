@@ -95,7 +95,18 @@ class Loaders:
         loader = self.infer.loader_of(iterable)
         made = loader.made if loader is not None else None
         site = next((s for s in self.sites if s.call is made), None)
+        if site is None and made is None and self.config.assume_workers == "auto" and self._is_from_elsewhere(iterable):
+            return False
         return self.assumed(site.workers if site is not None else Workers.UNKNOWN)
+
+    def _is_from_elsewhere(self, iterable: ast.expr) -> bool:
+        """Whether the loader comes from a function of another file, and this file says nothing of workers."""
+        while isinstance(iterable, ast.Call) and iterable.args:
+            iterable = iterable.args[0]
+        if not isinstance(iterable, ast.Name):
+            return False
+        made_here = [d for d in self.infer.flow.reaching(iterable.id, iterable) if isinstance(d.value, ast.Call)]
+        return bool(made_here) and not any("workers" in (k.arg or "") for c in self.tree.all(ast.Call) for k in c.keywords)
 
     def serving(self, node: ast.ClassDef) -> list[Site]:
         """The sites that are given an instance of this Dataset class, as far as the file shows."""
@@ -118,6 +129,10 @@ class Loaders:
         """Whether every loader that the file gives this class copies its samples at once (default collate)."""
         sites = self.serving(node) or self.sites
         return bool(sites) and all(self._stacks(s.collate) and s.batches for s in sites)
+
+    def passes_through(self, node: ast.ClassDef) -> bool:
+        """Whether some loader of the file gives this class a collate function of its own, or no batches."""
+        return any(not self._stacks(s.collate) or not s.batches for s in self.serving(node))
 
     def _stacks(self, collate: ast.expr | None) -> bool:
         default = collate is None or (isinstance(collate, ast.Constant) and collate.value is None)

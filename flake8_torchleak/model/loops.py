@@ -62,7 +62,7 @@ class Loops:
 
     def draws_batches(self, loop: Loop) -> bool:
         """Whether the loop's body takes batches with `next(iterator_of_a_loader)`, one after another."""
-        counted = isinstance(loop, ast.While) or self.infer.value(loop.iter).kind in (Kind.RANGE, Kind.ITERATOR)
+        counted = isinstance(loop, ast.While) or self.infer.value(loop.iter).kind is Kind.RANGE
         for each in self.tree.within(loop) if counted else ():
             if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id == "next" and each.args:
                 if self.gives_batches(each.args[0]):
@@ -139,7 +139,7 @@ class Loops:
             inside = [d for d in definitions if self.tree.inside(d.statement, loop) and (d.statement is not loop)]
             if stored and (inside or self._cut(key, loop, scope)) or any(self.flow.always_before(d.statement, node) for d in inside) or loop in [d.statement for d in definitions]:
                 return None
-            if self._emptied(key, node, loop, scope, stored):
+            if self._emptied(key, node, loop, scope, stored) or (stored and self._is_cut_short(loop)):
                 return None
             if not self._per_batch(loop, definitions):
                 return None
@@ -165,6 +165,15 @@ class Loops:
                 if any(self.tree.inside(d.statement, outer) for d in definitions):
                     return False
         return True
+
+    def _is_cut_short(self, loop: Loop) -> bool:
+        """Whether the loop breaks off after a number of steps (`if i >= count: break`)."""
+        counters = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} if not isinstance(loop, ast.While) else set()
+        for node in self.tree.within(loop):
+            if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Break) and isinstance(node.test, ast.Compare):
+                if isinstance(node.test.left, ast.Name) and node.test.left.id in counters:
+                    return True
+        return False
 
     def _cut(self, key: str, loop: Loop, scope: Scope) -> bool:
         """Whether the loop keeps only the last entries (`window = window[-k:]`)."""

@@ -23,6 +23,8 @@ A 16 KB row of a 62 MB tensor through a pass-through collate: the whole 62 MB pe
 `.clone()`. A NumPy row under `num_workers=0` and a pass-through collate: an edit of the batch changes the
 Dataset; not with `.copy()`, nor under the default collate, which copies.
 
+Severity: a note where the file does not show the collate function, a warning where it passes samples through.
+
 Silent when
 -----------
 Every DataLoader of this class in the file uses the default collate (the batch is copied at once), the read
@@ -39,6 +41,7 @@ import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.model import hints
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.samples import given_out
 from flake8_torchleak.model.values import Kind
@@ -58,9 +61,13 @@ def check(module: Module) -> Iterator[Report]:
             if given.node in seen:
                 continue
             seen.add(given.node)
+            if given.value.kind is Kind.TENSOR and hints.is_plain_result(origin.name.rpartition(".")[2]):
+                continue  # a label: one number, whose storage nobody edits
             copied = "copy" if given.value.kind is Kind.ARRAY else "clone"
+            passed = module.loaders.passes_through(dataset.facts.node)
             yield Report(
                 given.node,
-                f"the sample shares memory with `{origin.name}`: edits of it change the Dataset; return `.{copied}()` of it",
+                f"the sample is a view of `{origin.name}`, shared unless the collate function copies; return `.{copied}()` of it",
                 notes=((origin.node, f"`{origin.name}` is kept by `{dataset.name}`"), *dataset.chain(given.function), *given.value.why[:1]),
+                severity=Severity.WARNING if passed else Severity.NOTE,
             )
