@@ -92,6 +92,11 @@ def is_plain_result(name: str) -> bool:
     return bool(_PLAIN_RESULT.search(name)) and not is_loss(name)
 
 
+def is_label(name: str) -> bool:
+    """A name for one number per sample."""
+    return bool(re.search(r"label|target|(?:^|[._])ys?$|class", name, re.IGNORECASE))
+
+
 def is_small(name: str) -> bool:
     """A name for a container whose size does not follow the data (class names, transforms, vocabularies)."""
     return bool(_SMALL.search(name))

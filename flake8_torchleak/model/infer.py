@@ -176,8 +176,9 @@ class Infer:
             return Value(Kind.LIST, element=value.element)
         for index in definition.path:
             value = self.part(value, index)
-        if definition.path and value.graph and value.kind is Kind.UNKNOWN:
-            if hints.is_plain_result(name) or self.calls.is_loss_function(definition.value):
+        if definition.path and value.graph:
+            unsure = value.kind is Kind.UNKNOWN and hints.is_plain_result(name)
+            if unsure or self.calls.is_loss_function(definition.value):
                 value = value.but(graph=None)  # the loss and what else its function returns: floats as often as tensors
         if value.kind in (Kind.INSTANCE, Kind.PICKLE) and value.made is None and hints.is_model(name):
             return Value(Kind.MODULE)
@@ -284,7 +285,7 @@ class Infer:
         if attr in facts.methods and f"self.{attr}" not in facts.attributes:
             method = facts.methods[attr]
             if is_property(method):
-                return self.returned(method, NO_ENV)
+                found = self.returned(method, NO_ENV)
         return found.but(origin=found.origin or Origin(OriginKind.STATE, f"self.{attr}", node))
 
     def attribute(self, facts: ClassFacts, attr: str) -> Value:
