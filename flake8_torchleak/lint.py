@@ -9,10 +9,10 @@ import ast
 
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import Finding, FixLevel, Severity, Span
+from flake8_torchleak.gate import by_statements, by_words
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.words import TORCH_WORDS
 from flake8_torchleak.rule import Rule, all_rules
-from flake8_torchleak.source import Source
+from flake8_torchleak.source import Source, parse
 
 reraise = False
 """Set by the test suite: an exception in a rule is raised instead of reported as TLK000."""
@@ -27,24 +27,17 @@ def lint(
     path: where the text lives, if known; it is never read.
     Raises SyntaxError (or ValueError for NUL bytes) when `tree` is not given and the text does not parse.
     """
-    if not any(word in source for word in TORCH_WORDS):
+    subjects = by_words(source)
+    if not subjects:
         return []
-    rules = [each for each in all_rules() if any(word in source for word in each.words)]
-    if not rules:
+    if tree is None:
+        tree = parse(source)
+    subjects = by_statements(subjects, source, tree, config.dataset_bases)
+    if not subjects:
         return []
-    module = Module(Source(source), tree if tree is not None else parse(source), config, path)
-    if not module.speaks_torch:
-        return []
-    found = {finding for each in rules for finding in _guarded(each, module)}
+    module = Module(Source(source), tree, config, path)
+    found = {f for each in all_rules() if each.subject in subjects for f in _guarded(each, module)}
     return sorted(found, key=Finding.sort_key)
-
-
-def parse(source: str) -> ast.Module:
-    """`ast.parse`, with RecursionError and MemoryError (too deeply nested code) turned into SyntaxError."""
-    try:
-        return ast.parse(source)
-    except (RecursionError, MemoryError) as error:
-        raise SyntaxError(f"too deeply nested to parse: {type(error).__name__}") from error
 
 
 def _guarded(each: Rule, module: Module) -> list[Finding]:

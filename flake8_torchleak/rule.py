@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import Finding, FixLevel, Note, Severity
+from flake8_torchleak.gate import Subject
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -28,7 +29,7 @@ Place = ast.AST
 class Rule:
     """One rule's contract and its check.
 
-    words: the rule can only fire in a text that contains one of these (the gate; plain substrings).
+    subject: what a file must contain for the rule to find anything (the gate).
     default: False for opinionated rules, which users opt into.
     """
 
@@ -36,7 +37,7 @@ class Rule:
     slug: str
     fix: FixLevel
     severity: Severity
-    words: tuple[str, ...]
+    subject: Subject
     check: Callable[[Module], Iterator[Report]]
 
     @property
@@ -84,12 +85,12 @@ _found: dict[str, Rule] = {}
 
 
 def rule(
-    code: str, slug: str, *, fix: FixLevel, severity: Severity, words: tuple[str, ...]
+    code: str, slug: str, *, fix: FixLevel, severity: Severity, subject: Subject
 ) -> Callable[[Callable[[Module], Iterator[Report]]], Callable[[Module], Iterator[Report]]]:
     """Register the decorated `check(module) -> Iterator[Report]` as the rule `code`."""
 
     def register(check: Callable[[Module], Iterator[Report]]) -> Callable[[Module], Iterator[Report]]:
-        _found[code] = Rule(code, slug, fix, severity, words, check)
+        _found[code] = Rule(code, slug, fix, severity, subject, check)
         return check
 
     return register

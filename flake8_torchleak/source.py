@@ -5,8 +5,10 @@ Python's `ast` counts columns in UTF-8 bytes; people, flake8 and our findings co
 
 from __future__ import annotations
 
+import ast
 import io
 import tokenize
+import warnings
 from functools import cached_property
 
 
@@ -24,6 +26,19 @@ def decode(raw: bytes) -> str:
         return raw.decode(encoding)
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise SourceError(f"cannot decode: {error}") from error
+
+
+def parse(text: str) -> ast.Module:
+    """`ast.parse` without its warnings: they are about the linted code, and errors under `-W error`.
+
+    Raises SyntaxError (also for code too deeply nested to parse) and, for NUL bytes on some Pythons, ValueError.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(text)
+        except (RecursionError, MemoryError) as error:
+            raise SyntaxError(f"too deeply nested to parse: {type(error).__name__}") from error
 
 
 class Source:

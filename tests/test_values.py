@@ -35,8 +35,9 @@ TABLES: dict[str, tuple[Mapping[str, Effect], str]] = {
 """Each table with the form of its examples: name and arguments (none unless listed below) are filled in."""
 
 OF_TENSORS = {
-    "view": "t.shape", "view_as": "t", "unsqueeze": "0", "transpose": "0, 1", "permute": "(1, 0)", "narrow": "0, 0, 1",
-    "select": "0, 0", "expand": "2, *t.shape", "expand_as": "t[None]", "movedim": "0, 1", "swapaxes": "0, 1",
+    "view": "t.shape", "view_as": "t", "unsqueeze": "0", "transpose": "0, 1", "permute": "(1, 0)", "narrow": "1, 0, 2",
+    "select": "1, 0", "expand": "2, *t.shape", "expand_as": "t.new_empty(2, *t.shape)",
+    "movedim": "0, 1", "swapaxes": "0, 1",
     "unfold": "0, 2, 1", "type_as": "torch.ones(1)", "reshape": "(-1,)", "pow": "2", "softmax": "0", "log_softmax": "0",
     "clamp": "0", "add": "0", "sub": "0", "mul": "1", "div": "1", "matmul": "t.T", "mm": "t.T", "repeat": "1, 1",
     "flip": "(0,)", "roll": "0", "gather": "0, t.argsort(0)", "index_select": "0, torch.tensor([0, 1])",
@@ -87,6 +88,11 @@ def shares(one: object, other: object) -> bool:
     return low < last and first < high
 
 
+def is_contiguous(value: Any) -> bool:
+    """Whether a tensor or array lies in memory in the order of its elements, without gaps."""
+    return bool(value.is_contiguous() if isinstance(value, torch.Tensor) else value.flags.c_contiguous)
+
+
 def carries(value: object) -> bool:
     """Whether a value, or a part of it, has autograd history."""
     value = value.grad_fn if isinstance(value, torch.Tensor) else value
@@ -122,10 +128,11 @@ def test_row_kind_and_memory(expression: str, effect: Effect) -> None:
         for each in (value, value.type(dtype) if isinstance(value, torch.Tensor) else value.astype(dtype)):
             result = run(expression, each)
             assert isinstance(result, TYPES[effect.kind])
-            contiguous = each.is_contiguous() if isinstance(each, torch.Tensor) else each.flags.c_contiguous
+            contiguous = is_contiguous(each)
             conditions = {Sharing.COPY: False, Sharing.DTYPE: each.dtype == dtype, Sharing.LAYOUT: contiguous}
             assert shares(result, each) is conditions.get(effect.sharing, True)
             assert effect.sharing is not Sharing.DEVICE or result is each  # there is no other device here
+            assert effect.sharing is not Sharing.STRIDED or not (contiguous and is_contiguous(result))
             outcomes.add(shares(result, each))
     assert len(outcomes) == 1 + (effect.sharing in (Sharing.DTYPE, Sharing.LAYOUT))
 
@@ -221,7 +228,7 @@ t; p; t.detach(); t.data; t.cpu().clone(); t[t > 0]; t.to(torch.float64); t.argm
 (t > 0).float(); (t > 0) * t; -t; p @ t.T; t.max(1); t.max(1)[0]; t.max(1)[1]; t.max(1).indices; torch.max(t, p)
 t.sort()[1]; t.topk(2, dim=1)[0]; float(t.sum()); bool(t.sum() > 0); t.sum().item(); t.sum().item() + t.sum()
 t.tolist(); t.detach().numpy(); t.shape[0]; t.sum() / len(t); p.mul(2); p.masked_fill(t > 0, 0); p.clone().mul_(2)
-p.detach().requires_grad_(); w.detach(); torch.stack([t, t]).mean(); torch.stack([p, t]); torch.cat((t, p), dim=0)
+w.detach(); torch.stack([t, t]).mean(); torch.stack([p, t]); torch.cat((t, p), dim=0)
 torch.stack([each.detach() for each in t]); torch.as_tensor(t); torch.tensor([each.item() for each in t[0]])
 torch.as_tensor(t, dtype=torch.float64); torch.asarray(t); torch.zeros_like(t) + t; torch.where(t > 0, t, p)
 torch.add(p, other=t); torch.sigmoid(t) > 0.5; torch.from_numpy(t.detach().numpy()); torch.einsum("ij,ij->i", t, t)
@@ -231,7 +238,10 @@ nn.Linear(3, 3)(p); model(x); model(x).max(1)[1]; model.weight * 2; model.weight
 sum([t, t]); sum(each.item() for each in t[0]); sum(t); [t, p][0]; [t.item() for t in t[0]]; (t.detach(), p)
 {"loss": t, "n": 1}["n"]; {"loss": t, "n": 1}["loss"]; (None or t); copy.deepcopy(t.detach()); f"{t.sum()}"; t.grad_fn
 np.mean([t.item() for t in t[0]]); t.clone().detach_(); (t.std(0), t.mean(0)); (z := t.detach()) + 1
-p.detach().requires_grad_() * 2
+p.detach().requires_grad_() * 2; p.detach().requires_grad_().sum(); t.to(torch.long); t.to(y); abs(t); t.max(p)
+t.max(p)[1]; p.mul(t); p.add(t); p.matmul(t.T); p.clone().add_(t); p.clone().copy_(t); t if len(p) else p
+model(x) if len(p) else p; p if not len(p) else t; 0.0 if not len(p) else model(x); (len(p) and t); 0 or t; copy.copy(t)
+t.split(1)[0]
 """
 
 DATASET = """\
@@ -257,19 +267,17 @@ self.data[i].astype(np.float32); self.labels[i]; self.data[i] / 255; self.data[i
 np.asarray(self.data[i], dtype=np.float64); np.where(mask, self.data[:, 0], 0); torch.from_numpy(self.data[i]).double()
 torch.tensor(self.data[i]); self.big[self.big > 0]; self.big[i].clone(); self.big[i].to("cpu", copy=True)
 self.big[i].max(0)[0]; self.parts[0][0]; copy.deepcopy(self.data[i]); abs(self.data[i])
+self.data[i, 0]; self.data[i][0]; self.data[mask]; self.data[~mask]; self.data[mask & mask]; self.data.T.ravel()
+np.ascontiguousarray(self.data.T); np.ascontiguousarray(np.fliplr(self.data)); self.big[:, i].contiguous()
+np.ascontiguousarray(self.data[:, ::-1]); self.big.t().contiguous(); self.big[i].to("cpu", torch.float64)
+self.data[range(2)]; np.ascontiguousarray(self.data.real)
 """
 
 FALSE_GRAPHS = """
-t.to(torch.long); t.to(y); abs(t); t.max(p); t.max(p)[1]; torch.max(p, t); p.mul(t); p.add(t); p.matmul(t.T)
-p.clone().add_(t); p.clone().copy_(t); p.detach().requires_grad_().sum(); w * 2; w.sum(); t if len(p) else p
-model(x) if len(p) else p; p if not len(p) else t; 0.0 if not len(p) else model(x); (len(p) and t); 0 or t; copy.copy(t)
-t.split(1)[0]
+torch.max(p, t); w * 2; w.sum(); p.detach().requires_grad_()
 """
 FALSE_VIEWS = """
-self.data[i, 0]; self.data[i][0]; self.data[mask]; self.data[~mask]; self.data[mask & mask]; self.data.T.ravel()
-np.ascontiguousarray(self.data.T); np.ascontiguousarray(np.fliplr(self.data)); self.big[:, i].contiguous()
-max(self.data[i]); np.ascontiguousarray(self.data[:, ::-1]); self.big.t().contiguous()
-self.big[i].to("cpu", torch.float64); self.data[range(2)]
+max(self.data[i])
 """
 """Known false claims of either kind: whoever mends one moves it up."""
 
@@ -316,7 +324,6 @@ def test_claims_about_memory(expression: str) -> None:
 # -- joining ----------------------------------------------------------------------------------------------------
 
 KINDS = (Kind.UNKNOWN, Kind.NUMBER, Kind.TENSOR, Kind.ARRAY, Kind.LIST, Kind.TUPLE, Kind.DICT)
-HIDDEN = pytest.mark.xfail(reason="history of a value of no known kind is hidden by one without")
 GRAPH, SIZE = st.sampled_from([None, False, True]), st.sampled_from(Size)
 
 
@@ -331,14 +338,13 @@ def test_join_is_idempotent(value: Value, times: int) -> None:
     assert join([value] * times) == value
 
 
-@HIDDEN
 @given(of(KINDS))
 def test_an_unknown_alternative_does_not_unsay_history(value: Value) -> None:
     for alternatives in ([value.but(graph=True), UNKNOWN], [UNKNOWN, value.but(graph=True)]):
         assert join(alternatives).graph is True
 
 
-@pytest.mark.parametrize("kinds", [*((kind,) for kind in KINDS[1:]), pytest.param(KINDS, marks=HIDDEN)])
+@pytest.mark.parametrize("kinds", [*((kind,) for kind in KINDS[1:]), KINDS])
 @given(st.data())
 def test_join_in_any_order(kinds: tuple[Kind, ...], data: st.DataObject) -> None:
     alternatives = data.draw(st.lists(of(kinds), min_size=1, max_size=3))

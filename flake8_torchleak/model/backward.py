@@ -6,13 +6,18 @@ import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.flow import Definition, Flow, How, key_of
-from flake8_torchleak.model.names import Names, last_name
+from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.flow import Flow
+from flake8_torchleak.model.names import Names, last_name, mentions
 from flake8_torchleak.model.tree import Scope, Tree
 
-_BY_ARGUMENT = frozenset({"backward", "manual_backward", "do_backward", "grad", "backward_step", "optimizer_step", "scale_backward"})
+_BY_ARGUMENT = frozenset(
+    {"backward", "manual_backward", "do_backward", "grad", "backward_step", "optimizer_step", "scale_backward"}
+)
 _RELEASES = frozenset({"item", "detach", "tolist", "numpy", "data"})
-_WRAPPERS = frozenset({"mean", "sum", "scale", "squeeze", "scale_loss", "to", "float", "view", "requires_grad_", "cuda", "clone"})
+_WRAPPERS = frozenset(
+    {"mean", "sum", "scale", "squeeze", "scale_loss", "to", "float", "view", "requires_grad_", "cuda", "clone"}
+)
 _MOST_STEPS = 400
 
 
@@ -38,7 +43,7 @@ class Backward:
                     found.append(call.func.value)
                 elif name == "backward" and call.args and (self._by_receiver(call)):
                     found.append(call.func.value)
-                elif name in _BY_ARGUMENT and call.args and (name != "grad" or "autograd" in ast.dump(call.func.value)):
+                elif name in _BY_ARGUMENT and call.args and (name != "grad" or mentions(call.func.value, "autograd")):
                     found.append(call.args[0])
         return found
 
@@ -46,15 +51,19 @@ class Backward:
         """`loss.backward(gradient)` rather than `engine.backward(loss)`."""
         receiver = last_name(call.func.value) if isinstance(call.func, ast.Attribute) else ""
         argument = last_name(call.args[0])
-        return hints.is_loss(receiver) or (not hints.is_loss(argument) and not isinstance(call.args[0], ast.BinOp) and receiver not in (
-            "accelerator", "fabric", "engine", "model_engine", "self", "optimizer", "autograd", "scaler", "amp"))
+        return hints.is_loss(receiver) or (
+            not hints.is_loss(argument)
+            and not isinstance(call.args[0], ast.BinOp)
+            and receiver
+            not in ("accelerator", "fabric", "engine", "model_engine", "self", "optimizer", "autograd", "scaler", "amp")
+        )
 
     def roots(self, scope: Scope) -> set[Definition]:
         """Definitions whose very value is differentiated, or is a summand of what is: they carry a graph."""
         found = self._roots.get(scope)
         if found is None:
             found = self._roots[scope] = set()
-            queue = [(objective, objective) for objective in self.objectives(scope)]
+            queue: list[tuple[ast.expr, ast.AST]] = [(objective, objective) for objective in self.objectives(scope)]
             steps = 0
             while queue and steps < _MOST_STEPS:
                 steps += 1
@@ -77,7 +86,11 @@ class Backward:
         elif isinstance(node, ast.BinOp):
             both = [node.left, node.right]
             if isinstance(node.op, (ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)):
-                losses = [e for e in both if hints.is_loss(last_name(e)) or not isinstance(e, (ast.Name, ast.Attribute, ast.Constant))]
+                losses = [
+                    e
+                    for e in both
+                    if hints.is_loss(last_name(e)) or not isinstance(e, (ast.Name, ast.Attribute, ast.Constant))
+                ]
                 both = losses or ([node.left] if isinstance(node.op, ast.Div) else [])
             for each in both:
                 yield from self._summands(each)
@@ -119,7 +132,11 @@ class Backward:
                     if each.value is not None and each not in seen:
                         seen.add(each)
                         queue.append(each.value)
-                queue += [m.value for m in mutations.get(key, []) if m.value is not None and m.method in ("append", "extend", "setitem", "augment", "augitem")]
+                queue += [
+                    m.value
+                    for m in mutations.get(key, [])
+                    if m.value is not None and m.method in ("append", "extend", "setitem", "augment", "augitem")
+                ]
         self._sources[scope] = frozenset(found)
         return self._sources[scope]
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from flake8_torchleak.model.flow import Definition, Flow, Mutation
+from flake8_torchleak.model.bindings import Definition, Mutation
+from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.names import Names, last_name, parameters
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
+
+_MOST_BASES = 50
+"""Classes of one lineage that are looked at."""
 
 
 class ClassFacts:
@@ -24,7 +28,7 @@ class ClassFacts:
         for each in found:
             for base in each.node.bases:
                 known = self._table.of(base)
-                if known is not None and known not in found:
+                if known is not None and known not in found and len(found) < _MOST_BASES:
                     found.append(known)
         return found
 
@@ -36,9 +40,7 @@ class ClassFacts:
     @cached_property
     def own_methods(self) -> dict[str, FunctionNode]:
         """Methods written in this very class."""
-        return {
-            f.name: f for f in self._table.methods_by_class.get(self.node, [])
-        }
+        return {f.name: f for f in self._table.methods_by_class.get(self.node, [])}
 
     @cached_property
     def methods(self) -> dict[str, FunctionNode]:
@@ -102,6 +104,8 @@ class ClassTable:
 
     def __init__(self, tree: Tree, names: Names, flow: Flow) -> None:
         self.tree, self.names, self.flow = tree, names, flow
+        self._selves_of: dict[FunctionNode | None, tuple[ClassFacts | None, str]] = {}
+        self._self_uses: dict[FunctionNode, dict[str, list[ast.Attribute]]] = {}
 
     @cached_property
     def methods_by_class(self) -> dict[ast.ClassDef, list[FunctionNode]]:
@@ -136,24 +140,40 @@ class ClassTable:
     def calls_super(self, function: FunctionNode) -> bool:
         """Whether a method hands on to the one it overrides (`super().name(...)`, `Base.name(self, ...)`)."""
         return any(
-            isinstance(call.func, ast.Attribute) and call.func.attr == function.name for call in self.tree.calls(function)
+            isinstance(call.func, ast.Attribute) and call.func.attr == function.name
+            for call in self.tree.calls(function)
         )
 
     def self_attribute(self, node: ast.AST) -> tuple[ClassFacts, str] | None:
         """(class, "x") when `node` is `self.x` (by the method's own first parameter)."""
         if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
             return None
-        facts = self.around(node)
-        if facts is None:
-            return None
-        function = self.tree.function(node)
-        while function is not None:
-            if self.tree.class_of(function) is not None:
-                break
-            function = self.tree.function(function)
-        if function is None or node.value.id != self_name(function):
-            return None
-        return facts, node.attr
+        facts, name = self._selves(self.tree.function(node))
+        return (facts, node.attr) if facts is not None and node.value.id == name else None
+
+    def _selves(self, function: FunctionNode | None) -> tuple[ClassFacts | None, str]:
+        """The class around a function and the name of its methods' first parameter there."""
+        known = self._selves_of.get(function)
+        if known is None:
+            owner = self.tree.class_of(function) if function is not None else None
+            if function is None:
+                known = (None, "")
+            elif owner is not None:
+                known = (self.all[owner], self_name(function))
+            else:
+                known = self._selves(self.tree.function(function))
+            self._selves_of[function] = known
+        return known
+
+    def self_uses(self, function: FunctionNode) -> dict[str, list[ast.Attribute]]:
+        """attribute -> the places in a method where `self.attribute` stands."""
+        known = self._self_uses.get(function)
+        if known is None:
+            known = self._self_uses[function] = {}
+            for node in self.tree.within(function):
+                if isinstance(node, ast.Attribute) and self.self_attribute(node) is not None:
+                    known.setdefault(node.attr, []).append(node)
+        return known
 
     def callee(self, call: ast.Call) -> FunctionNode | None:
         """The function of this file that a call runs: a module function, a nested one, or a method of `self`."""
@@ -162,7 +182,11 @@ class ClassTable:
             found = self.names.definition(func)
             return found if isinstance(found, FUNCTIONS) else None
         if isinstance(func, ast.Attribute):
-            if isinstance(func.value, ast.Call) and isinstance(func.value.func, ast.Name) and func.value.func.id == "super":
+            if (
+                isinstance(func.value, ast.Call)
+                and isinstance(func.value.func, ast.Name)
+                and func.value.func.id == "super"
+            ):
                 facts = self.around(func)
                 for each in facts.lineage[1:] if facts else []:
                     if func.attr in each.own_methods:
@@ -201,6 +225,12 @@ class ClassTable:
         if 0 <= index < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: index + 1]):
             return call.args[index]
         return None
+
+    @cached_property
+    def keepers(self) -> frozenset[str]:
+        """Names of methods of the file's plain classes: meters, loggers and buffers are among them."""
+        plain = [facts for facts in self.all.values() if not facts.has_base("Module", "Dataset", "Model", "TestCase")]
+        return frozenset(name for facts in plain for name in facts.own_methods) - {"__init__"}
 
     @cached_property
     def callers(self) -> dict[str, list[ast.Call]]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.attributes import is_property
+from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.flow import How
-from flake8_torchleak.model.infer import NO_ENV, is_property
+from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
 from flake8_torchleak.model.values import Kind, Size, Value
@@ -54,7 +55,9 @@ def containers(module: Module) -> Iterator[Container]:
 
 def _attributes(dataset: DatasetFacts) -> list[str]:
     found = [key[5:] for key in dataset.facts.attributes]
-    found += [n for n, m in dataset.facts.methods.items() if any(last_name(d) == "cached_property" for d in m.decorator_list)]
+    found += [
+        n for n, m in dataset.facts.methods.items() if any(last_name(d) == "cached_property" for d in m.decorator_list)
+    ]
     return found
 
 
@@ -93,7 +96,15 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts) -> Containe
 
 def _is_cheap(value: Value) -> bool:
     """Elements that cost nothing to read: tensors are TLK103's, shared constants are a few objects."""
-    if value.element is not None and value.element.kind in (Kind.TENSOR, Kind.MODULE, Kind.DATASET, Kind.LOADER, Kind.FILE, Kind.NONE, Kind.SHARED):
+    if value.element is not None and value.element.kind in (
+        Kind.TENSOR,
+        Kind.MODULE,
+        Kind.DATASET,
+        Kind.LOADER,
+        Kind.FILE,
+        Kind.NONE,
+        Kind.SHARED,
+    ):
         return True
     if value.element is not None and any(item.kind is Kind.TENSOR for item in value.element.items):
         return True
@@ -112,7 +123,12 @@ def _is_large(dataset: DatasetFacts, state: StateFacts, value: Value, read: Read
     if value.size is Size.SMALL:
         return False
     if proof is not None and not value.is_container:
-        return (per_sample and state.counted) or (_is_argument(state) and read.key is not None and dataset.derives(read.key) and not hints.is_small(state.attr))
+        return (per_sample and state.counted) or (
+            _is_argument(state)
+            and read.key is not None
+            and dataset.derives(read.key)
+            and not hints.is_small(state.attr)
+        )
     if state.counted and state.indexed is not None:
         return True
     if _is_argument(state):
@@ -126,7 +142,9 @@ def _is_large(dataset: DatasetFacts, state: StateFacts, value: Value, read: Read
 def _is_argument(state: StateFacts) -> bool:
     """Whether the attribute is a constructor argument, stored as it is."""
     for each in state.bindings:
-        if isinstance(each.statement, ast.AnnAssign) and isinstance(state.module.tree.scope(each.statement), ast.ClassDef):
+        if isinstance(each.statement, ast.AnnAssign) and isinstance(
+            state.module.tree.scope(each.statement), ast.ClassDef
+        ):
             return True
         if isinstance(each.value, ast.Name):
             reaching = state.module.flow.reaching(each.value.id, each.value)
@@ -139,7 +157,11 @@ def _elements_are_python(state: StateFacts) -> bool:
     for read in state.reads:
         parent = state.module.tree.parents[read.node]
         outer = state.module.tree.parents.get(parent)
-        if isinstance(outer, ast.Subscript) and isinstance(outer.slice, ast.Constant) and isinstance(outer.slice.value, str):
+        if (
+            isinstance(outer, ast.Subscript)
+            and isinstance(outer.slice, ast.Constant)
+            and isinstance(outer.slice.value, str)
+        ):
             return True
     return False
 
@@ -157,7 +179,9 @@ def _rebound_per_sample(state: StateFacts) -> bool:
 def _lazily(state: StateFacts, statement: ast.AST) -> bool:
     """Whether an assignment is guarded by a test of the attribute (`if self.x is None:`)."""
     for up in state.module.tree.ancestors(statement):
-        if isinstance(up, ast.If) and any(isinstance(n, ast.Attribute) and n.attr == state.attr for n in ast.walk(up.test)):
+        if isinstance(up, ast.If) and any(
+            isinstance(n, ast.Attribute) and n.attr == state.attr for n in ast.walk(up.test)
+        ):
             return True
     return False
 

@@ -6,8 +6,8 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.attributes import is_property
 from flake8_torchleak.model.classes import ClassFacts, self_name
-from flake8_torchleak.model.infer import is_property
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FunctionNode
 
@@ -28,7 +28,9 @@ _DATASET_BASES = frozenset({
     "InMemoryDataset", "ConcatDataset", "Subset", "IterDataPipe", "MapDataPipe", "TorchDataset", "ImageNet", "CIFAR10",
     "CIFAR100", "MNIST", "BaseDataset", "CustomDataset",
 })  # fmt: skip
-_SERIALISING_BASES = frozenset({"BaseDataset", "BaseDetDataset", "BaseSegDataset", "Det3DDataset", "BaseCocoStyleDataset", "CocoDataset"})
+_SERIALISING_BASES = frozenset(
+    {"BaseDataset", "BaseDetDataset", "BaseSegDataset", "Det3DDataset", "BaseCocoStyleDataset", "CocoDataset"}
+)
 _SERIALISING_HOOKS = frozenset({"load_data_list", "parse_data_info", "filter_data"})
 _MOST_FUNCTIONS = 60
 
@@ -57,7 +59,7 @@ class DatasetFacts:
     def calls_in(self) -> dict[FunctionNode, ast.Call | ast.Attribute | None]:
         """Functions that run per sample -> the call (or property read) that leads there, None for the entries."""
         module = self.module
-        found: dict[FunctionNode, ast.Call | ast.Attribute | None] = {function: None for function in self.entries}
+        found: dict[FunctionNode, ast.Call | ast.Attribute | None] = dict.fromkeys(self.entries)
         queue = list(self.entries)
         while queue and len(found) < _MOST_FUNCTIONS:
             function = queue.pop(0)
@@ -136,7 +138,8 @@ class DatasetFacts:
             if name in ("randint", "randrange", "choice", "random", "integers"):
                 return True
             return name in ("int", "item", "divmod", "min", "max", "tolist") and any(
-                self._plain(a, names) for a in [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
+                self._plain(a, names)
+                for a in [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
             )
         if isinstance(node, ast.Subscript):
             holder = last_name(node.value)
@@ -152,7 +155,7 @@ class DatasetFacts:
             return False
         known = set(self.indices.get(function, ()))
         flow = self.module.flow
-        queue, seen = [node], set()
+        queue, seen = [node], set[str]()
         while queue and len(seen) < 60:
             each = queue.pop()
             for name in ast.walk(each):
@@ -189,7 +192,14 @@ class Datasets:
     def _is_foreign(self, base: ast.expr) -> bool:
         qualname = self.module.names.qualname(base)
         root = qualname.partition(".")[0]
-        if last_name(base) in ("Module", "LightningModule", "Sequence", "PyDataset", "GeneratorBasedBuilder", "DataLoader"):
+        if last_name(base) in (
+            "Module",
+            "LightningModule",
+            "Sequence",
+            "PyDataset",
+            "GeneratorBasedBuilder",
+            "DataLoader",
+        ):
             return True
         return root in _NOT_TORCH and not qualname.startswith("torch.")
 
@@ -212,7 +222,9 @@ class Datasets:
         """Whether a base class elsewhere (mmengine's) packs what this attribute holds into one buffer."""
         del attr
         bases = {last_name(b) for b in dataset.facts.outer_bases}
-        return bool(_SERIALISING_HOOKS & set(dataset.facts.methods)) or bool(bases & _SERIALISING_BASES and "mm" in "".join(self.module.names.imports))
+        return bool(_SERIALISING_HOOKS & set(dataset.facts.methods)) or bool(
+            bases & _SERIALISING_BASES and "mm" in "".join(self.module.names.imports)
+        )
 
     def functions(self) -> set[FunctionNode]:
         """Every function that runs per sample in some Dataset of the file that may have workers."""
@@ -221,4 +233,3 @@ class Datasets:
             if self.module.loaders.may_have_workers(each.facts.node):
                 found.update(each.calls_in)
         return found
-

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.flow import key_of
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import dotted, last_name
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 _PREPARES = (".eval()", "load_state_dict", ".backward(", "torch.load")
-"""A file with none of these neither trains nor loads a model: what its name calls evaluation needs no gradients at all."""
+"""A file with none of these neither trains nor loads a model: what its name calls evaluation needs no gradients."""
 _NEEDS_GRAD = frozenset({"requires_grad_", "enable_grad", "retain_grad", "jacobian", "hessian", "vjp"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """One evaluation loop: its first model call, the loop (None: the function goes over all data at once), the function (None at module level), and evidence."""
+    """One evaluation loop: its first model call, the loop, the function, and evidence.
+
+    loop: None if the function goes over all data at once; function: None at module level.
+    """
 
     call: ast.Call
     loop: Loop | None
@@ -34,10 +37,23 @@ class Evaluation:
 
 def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
     """The first such loop of every function, and of the module."""
-    for scope in module.tree.all(ast.Module, *FUNCTIONS):
+    for scope in _candidates(module):
         found = _evaluation(module, scope)
         if found is not None:
             yield found
+
+
+def _candidates(module: Module) -> list[Scope]:
+    """Scopes that put a model in evaluation mode, and functions whose name speaks of evaluation."""
+    callers = module.classes.callers
+    found: dict[Scope, None] = {}
+    for call in (*callers.get("eval", ()), *callers.get("train", ())):
+        if isinstance(call.func, ast.Attribute) and (not call.args) == (call.func.attr == "eval"):
+            found[module.tree.function(call) or module.root] = None
+    for function in module.tree.all(*FUNCTIONS):
+        if hints.is_evaluation(function.name):
+            found[function] = None
+    return list(found)
 
 
 def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
@@ -47,7 +63,11 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
         return None
     for call in module.tree.calls(scope):
         loops = module.tree.loops(call)
-        if not loops or module.loops.is_short(loops[0]) or not (_runs_model(module, call) or _helper_runs_model(module, call)):
+        if (
+            not loops
+            or module.loops.is_short(loops[0])
+            or not (_runs_model(module, call) or _helper_runs_model(module, call))
+        ):
             continue
         if any(module.loops.trains(loop) for loop in loops[:1]) or module.grad.at(call) is not Grad.ON:
             continue
@@ -62,12 +82,19 @@ def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:
     """A function that evaluates everything at once (itself or by a helper), called from a training loop of the file."""
     if not hints.is_evaluation(scope.name) or module.grad.function(scope) is not Grad.ON:
         return None
-    caller = next((c for c in module.classes.calls_of(scope) if _in_training(module, c) and module.grad.at(c) is Grad.ON), None)
+    caller = next(
+        (c for c in module.classes.calls_of(scope) if _in_training(module, c) and module.grad.at(c) is Grad.ON), None
+    )
     if caller is None:
         return None
     for call in module.tree.calls(scope):
         runs = _runs_model(module, call) or _helper_runs_model(module, call)
-        if runs and not module.loops.contradicted(scope) and module.grad.at(call) is Grad.ON and not module.loops.trains(scope):
+        if (
+            runs
+            and not module.loops.contradicted(scope)
+            and module.grad.at(call) is Grad.ON
+            and not module.loops.trains(scope)
+        ):
             return Evaluation(call, None, scope, ((caller, "called in the training loop"),))
     return None
 
@@ -91,13 +118,20 @@ def _is_test(module: Module, scope: Scope) -> bool:
     if module.names.imports & {"pytest", "unittest", "absl", "parameterized"}:
         return True
     own = [p for p in scope.args.args if p.arg not in ("self", "cls")]
-    return scope.name.startswith("test_") and not any(module.infer.value_of(p).kind in (Kind.MODULE, Kind.LOADER) for p in own)
+    return scope.name.startswith("test_") and not any(
+        module.infer.parameters.value(p, scope).kind in (Kind.MODULE, Kind.LOADER) for p in own
+    )
 
 
 def _helper_runs_model(module: Module, call: ast.Call) -> bool:
     """Whether the call runs a helper of the file that calls a model with gradients on and does not train."""
     helper = module.classes.callee(call)
-    if helper is None or module.loops.trains(helper) or _is_forward(module, helper) or module.loops.contradicted(helper):
+    if (
+        helper is None
+        or module.loops.trains(helper)
+        or _is_forward(module, helper)
+        or module.loops.contradicted(helper)
+    ):
         return False
     return any(_runs_model(module, c) and module.grad.at(c) is Grad.ON for c in module.tree.calls(helper))
 
@@ -110,10 +144,17 @@ def _runs_model(module: Module, call: ast.Call) -> bool:
     if isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
         if module.classes.self_attribute(func.value) is None and not isinstance(func.value, ast.Attribute):
             return False
-    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and module.classes.self_attribute(func) is None:
+    if (
+        isinstance(func, ast.Attribute)
+        and isinstance(func.value, ast.Name)
+        and module.classes.self_attribute(func) is None
+    ):
         base = module.infer.value(func.value)
         imported = any(isinstance(each, ast.alias) for each in module.names.bound(func.value.id, func))
-        if imported or (base.kind is not Kind.MODULE and func.value.id not in ("args", "opt", "trainer", "state", "context", "ctx", "engine")):
+        if imported or (
+            base.kind is not Kind.MODULE
+            and func.value.id not in ("args", "opt", "trainer", "state", "context", "ctx", "engine")
+        ):
             return False
     return module.infer.value(func).kind is Kind.MODULE
 
@@ -134,7 +175,10 @@ def _needs_grad(module: Module, scope: Scope) -> bool:
 
 def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -> tuple[tuple[ast.AST, str], ...]:
     switched = module.loops.evaluates(call)
-    over_batches = next((loop for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter)), None)
+    over_batches = next(
+        (loop for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter)),
+        None,
+    )
     if switched is not None and _is_of(switched, call):
         return ((switched, "evaluation mode, which leaves autograd on"),)
     named = isinstance(scope, FUNCTIONS) and hints.is_evaluation(scope.name)
@@ -153,7 +197,12 @@ def _is_of(switched: ast.Call, call: ast.Call) -> bool:
         return True
     if called.startswith(receiver) or receiver.startswith(called):
         return True
-    return receiver.rpartition(".")[2] == called.rpartition(".")[2] or "." in called and not called.startswith("self.") or _is_loose(called)
+    return (
+        receiver.rpartition(".")[2] == called.rpartition(".")[2]
+        or "." in called
+        and not called.startswith("self.")
+        or _is_loose(called)
+    )
 
 
 def _is_loose(called: str) -> bool:

@@ -6,13 +6,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.flow import GROWING, Definition, How, Mutation
+from flake8_torchleak.model.bindings import GROWING, Definition, How, Mutation
 from flake8_torchleak.model.names import dotted, last_name
 from flake8_torchleak.model.values import FLAG, Kind, Size, Value, Why, join
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.classes import ClassFacts
-    from flake8_torchleak.model.infer import Env, Infer
+    from flake8_torchleak.model.env import Env
+    from flake8_torchleak.model.infer import Infer
 
 _MOST_MUTATIONS = 30
 SMALL_RANGE = 1000
@@ -96,13 +97,13 @@ class Growth:
         )
 
     def _is_outer_counter(self, value: ast.expr | None, loops: list[ast.For | ast.AsyncFor | ast.While]) -> bool:
-        """Whether what is put in is a counter with few values: of an outer `enumerate`, or of a `range` within the data."""
+        """Whether what is put in is a counter with few values: of an outer `enumerate`, or of an inner `range`."""
         if not isinstance(value, ast.Name) or len(loops) < 2:
             return False
         for each in self.infer.flow.reaching(value.id, value):
-            inner = isinstance(each.statement, (ast.For, ast.AsyncFor)) and each.statement in loops[:-1]
-            if inner and self.infer.value(each.statement.iter).kind is Kind.RANGE:  # type: ignore[union-attr]
-                return True
+            if isinstance(each.statement, (ast.For, ast.AsyncFor)) and each.statement in loops[:-1]:
+                if self.infer.value(each.statement.iter).kind is Kind.RANGE:
+                    return True
             if each.statement in loops[1:] and each.path == (0,) and isinstance(each.value, ast.Call):
                 return last_name(each.value.func) == "enumerate"
         return False

@@ -10,7 +10,10 @@ _MODEL = re.compile(
     r"dnn|seq2seq|ddp_model|policy_net|target_net|teacher)(?:_?[a-z0-9]|_module)?$",
     re.IGNORECASE,
 )
-_FACTORY = re.compile(r"_?(?:build|get|create|make|load|init\w*|define|prepare|setup|construct|return|select|wrap|restore|return)_", re.IGNORECASE)
+_FACTORY = re.compile(
+    r"_?(?:build|get|create|make|load|init\w*|define|prepare|setup|construct|return|select|wrap|restore|return)_",
+    re.IGNORECASE,
+)
 _VERB = re.compile(
     r"_?(?:build|get|create|make|load|init\w*|define|prepare|setup|construct|return|select|wrap|restore|save|export|convert|"
     r"print|count|freeze|train|test|eval\w*|validate|run|update|log|set|is|has|use|from|to|quantize|compile|check|copy|clone|"
@@ -25,7 +28,10 @@ _LOADER = re.compile(
     re.IGNORECASE,
 )
 _LOSS_CALL = re.compile(r"loss|criterion|(?:^|_)crit(?:_|$)|objective|(?:^|_)(?:bce|mse|nll|ce)(?:_|$)", re.IGNORECASE)
-_LOSS_VALUE = re.compile(r"(?:^|_)loss(?:es)?(?:_?[a-z0-9]{1,3})?$|^loss_(?!items|dict|log|history|weight|scal|fn|func|str|num)", re.IGNORECASE)
+_LOSS_VALUE = re.compile(
+    r"(?:^|_)loss(?:es)?(?:_?[a-z0-9]{1,3})?$|^loss_(?!items|dict|log|history|weight|scal|fn|func|str|num)",
+    re.IGNORECASE,
+)
 _PLAIN_RESULT = re.compile(
     r"acc|correct|num|count|(?:^|_)n(?:_|$)|len|size|idx|index|indices|ids?$|mask|label|target|time|step|ratio|_$|info|str|name",
     re.IGNORECASE,
@@ -43,18 +49,33 @@ _SMALL = re.compile(
     r"_names$|hooks?$|callbacks?$|handlers?$|shape$|dims?$|label_?names|kwargs",
     re.IGNORECASE,
 )
-_DATASETISH = re.compile(r"(?:^|_)(?:datasets?|ds|dsets?|reader|hf_data|subset|base_data|source_data)\d?(?:_|$)", re.IGNORECASE)
-_GRAD_OFF = re.compile(r"no_?grad|inference_?mode|smart_inference|eval_?mode|evaluat|without_grad|disable_grad|grad_off|_inference$|^inference", re.IGNORECASE)
+_DATASETISH = re.compile(
+    r"(?:^|_)(?:datasets?|ds|dsets?|reader|hf_data|subset|base_data|source_data)\d?(?:_|$)", re.IGNORECASE
+)
+_GRAD_OFF = re.compile(
+    r"no_?grad|inference_?mode|smart_inference|eval_?mode|evaluat|without_grad|disable_grad|grad_off|_inference$|^inference",
+    re.IGNORECASE,
+)
 _TENSOR = re.compile(
     r"^(?:x|y|xs|ys|x_\w+|y_\w+|xb|yb|batch|batch_[a-z]|data|inputs?|imgs?|images?|targets?|labels?|features?|masks?|pixel_values)$|"
     r"(?:^|_)(?:mask|ids|labels?|targets?|images?|imgs?|features?|box(?:es)?|values)(?:_?\d)?$",
     re.IGNORECASE,
 )
 _TEXT = re.compile(r"path|name|file|text|str|url|caption|word|sentence|meta|info", re.IGNORECASE)
-_EVALUATION = re.compile(
-    r"(?:^|_)(?:eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|dev)(?:_|$|\d)", re.IGNORECASE
+_EVALUATION = re.compile(r"(?:^|_)(?:eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|dev)(?:_|$|\d)", re.IGNORECASE)
+_SMALL_FILE = re.compile(
+    r"class|label|categor|config|cfg|meta|stats|vocab|param|option|split|map|setting|token", re.IGNORECASE
 )
-_SMALL_FILE = re.compile(r"class|label|categor|config|cfg|meta|stats|vocab|param|option|split|map|setting|token", re.IGNORECASE)
+
+PLACING = frozenset({"prepare", "setup_dataloaders", "prepare_data_loader", "setup_dataloader"})
+"""Methods of accelerate and Fabric whose loaders move every batch to the device."""
+
+
+STEP_METHODS = frozenset({
+    "training_step", "train_step", "train_batch", "_train_batch", "optimize_parameters", "run_step", "train_one_batch",
+    "_train_step", "fit_batch", "train_on_batch", "training_step_end",
+})  # fmt: skip
+"""Methods that a framework (or a trainer's own loop elsewhere) calls once per step."""
 
 
 def makes_model(name: str) -> bool:

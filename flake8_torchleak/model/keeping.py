@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.bindings import GROWING, Mutation, container_of, key_of
 from flake8_torchleak.model.classes import ClassFacts, self_name
-from flake8_torchleak.model.flow import GROWING, Mutation, container_of, key_of
-from flake8_torchleak.model.infer import Env
+from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.stores import is_bounded
+from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
@@ -28,12 +29,15 @@ def keeps(module: Module, facts: ClassFacts, name: str, call: ast.Call) -> Itera
     expected = parameters(method)[1:]
     by_name = {p.arg: p for p in expected}
     bound = [(p, a) for p, a in zip(expected, call.args, strict=False) if not isinstance(a, ast.Starred)]
-    bound += [(by_name.get(k.arg or "", method.args.kwarg), k.value) for k in call.keywords if k.arg in by_name or method.args.kwarg]  # type: ignore[list-item]
+    for keyword in call.keywords:
+        parameter = by_name.get(keyword.arg or "", method.args.kwarg)
+        if parameter is not None:
+            bound.append((parameter, keyword.value))
     owner = self_name(method)
     for parameter, argument in bound:
         if module.infer.value(argument).graph is not True:
             continue
-        given: dict[ast.arg, Value] = {p: UNKNOWN for p in expected}
+        given: dict[ast.arg, Value] = dict.fromkeys(expected, UNKNOWN)
         tensor = Value(Kind.TENSOR, graph=True)
         given[parameter] = Value(Kind.DICT, graph=True, element=tensor) if parameter is method.args.kwarg else tensor
         place = _kept(module, method, owner, Env(given))
@@ -41,7 +45,7 @@ def keeps(module: Module, facts: ClassFacts, name: str, call: ast.Call) -> Itera
             yield argument, place
 
 
-def _kept(module: Module, method: ast.FunctionDef | ast.AsyncFunctionDef, owner: str, env: Env) -> ast.AST | None:
+def _kept(module: Module, method: FunctionNode, owner: str, env: Env) -> ast.AST | None:
     for key, changes in module.flow.mutations(method).items():
         if not key.startswith(f"{owner}."):
             continue

@@ -106,7 +106,9 @@ class Loaders:
         if not isinstance(iterable, ast.Name):
             return False
         made_here = [d for d in self.infer.flow.reaching(iterable.id, iterable) if isinstance(d.value, ast.Call)]
-        return bool(made_here) and not any("workers" in (k.arg or "") for c in self.tree.all(ast.Call) for k in c.keywords)
+        return bool(made_here) and not any(
+            "workers" in (k.arg or "") for c in self.tree.all(ast.Call) for k in c.keywords
+        )
 
     def serving(self, node: ast.ClassDef) -> list[Site]:
         """The sites that are given an instance of this Dataset class, as far as the file shows."""
@@ -114,9 +116,7 @@ class Loaders:
 
     def _serves(self, dataset: ast.expr, node: ast.ClassDef) -> bool:
         value = self.infer.value(dataset)
-        return value.made is node or (
-            isinstance(dataset, ast.Call) and last_name(dataset.func) == node.name
-        )
+        return value.made is node or (isinstance(dataset, ast.Call) and last_name(dataset.func) == node.name)
 
     def may_have_workers(self, node: ast.ClassDef) -> bool:
         """Whether instances of this class are to be reckoned with in worker processes."""

@@ -15,12 +15,17 @@ from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.loader import Loaders
 from flake8_torchleak.model.loops import Loops
 from flake8_torchleak.model.names import Names
+from flake8_torchleak.model.retention import Retention
 from flake8_torchleak.model.tree import Tree
 from flake8_torchleak.model.workers import WorkerSide
 from flake8_torchleak.source import Source
 
-_OTHER_FRAMEWORKS = frozenset({"tensorflow", "keras", "jax", "flax", "paddle", "mxnet", "mindspore", "chainer", "oneflow"})
-_TORCH = frozenset({"torch", "pytorch_lightning", "lightning", "accelerate", "torchvision", "ignite", "fastai", "composer"})
+_OTHER_FRAMEWORKS = frozenset(
+    {"tensorflow", "keras", "jax", "flax", "paddle", "mxnet", "mindspore", "chainer", "oneflow"}
+)
+_TORCH = frozenset(
+    {"torch", "pytorch_lightning", "lightning", "accelerate", "torchvision", "ignite", "fastai", "composer"}
+)
 
 
 class Module:
@@ -78,6 +83,11 @@ class Module:
     def loops(self) -> Loops:
         """Step loops and what outlives a step."""
         return Loops(self.tree, self.flow, self.classes, self.infer, self.grad, self.infer.backward)
+
+    @cached_property
+    def retention(self) -> Retention:
+        """What outlives a step."""
+        return Retention(self.loops)
 
     @cached_property
     def loaders(self) -> Loaders:

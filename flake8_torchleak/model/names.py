@@ -32,6 +32,15 @@ def last_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def mentions(node: ast.AST, word: str) -> bool:
+    """Whether a name, attribute, keyword or string below `node` contains a word."""
+    return any(
+        isinstance(text, str) and word in text
+        for each in ast.walk(node)
+        for text in (getattr(each, field, None) for field in ("id", "attr", "arg", "value"))
+    )
+
+
 def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
     """All parameters in the order of a call, `*args` and `**kwargs` included."""
     a = function.args
@@ -148,7 +157,7 @@ class Names:
     @cached_property
     def imports(self) -> frozenset[str]:
         """Top-level names of all imported packages ("torch", "cv2"); relative imports are left out."""
-        found = set()
+        found: set[str] = set()
         for statement in self.tree.all(ast.Import):
             found.update(alias.name.partition(".")[0] for alias in statement.names)
         for each in self.tree.all(ast.ImportFrom):

@@ -6,7 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import mentions
 from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 # Functions that split their work over the pool; copies and borders (flip, copyMakeBorder) do not.
 _COMPUTES = frozenset({
-    "resize", "cvtColor", "warpAffine", "warpPerspective", "remap", "GaussianBlur", "blur", "medianBlur", "bilateralFilter",
-    "filter2D", "sepFilter2D", "Sobel", "Laplacian", "Canny", "Scharr", "erode", "dilate", "morphologyEx", "threshold",
-    "adaptiveThreshold", "equalizeHist", "LUT", "pyrDown", "pyrUp", "undistort", "distanceTransform", "matchTemplate",
-    "grabCut", "inpaint", "calcOpticalFlowFarneback", "fastNlMeansDenoisingColored", "boxFilter", "linearPolar", "warpPolar",
+    "resize", "cvtColor", "warpAffine", "warpPerspective", "remap", "GaussianBlur", "blur", "medianBlur", "filter2D",
+    "bilateralFilter", "sepFilter2D", "Sobel", "Laplacian", "Canny", "Scharr", "erode", "dilate", "morphologyEx",
+    "threshold", "adaptiveThreshold", "equalizeHist", "LUT", "pyrDown", "pyrUp", "undistort", "distanceTransform",
+    "matchTemplate", "grabCut", "inpaint", "calcOpticalFlowFarneback", "fastNlMeansDenoisingColored", "boxFilter",
+    "linearPolar", "warpPolar",
 })  # fmt: skip
 _ENVIRONMENT = frozenset({"OPENCV_FOR_THREADS_NUM", "OMP_NUM_THREADS", "OPENCV_FOR_OPENMP_DYNAMIC_DISABLE"})
 
@@ -35,16 +36,14 @@ class OpenCV:
         for function, how in self.module.workers.functions.items():
             for call in self.module.tree.calls(function):
                 qualname = self.module.names.qualname(call.func)
-                if qualname.startswith("cv2.") and last_name(call.func) in _COMPUTES or (
-                    qualname.startswith("cv2.") and qualname.rpartition(".")[2] in _COMPUTES
-                ):
+                if qualname.startswith("cv2.") and qualname.rpartition(".")[2] in _COMPUTES:
                     found.append((call, function, how))
         return min(found, key=lambda use: (use[0].lineno, use[0].col_offset), default=None)
 
     @cached_property
     def _settings(self) -> list[tuple[ast.Call, object]]:
         """Every `cv2.setNumThreads(n)` with its constant n (None if it is not one)."""
-        found = []
+        found: list[tuple[ast.Call, object]] = []
         for call in self.module.tree.all(ast.Call):
             if self.module.names.qualname(call.func) == "cv2.setNumThreads" and call.args:
                 argument = call.args[0]
@@ -59,7 +58,7 @@ class OpenCV:
         return function in self.module.workers.functions or function in self.module.workers.initialisers
 
     def _under_main(self, call: ast.AST) -> bool:
-        return any(isinstance(up, ast.If) and "__main__" in ast.dump(up.test) for up in self.module.tree.ancestors(call))
+        return any(isinstance(up, ast.If) and mentions(up.test, "__main__") for up in self.module.tree.ancestors(call))
 
     @cached_property
     def is_guarded(self) -> bool:
@@ -77,7 +76,9 @@ class OpenCV:
     def _imports(self, guard: str) -> bool:
         for bound in self.module.names.bindings.get(self.module.root, {}).values():
             for each in bound:
-                if isinstance(each, ast.alias) and (self.module.names.qualname(ast.Name(each.asname or each.name)) or each.name).startswith(guard):
+                if isinstance(each, ast.alias) and (
+                    self.module.names.qualname(ast.Name(each.asname or each.name)) or each.name
+                ).startswith(guard):
                     return True
         return False
 
@@ -89,4 +90,6 @@ class OpenCV:
     @cached_property
     def hanging(self) -> list[ast.Call]:
         """`setNumThreads(1)` inside a worker: it may join threads that fork did not copy."""
-        return [c for c, n in self._settings if n == 1 and self.module.tree.function(c) is not None and self._reaches(c)]
+        return [
+            c for c, n in self._settings if n == 1 and self.module.tree.function(c) is not None and self._reaches(c)
+        ]

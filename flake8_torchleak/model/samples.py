@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.bindings import Mutation, key_of
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.flow import Mutation, key_of
-from flake8_torchleak.model.infer import NO_ENV, Env
-from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.env import NO_ENV, Env
+from flake8_torchleak.model.names import last_name, mentions, parameters
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import ARRAY_METHODS, MUTABLE, Kind, OriginKind, Value
@@ -84,8 +84,11 @@ def given_out(module: Module, dataset: DatasetFacts) -> Iterator[Given]:
 def _is_record(module: Module, part: ast.expr) -> bool:
     """Whether a variable that came out of a parsed file is subscripted by a string: a dict."""
     return isinstance(part, ast.Name) and any(
-        isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == part.id
-        and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == part.id
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
         for node in module.tree.within(module.tree.scope(part))
     )
 
@@ -97,7 +100,7 @@ def is_immutable(module: Module, value: Value) -> bool:
     facts = module.classes.all.get(value.made) if isinstance(value.made, ast.ClassDef) else None
     if facts is None or facts.has_base("NamedTuple", "Enum", "tuple"):
         return True
-    return any("frozen" in ast.dump(d) for d in facts.node.decorator_list)
+    return any(mentions(d, "frozen") for d in facts.node.decorator_list)
 
 
 def _parts(module: Module, node: ast.expr) -> Iterator[ast.expr]:
@@ -141,7 +144,9 @@ def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
             given = {p: module.classes.argument(call, p, helper) for p in parameters(helper)}
             env = Env({p: module.infer.value(a) for p, a in given.items() if a is not None})
             if any(is_stored(v) and v.kind is not Kind.UNKNOWN for v in env.values()):
-                yield from (e for e in _edits_in(module, helper, env) if not is_stored(module.infer.value(_root(e.node))))
+                yield from (
+                    e for e in _edits_in(module, helper, env) if not is_stored(module.infer.value(_root(e.node)))
+                )
 
 
 def moved_elements(module: Module) -> Iterator[Edit]:
@@ -151,11 +156,17 @@ def moved_elements(module: Module) -> Iterator[Edit]:
     """
     for facts in module.classes.all.values():
         for function in facts.own_methods.values() if not facts.has_base("Optimizer", "Module") else ():
-            if function.name.startswith(("__", "setup", "prepare", "build", "load", "to", "cuda", "_load", "_setup", "step")):
+            if function.name.startswith(
+                ("__", "setup", "prepare", "build", "load", "to", "cuda", "_load", "_setup", "step")
+            ):
                 continue
             for changes in module.flow.mutations(function).values():
                 for change in changes:
-                    moved = change.method == "setitem" and isinstance(change.value, ast.Call) and isinstance(change.value.func, ast.Attribute)
+                    moved = (
+                        change.method == "setitem"
+                        and isinstance(change.value, ast.Call)
+                        and isinstance(change.value.func, ast.Attribute)
+                    )
                     if not moved or not _goes_to_device(change.value):  # type: ignore[arg-type]
                         continue
                     target = _target(change)
@@ -163,7 +174,12 @@ def moved_elements(module: Module) -> Iterator[Edit]:
                         continue
                     unmoved, slot = change.value.func.value, change.node.targets[0]  # type: ignore[union-attr]
                     value = module.infer.value(target)
-                    if same(unmoved, slot) and value.origin is not None and is_stored(value) and isinstance(value.origin.node, ast.Attribute):
+                    if (
+                        same(unmoved, slot)
+                        and value.origin is not None
+                        and is_stored(value)
+                        and isinstance(value.origin.node, ast.Attribute)
+                    ):
                         if _is_looked_up(module, target):
                             yield Edit(change.node, short(target), value, function)
 
@@ -178,7 +194,9 @@ def _is_looked_up(module: Module, name: ast.Name) -> bool:
     """Whether the variable is `self.x[i]` with an index that changes."""
     values = [d.value for d in module.flow.reaching(name.id, name)]
     return bool(values) and all(
-        isinstance(v, ast.Subscript) and not isinstance(v.slice, (ast.Constant, ast.Slice)) and module.classes.self_attribute(v.value) is not None
+        isinstance(v, ast.Subscript)
+        and not isinstance(v.slice, (ast.Constant, ast.Slice))
+        and module.classes.self_attribute(v.value) is not None
         for v in values
     )
 
@@ -244,7 +262,11 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[str, Value] | N
             return None
     elif value.kind in (Kind.ARRAY, Kind.TENSOR):
         inplace = method.endswith("_") and not method.startswith("_") and method not in ("requires_grad_",)
-        if not (inplace or (method in _ARRAY_EDITS and value.kind is Kind.ARRAY)) or method in ARRAY_METHODS or method in ("detach_",):
+        if (
+            not (inplace or (method in _ARRAY_EDITS and value.kind is Kind.ARRAY))
+            or method in ARRAY_METHODS
+            or method in ("detach_",)
+        ):
             return None
     elif method not in _EDITS or value.kind not in MUTABLE - {Kind.INSTANCE}:
         return None
@@ -270,4 +292,4 @@ def _is_own_slot(module: Module, target: ast.expr, value: Value) -> bool:
     if not isinstance(target, ast.Subscript):
         return False
     owned = module.classes.self_attribute(_root(target))
-    return owned is not None and not module.infer.attribute(*owned).grows
+    return owned is not None and not module.infer.attributes.built(*owned).grows

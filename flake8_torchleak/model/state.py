@@ -8,14 +8,15 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.attributes import is_property
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.infer import NO_ENV, is_property
+from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import Kind, Value
 
 if TYPE_CHECKING:
-    from flake8_torchleak.model.flow import Definition
+    from flake8_torchleak.model.bindings import Definition
     from flake8_torchleak.model.module import Module
 
 
@@ -41,13 +42,15 @@ _ITERATORS = frozenset({
 })  # fmt: skip
 _LOOKUPS = frozenset({"get", "items", "values", "keys", "index", "count", "pop", "__getitem__", "copy"})
 _ARRAY_USES = frozenset({
-    "shape", "dtype", "ndim", "astype", "mean", "std", "sum", "reshape", "flatten", "numpy", "size", "float", "long", "clone",
-    "unsqueeze", "squeeze", "detach", "to", "nonzero", "ravel", "transpose", "permute", "T", "dim", "min", "max", "tobytes",
-    "argsort", "cumsum", "view", "cpu", "copy", "item", "tolist", "half", "int", "bool", "double", "iloc", "loc",
-    "columns", "iterrows", "groupby", "select", "column_names", "features", "num_rows", "map", "numel",
+    "shape", "dtype", "ndim", "astype", "mean", "std", "sum", "reshape", "flatten", "numpy", "size", "float", "long",
+    "clone", "unsqueeze", "squeeze", "detach", "to", "nonzero", "ravel", "transpose", "permute", "T", "dim", "min",
+    "max", "tobytes", "argsort", "cumsum", "view", "cpu", "copy", "item", "tolist", "half", "int", "bool", "double",
+    "iloc", "loc", "columns", "iterrows", "groupby", "select", "column_names", "features", "num_rows", "map", "numel",
 })  # fmt: skip
 _PYTHON_USES = frozenset({"append", "extend", "items", "keys", "values", "setdefault", "update", "insert", "popleft"})
-_PATH_READERS = frozenset({"open", "imread", "join", "load", "read_image", "loadmat", "exists", "isfile", "load_image", "loads", "basename"})
+_PATH_READERS = frozenset(
+    {"open", "imread", "join", "load", "read_image", "loadmat", "exists", "isfile", "load_image", "loads", "basename"}
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,13 +74,13 @@ class StateFacts:
         """What it holds once the Dataset is built."""
         facts = self.dataset.facts
         if f"self.{self.attr}" in facts.attributes:
-            return self.module.infer.attribute(facts, self.attr)
+            return self.module.infer.attributes.built(facts, self.attr)
         return self.module.infer.returned(facts.methods[self.attr], NO_ENV)
 
     @cached_property
     def bindings(self) -> list[Definition]:
         """The assignments that may give it its final value."""
-        return self.module.infer.final_bindings(self.dataset.facts, self.attr)
+        return self.module.infer.attributes.final_bindings(self.dataset.facts, self.attr)
 
     @cached_property
     def reads(self) -> list[Read]:
@@ -88,18 +91,18 @@ class StateFacts:
         """Its uses in one method, aliases (`data = self.data`) and properties that return it included."""
         found: list[Read] = []
         aliases: set[str] = set()
-        for node in self.module.tree.within(function):
-            if isinstance(node, ast.Attribute):
-                owned = self.module.classes.self_attribute(node)
-                if owned is None or (owned[1] != self.attr and owned[1] not in self._names):
-                    continue
+        uses = self.module.classes.self_uses(function)
+        for name in (self.attr, *self._names):
+            for node in uses.get(name, ()):
                 parent = self.module.tree.parents[node]
                 if isinstance(parent, ast.Assign) and parent.value is node and isinstance(parent.targets[0], ast.Name):
                     aliases.add(parent.targets[0].id)
-                    continue
-                found.append(self._classify(node, function))
-            elif isinstance(node, ast.Name) and node.id in aliases and isinstance(node.ctx, ast.Load):
-                found.append(self._classify(node, function))
+                else:
+                    found.append(self._classify(node, function))
+        if aliases:
+            for each in self.module.tree.within(function):
+                if isinstance(each, ast.Name) and each.id in aliases and isinstance(each.ctx, ast.Load):
+                    found.append(self._classify(each, function))
         return found
 
     @cached_property
@@ -109,7 +112,11 @@ class StateFacts:
         for name, method in self.dataset.facts.methods.items():
             if is_property(method):
                 for node in self.module.tree.within(method):
-                    if isinstance(node, ast.Return) and isinstance(node.value, ast.Attribute) and node.value.attr == self.attr:
+                    if (
+                        isinstance(node, ast.Return)
+                        and isinstance(node.value, ast.Attribute)
+                        and node.value.attr == self.attr
+                    ):
                         found.add(name)
         return frozenset(found)
 
@@ -141,7 +148,9 @@ class StateFacts:
             return Use.OTHER, None
         if isinstance(parent, ast.Compare) and node in parent.comparators:
             return Use.MEMBER, None
-        if isinstance(parent, (ast.For, ast.AsyncFor)) or (isinstance(parent, ast.comprehension) and parent.iter is node):
+        if isinstance(parent, (ast.For, ast.AsyncFor)) or (
+            isinstance(parent, ast.comprehension) and parent.iter is node
+        ):
             return Use.ITERATE, None
         if isinstance(parent, ast.YieldFrom):
             return Use.ITERATE, None
@@ -177,11 +186,14 @@ class StateFacts:
 
     def _measured(self, value: ast.expr) -> bool:
         """`len(self.attr)`, or `len(x)` of the very variable that the attribute is bound to."""
-        sources = {ast.dump(d.value) for d in self.bindings if isinstance(d.value, ast.Name)}
+        sources = {d.value.id for d in self.bindings if isinstance(d.value, ast.Name)}
         for call in ast.walk(value):
             if isinstance(call, ast.Call) and last_name(call.func) == "len" and call.args:
-                owned = self.module.classes.self_attribute(call.args[0])
-                if owned is not None and owned[1] == self.attr or ast.dump(call.args[0]) in sources:
+                measured = call.args[0]
+                owned = self.module.classes.self_attribute(measured)
+                if owned is not None and owned[1] == self.attr:
+                    return True
+                if isinstance(measured, ast.Name) and measured.id in sources:
                     return True
         return False
 
@@ -206,7 +218,11 @@ class StateFacts:
         for function in self.dataset.facts.all_functions:
             for read in self.uses_in(function):
                 parent = self.module.tree.parents[read.node]
-                if isinstance(parent, ast.Attribute) and parent.attr in _ARRAY_USES and parent.attr not in ("copy", "index"):
+                if (
+                    isinstance(parent, ast.Attribute)
+                    and parent.attr in _ARRAY_USES
+                    and parent.attr not in ("copy", "index")
+                ):
                     return True
                 if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Tuple):
                     return True
@@ -229,7 +245,11 @@ class StateFacts:
         for each in self.bindings:
             if isinstance(each.value, ast.Name):
                 for node in self.module.tree.within(self.module.tree.scope(each.value)):
-                    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == each.value.id:
+                    if (
+                        isinstance(node, ast.Attribute)
+                        and isinstance(node.value, ast.Name)
+                        and node.value.id == each.value.id
+                    ):
                         if node.attr in _PYTHON_USES:
                             return node
         return None
@@ -245,11 +265,14 @@ class StateFacts:
             scope = tree.scope(element)
             for each in tree.within(scope):
                 if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == name:
-                    if each.attr not in _ARRAY_USES and not _is_text_method(each.attr) and self.module.flow.reaching(name, each.value)[:1]:
+                    if (
+                        each.attr not in _ARRAY_USES
+                        and not _is_text_method(each.attr)
+                        and self.module.flow.reaching(name, each.value)[:1]
+                    ):
                         return any(d.statement is outer for d in self.module.flow.reaching(name, each.value))
         return False
 
 
 def _is_text_method(name: str) -> bool:
     return hasattr(str, name)
-

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.flow import container_of, key_of
+from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.sums import additions
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.wording import short
@@ -32,30 +32,36 @@ class Store:
 
 def stores(module: Module) -> Iterator[Store]:
     """Every store into a container that keeps what it gets: calls, `c[k] = v` with changing k, `c += [v]`."""
-    for call in module.tree.all(ast.Call):
+    for call in module.loops.steps(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS and call.args:
             yield from _into(module, call, call.func.value, call.args[-1], call.func.attr == "extend")
-    for node in module.tree.all(ast.Assign):
+    for node in module.loops.steps(ast.Assign):
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript) and not any(additions(node)):
             target = node.targets[0]
-            if not module.tree.loops(node) or isinstance(target.slice, (ast.Constant, ast.Slice)) or not module.loops.varies(target.slice):
+            if (
+                not module.tree.loops(node)
+                or isinstance(target.slice, (ast.Constant, ast.Slice))
+                or not module.retention.varies(target.slice)
+            ):
                 continue
             kept = module.infer.value(target.value)
             if kept.kind in (Kind.LIST, Kind.DICT, Kind.DEQUE):
                 yield from _into(module, node, target.value, node.value, False)
             elif kept.kind is Kind.TENSOR and module.infer.value(node.value).graph and not module.grad.off(node):
                 yield Store(node, key_of(container_of(target)[0]), short(target.value), node.value, False)
-    for aug in module.tree.all(ast.AugAssign):
+    for aug in module.loops.steps(ast.AugAssign):
         if isinstance(aug.op, ast.Add) and module.tree.loops(aug):
             display = isinstance(aug.value, (ast.List, ast.Tuple))
             if display or module.infer.value(aug.target).kind is Kind.LIST:
                 yield from _into(module, aug, aug.target, aug.value, True)
 
 
-def _into(module: Module, node: ast.expr | ast.stmt, container: ast.expr, value: ast.expr, spread: bool) -> Iterator[Store]:
+def _into(
+    module: Module, node: ast.expr | ast.stmt, container: ast.expr, value: ast.expr, spread: bool
+) -> Iterator[Store]:
     holder, _ = container_of(container)
     key = key_of(holder)
-    if not key or module.loops.outlives(key, node, stored=True) is None:
+    if not key or module.retention.outlives(key, node, stored=True) is None:
         return
     kept = module.infer.value(container)
     if kept.kind is Kind.DEQUE and is_bounded(module, key, holder):

@@ -25,7 +25,11 @@ def additions(node: ast.AugAssign | ast.Assign) -> Iterator[tuple[ast.expr, ast.
 
 def _added(to: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
     if isinstance(value, ast.BinOp) and isinstance(to, (ast.Name, ast.Attribute, ast.Subscript)):
-        while isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Div, ast.Mult)) and isinstance(value.left, ast.BinOp):
+        while (
+            isinstance(value, ast.BinOp)
+            and isinstance(value.op, (ast.Div, ast.Mult))
+            and isinstance(value.left, ast.BinOp)
+        ):
             value = value.left
         if not (isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub))):
             return

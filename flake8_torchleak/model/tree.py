@@ -7,8 +7,8 @@ a node with a position (contexts, operators) are not visited.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
+from typing import TypeVar, overload
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Callable_ = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -28,6 +28,8 @@ _HOLDERS = frozenset(_HOLDER_KINDS)
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
 
 N = TypeVar("N", bound=ast.AST)
+M = TypeVar("M", bound=ast.AST)
+K = TypeVar("K", bound=ast.AST)
 
 
 class Tree:
@@ -39,7 +41,7 @@ class Tree:
         self.blocks: dict[ast.AST, str] = {}
         """For a statement (or handler, or case): the field of its parent whose list it stands in."""
         self._kinds: dict[type[ast.AST], list[ast.AST]] = {}
-        self._scopes: dict[ast.AST, Scope] = {root: root}
+        self._bodies: dict[ast.AST, tuple[int, int]] = {}
         self._order: list[ast.AST] = []
         self._number: dict[ast.AST, int] = {}
         self._holders: list[int] = []
@@ -50,8 +52,14 @@ class Tree:
         self._walk()
 
     def _walk(self) -> None:
+        """Number every node: a parent, its leaves, then its other children with all that is below each.
+
+        Names and constants are half of all nodes and have nothing below: they never see the stack.
+        """
         parents, kinds, blocks, order, number = self.parents, self._kinds, self.blocks, self._order, self._number
+        holders = self._holders
         above: list[int] = []
+        names, constants = kinds.setdefault(ast.Name, []), kinds.setdefault(ast.Constant, [])
         stack: list[tuple[ast.AST, int, int]] = [(self.root, 0, 0)]
         while stack:
             node, parent, holder = stack.pop()
@@ -59,7 +67,7 @@ class Tree:
             here = number[node] = len(order)
             order.append(node)
             above.append(parent)
-            self._holders.append(holder)
+            holders.append(holder)
             if kind in kinds:
                 kinds[kind].append(node)
             else:
@@ -69,31 +77,44 @@ class Tree:
                 fields = _fields[kind] = tuple(f for f in kind._fields if f not in _LEAF_FIELDS)
             if kind in _HOLDERS:
                 holder = here
-            children: list[tuple[ast.AST, int, int]] = []
+            inner: list[tuple[ast.AST, int, int]] = []
             for name in fields:
                 value = getattr(node, name, None)
-                if value.__class__ is list:
-                    for child in value:
-                        if isinstance(child, ast.AST):
-                            children.append((child, here, holder))
-                            parents[child] = node
-                            if name in _BLOCKS:
-                                blocks[child] = name
-                elif isinstance(value, ast.AST):
-                    children.append((value, here, holder))
-                    parents[value] = node
-            children.reverse()
-            stack += children
+                if value is None:
+                    continue
+                for child in value if value.__class__ is list else (value,):
+                    below = child.__class__
+                    if below is ast.Name or below is ast.Constant:
+                        number[child] = len(order)
+                        order.append(child)
+                        above.append(here)
+                        holders.append(holder)
+                        (names if below is ast.Name else constants).append(child)
+                    elif isinstance(child, ast.AST):
+                        inner.append((child, here, holder))
+                        if name in _BLOCKS:
+                            blocks[child] = name
+                    else:
+                        continue
+                    parents[child] = node
+            inner.reverse()
+            stack += inner
         sizes = [1] * len(order)
         for i in range(len(order) - 1, 0, -1):
             sizes[above[i]] += sizes[i]
         self._ends = [i + size for i, size in enumerate(sizes)]
 
-    def all(self, *kinds: type[N]) -> list[N]:
+    @overload
+    def all(self, one: type[N], two: type[M], /) -> list[N | M]: ...
+    @overload
+    def all(self, one: type[N], two: type[M], three: type[K], /) -> list[N | M | K]: ...
+    @overload
+    def all(self, *kinds: type[N]) -> list[N]: ...
+    def all(self, *kinds: type[ast.AST]) -> Sequence[ast.AST]:
         """Every node of these kinds, in source order within each kind."""
         if len(kinds) == 1:
-            return self._kinds.get(kinds[0], [])  # type: ignore[return-value]
-        return [node for kind in kinds for node in self._kinds.get(kind, [])]  # type: ignore[misc]
+            return self._kinds.get(kinds[0], [])
+        return [node for kind in kinds for node in self._kinds.get(kind, [])]
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node that directly holds this one; None for the module."""
@@ -112,32 +133,42 @@ class Tree:
         start = self._number[outer]
         return start <= self._number[node] < self._ends[start]
 
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """The numbers of a node and of what comes after all that is below it."""
+        start = self._number[node]
+        return start, self._ends[start]
+
     def scope(self, node: ast.AST) -> Scope:
         """The innermost function, lambda, class or module whose names an expression at `node` sees first.
 
         A function's decorators, defaults and annotations, and a class's bases, belong to the scope around it.
         """
-        path: list[ast.AST] = []
-        child, up = node, self.parents.get(node)
-        found: Scope = self.root
-        while up is not None:
-            known = self._scopes.get(child)
-            if known is not None:
-                found = known
-                break
-            path.append(child)
-            if isinstance(up, SCOPES) and self._is_inner(child, up):
-                found = up
-                break
-            child, up = up, self.parents.get(up)
-        for each in path:
-            self._scopes[each] = found
+        number = self._number[node]
+        if ast.Lambda in self._kinds and (found := self._lambda_around(node)) is not None:
+            return found
+        holder = self._order[self._holders[number]]
+        while holder is not self.root:
+            start, end = self._bodies.get(holder) or self._body(holder)
+            if start <= number < end:
+                return holder  # type: ignore[return-value]
+            number = self._number[holder]
+            holder = self._order[self._holders[number]]
+        return self.root
+
+    def _body(self, holder: ast.AST) -> tuple[int, int]:
+        """The numbers of what runs inside a def or class: parameters and body, not decorators and bases."""
+        body: list[ast.stmt] = holder.body  # type: ignore[attr-defined]
+        first = getattr(holder, "args", body[0])
+        found = self._bodies[holder] = (self._number[first], self._ends[self._number[body[-1]]])
         return found
 
-    def _is_inner(self, child: ast.AST, scope: Scope) -> bool:
-        if isinstance(scope, (ast.Module, ast.Lambda)):
-            return True
-        return child in self.blocks or isinstance(child, ast.arguments)
+    def _lambda_around(self, node: ast.AST) -> ast.Lambda | None:
+        for up in self.ancestors(node):
+            if isinstance(up, ast.Lambda):
+                return up
+            if isinstance(up, ast.stmt):
+                return None
+        return None
 
     def function(self, node: ast.AST) -> FunctionNode | None:
         """The innermost `def` around `node` (lambdas and comprehensions are looked through)."""

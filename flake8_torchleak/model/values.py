@@ -61,8 +61,8 @@ class Size(Enum):
 class Sharing(Enum):
     """Whether an operation's result shares memory with what it is applied to.
 
-    VIEW always; STRIDED always, and the result is not contiguous; COPY never; DEVICE unless it moves to another device; DTYPE unless it changes the type;
-    LAYOUT unless the memory is not contiguous.
+    VIEW always; STRIDED always, and the result is not contiguous; COPY never; DEVICE unless it moves to another device;
+    DTYPE unless it changes the type; LAYOUT unless the memory is not contiguous.
     """
 
     VIEW = "view"
@@ -221,7 +221,9 @@ TENSOR_METHODS: dict[str, Effect] = {
     **_rows(_T, Sharing.DTYPE, False, "long int bool byte short"),
     **_rows(_T, Sharing.LAYOUT, True, "contiguous reshape flatten"),
     **_rows(
-        _T, Sharing.COPY, True,
+        _T,
+        Sharing.COPY,
+        True,
         "clone mean sum prod std var norm max min amax amin abs exp log sqrt pow sigmoid tanh relu softmax "
         "log_softmax clamp add sub mul div matmul mm bmm neg repeat flip roll gather index_select masked_select "
         "masked_fill cumsum square logsumexp",
@@ -238,15 +240,22 @@ TENSOR_ATTRIBUTES: dict[str, Effect] = {
 
 TORCH_FUNCTIONS: dict[str, Effect] = {
     **_rows(
-        _T, Sharing.COPY, True,
+        _T,
+        Sharing.COPY,
+        True,
         "stack cat concat hstack vstack mean sum sigmoid tanh relu softmax log_softmax exp log sqrt abs clamp norm "
         "add sub mul div matmul mm bmm logsumexp max min flip roll clone maximum minimum where square",
     ),
     **_rows(_T, Sharing.STRIDED, True, "transpose permute narrow select movedim"),
     **_rows(_T, Sharing.VIEW, True, "squeeze unsqueeze"),
     **_rows(_T, Sharing.LAYOUT, True, "flatten reshape"),
-    **_rows(_T, Sharing.COPY, False, "argmax argmin argsort eq ne gt lt ge le tensor zeros ones empty full "
-            "zeros_like ones_like empty_like full_like rand randn randint randperm arange linspace eye"),
+    **_rows(
+        _T,
+        Sharing.COPY,
+        False,
+        "argmax argmin argsort eq ne gt lt ge le tensor zeros ones empty full "
+        "zeros_like ones_like empty_like full_like rand randn randint randperm arange linspace eye",
+    ),
     **_rows(_T, Sharing.VIEW, False, "from_numpy"),
     **_rows(_T, Sharing.DTYPE, True, "as_tensor asarray"),
 }
@@ -256,7 +265,9 @@ ARRAY_METHODS: dict[str, Effect] = {
     **_rows(_A, Sharing.VIEW, False, "view squeeze"),
     **_rows(_A, Sharing.LAYOUT, False, "reshape ravel"),
     **_rows(
-        _A, Sharing.COPY, False,
+        _A,
+        Sharing.COPY,
+        False,
         "copy astype flatten mean sum max min std clip repeat take argmax argmin argsort round cumsum prod",
     ),
     **_rows(_L, Sharing.COPY, False, "tolist"),
@@ -264,19 +275,20 @@ ARRAY_METHODS: dict[str, Effect] = {
 }
 
 ARRAY_ATTRIBUTES: dict[str, Effect] = {
-    **_rows(_A, Sharing.STRIDED, False, "T real"),
+    **_rows(_A, Sharing.STRIDED, False, "T"),
+    **_rows(_A, Sharing.VIEW, False, "real"),
     **_rows(_N, Sharing.COPY, False, "shape ndim dtype size nbytes"),
 }
 
 NUMPY_FUNCTIONS: dict[str, Effect] = {
-    **_rows(
-        _A, Sharing.STRIDED, False, "transpose swapaxes moveaxis flip fliplr flipud rot90 broadcast_to diagonal"
-    ),
+    **_rows(_A, Sharing.STRIDED, False, "transpose swapaxes moveaxis flip fliplr flipud rot90 broadcast_to diagonal"),
     **_rows(_A, Sharing.VIEW, False, "squeeze expand_dims atleast_1d atleast_2d atleast_3d"),
     **_rows(_A, Sharing.DTYPE, False, "asarray asanyarray"),
     **_rows(_A, Sharing.LAYOUT, False, "ascontiguousarray ravel reshape"),
     **_rows(
-        _A, Sharing.COPY, False,
+        _A,
+        Sharing.COPY,
+        False,
         "array copy stack concatenate hstack vstack zeros ones empty full zeros_like ones_like arange linspace eye "
         "where take tile repeat roll pad clip sort mean sum abs sqrt exp log add subtract multiply maximum minimum "
         "argmax argmin unique cumsum",

@@ -49,13 +49,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.containers import containers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import Kind, Value
 from flake8_torchleak.rule import Report, rule
 
 
-@rule("TLK101", "refcounted-state", fix=FixLevel.HINT, severity=Severity.WARNING, words=("Dataset", "__getitem__"))
+@rule("TLK101", "refcounted-state", fix=FixLevel.HINT, severity=Severity.WARNING, subject=Subject.DATASET)
 def check(module: Module) -> Iterator[Report]:
     for each in containers(module):
         if each.known:
@@ -74,7 +75,7 @@ def described(value: Value) -> str:
     if value.kind is Kind.JSON:
         return "parsed records"
     if element in (Kind.UNKNOWN, Kind.NONE) or value.kind is Kind.INDEX:
-        return value.kind.value
+        return str(value.kind.value)
     return f"{value.kind.value} of {element.value}"
 
 

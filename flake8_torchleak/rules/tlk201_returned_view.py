@@ -41,6 +41,7 @@ import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.samples import given_out
@@ -48,7 +49,7 @@ from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 
 
-@rule("TLK201", "returned-view", fix=FixLevel.SAFE, severity=Severity.WARNING, words=("Dataset", "__getitem__"))
+@rule("TLK201", "returned-view", fix=FixLevel.SAFE, severity=Severity.WARNING, subject=Subject.DATASET)
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
     for dataset in module.datasets.all:
@@ -67,7 +68,12 @@ def check(module: Module) -> Iterator[Report]:
             passed = module.loaders.passes_through(dataset.facts.node)
             yield Report(
                 given.node,
-                f"the sample is a view of `{origin.name}`, shared unless the collate function copies; return `.{copied}()` of it",
-                notes=((origin.node, f"`{origin.name}` is kept by `{dataset.name}`"), *dataset.chain(given.function), *given.value.why[:1]),
+                f"the sample is a view of `{origin.name}`, shared unless the collate function copies; "
+                f"return `.{copied}()` of it",
+                notes=(
+                    (origin.node, f"`{origin.name}` is kept by `{dataset.name}`"),
+                    *dataset.chain(given.function),
+                    *given.value.why[:1],
+                ),
                 severity=Severity.WARNING if passed else Severity.NOTE,
             )

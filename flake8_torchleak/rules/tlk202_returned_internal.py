@@ -38,13 +38,14 @@ import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.samples import given_out, is_immutable
 from flake8_torchleak.model.values import MUTABLE, Kind
 from flake8_torchleak.rule import Report, rule
 
 
-@rule("TLK202", "returned-internal", fix=FixLevel.SAFE, severity=Severity.WARNING, words=("Dataset", "__getitem__"))
+@rule("TLK202", "returned-internal", fix=FixLevel.SAFE, severity=Severity.WARNING, subject=Subject.DATASET)
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
     for dataset in module.datasets.all:
@@ -52,13 +53,23 @@ def check(module: Module) -> Iterator[Report]:
             continue
         for given in given_out(module, dataset):
             origin = given.value.origin
-            if given.value.kind not in MUTABLE - {Kind.JSON} or origin is None or origin.view or is_immutable(module, given.value):
+            if (
+                given.value.kind not in MUTABLE - {Kind.JSON}
+                or origin is None
+                or origin.view
+                or is_immutable(module, given.value)
+            ):
                 continue
             if given.node in seen:
                 continue
             seen.add(given.node)
             yield Report(
                 given.node,
-                f"the sample is the {given.value.kind.value} kept in `{origin.name}`: edits of it change the Dataset; return a copy",
-                notes=((origin.node, f"`{origin.name}` is kept by `{dataset.name}`"), *dataset.chain(given.function), *given.value.why[:1]),
+                f"the sample is the {given.value.kind.value} kept in `{origin.name}`: "
+                "edits of it change the Dataset; return a copy",
+                notes=(
+                    (origin.node, f"`{origin.name}` is kept by `{dataset.name}`"),
+                    *dataset.chain(given.function),
+                    *given.value.why[:1],
+                ),
             )

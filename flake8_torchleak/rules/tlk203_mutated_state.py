@@ -40,12 +40,13 @@ import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.samples import edits, moved_elements
 from flake8_torchleak.rule import Report, rule
 
 
-@rule("TLK203", "mutated-state", fix=FixLevel.SAFE, severity=Severity.ERROR, words=("Dataset", "__getitem__"))
+@rule("TLK203", "mutated-state", fix=FixLevel.SAFE, severity=Severity.ERROR, subject=Subject.DATASET)
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
     for dataset in module.datasets.all:
@@ -56,7 +57,8 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(edit.node)
             yield Report(
                 edit.node,
-                f"`{edit.name}` is an element of `{origin.name}`: changing it for a sample changes the Dataset; copy it first",
+                f"`{edit.name}` is an element of `{origin.name}`: "
+                "changing it for a sample changes the Dataset; copy it first",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"), *dataset.chain(edit.function)),
             )
     for edit in moved_elements(module):
@@ -65,6 +67,7 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(edit.node)
             yield Report(
                 edit.node,
-                f"`{edit.name}` is an element of `{origin.name}`, which keeps what is moved to the device; copy it first",
+                f"`{edit.name}` is an element of `{origin.name}`, "
+                "which keeps what is moved to the device; copy it first",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"),),
             )

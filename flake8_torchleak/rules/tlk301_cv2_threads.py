@@ -45,22 +45,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.opencv import OpenCV
 from flake8_torchleak.rule import Report, rule
 
 
-@rule("TLK301", "cv2-threads", fix=FixLevel.UNSAFE, severity=Severity.WARNING, words=("cv2",))
+@rule("TLK301", "cv2-threads", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.OPENCV)
 def check(module: Module) -> Iterator[Report]:
     opencv = OpenCV(module)
     for call in opencv.hanging:
-        yield Report(call, "`cv2.setNumThreads(1)` in a forked worker can hang; call cv2.setNumThreads(0)", severity=Severity.ERROR)
+        yield Report(
+            call,
+            "`cv2.setNumThreads(1)` in a forked worker can hang; call cv2.setNumThreads(0)",
+            severity=Severity.ERROR,
+        )
     use = opencv.first_use
     if use is None or opencv.is_guarded:
         return
     call, function, how = use
     yield Report(
         call,
-        f"OpenCV runs its own threads in every worker (`{function.name}` {how}); call cv2.setNumThreads(0) at module level",
+        f"OpenCV runs its own threads in every worker (`{function.name}` {how}); "
+        "call cv2.setNumThreads(0) at module level",
         notes=tuple((each, "this call does not reach workers that are spawned") for each in opencv.out_of_reach),
     )

@@ -43,10 +43,10 @@ import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
-from flake8_torchleak.model.flow import container_of, key_of
+from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.sums import additions
-from flake8_torchleak.model.words import STEP_WORDS
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
@@ -56,24 +56,24 @@ from flake8_torchleak.wording import released, short
     "accumulated-graph",
     fix=FixLevel.SAFE,
     severity=Severity.ERROR,
-    words=STEP_WORDS,
+    subject=Subject.STEPS,
 )
 def check(module: Module) -> Iterator[Report]:
-    for node in module.tree.all(ast.AugAssign, ast.Assign):
+    for node in (*module.loops.steps(ast.AugAssign), *module.loops.steps(ast.Assign)):
         for target, added in additions(node):
             holder, depth = container_of(target)
             key = key_of(holder)
             if not key or (depth == 0 and isinstance(target, ast.Subscript)):
                 continue
-            if module.loops.kept_graph(key, added, node) is None:
+            if module.retention.kept_graph(key, added, node) is None:
                 continue
             if module.infer.value(target).is_container or module.grad.off(node):
                 continue
             name = short(target)
-            backwarded = module.loops.is_differentiated(added)
+            backwarded = module.retention.is_differentiated(added)
             yield Report(
                 node,
                 f"`{name}` adds up `{short(added)}` with its autograd graph at every step; add `{released(added)}`",
-                notes=module.loops.evidence(key, added, node),
+                notes=module.retention.evidence(key, added, node),
                 severity=Severity.WARNING if backwarded else Severity.ERROR,
             )

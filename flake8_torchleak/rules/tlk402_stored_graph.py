@@ -41,9 +41,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import stores
-from flake8_torchleak.model.words import STEP_WORDS
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
@@ -54,20 +54,20 @@ from flake8_torchleak.wording import released, short
     "stored-graph",
     fix=FixLevel.SAFE,
     severity=Severity.ERROR,
-    words=STEP_WORDS,
+    subject=Subject.STEPS,
 )
 def check(module: Module) -> Iterator[Report]:
     for store in stores(module):
-        value = module.loops.kept_graph(store.key, store.value, store.node, stored=True)
+        value = module.retention.kept_graph(store.key, store.value, store.node, stored=True)
         if value is None:
             continue
-        backwarded = module.loops.is_differentiated(store.value)
-        if not backwarded and module.loops.proven_plain(store.key, store.node):
+        backwarded = module.retention.is_differentiated(store.value)
+        if not backwarded and module.retention.proven_plain(store.key, store.node):
             continue
         advice = f"store `{released(store.value)}`" if value.kind is Kind.TENSOR else "store detached tensors"
         yield Report(
             store.node,
             f"`{store.name}` keeps `{short(store.value)}` with its autograd graph after the step; {advice}",
-            notes=module.loops.evidence(store.key, store.value, store.node),
+            notes=module.retention.evidence(store.key, store.value, store.node),
             severity=Severity.WARNING if backwarded else Severity.ERROR,
         )

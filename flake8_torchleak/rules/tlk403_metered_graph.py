@@ -41,22 +41,25 @@ import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
-from flake8_torchleak.model.flow import container_of, key_of
+from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.keeping import keeps
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.model.words import STEP_WORDS
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
 
-@rule("TLK403", "metered-graph", fix=FixLevel.SAFE, severity=Severity.ERROR, words=STEP_WORDS)
+@rule("TLK403", "metered-graph", fix=FixLevel.SAFE, severity=Severity.ERROR, subject=Subject.STEPS)
 def check(module: Module) -> Iterator[Report]:
-    for call in module.tree.all(ast.Call):
+    methods = module.classes.keepers
+    for call in module.loops.steps(ast.Call) if methods else ():
+        if isinstance(call.func, ast.Attribute) and call.func.attr not in methods and "__call__" not in methods:
+            continue
         if not (call.args or call.keywords) or module.infer.calls.is_construction(call):
             continue
         called = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-        if module.loops.outlives(key_of(container_of(called)[0]), call) is None:
+        if module.retention.outlives(key_of(container_of(called)[0]), call) is None:
             continue
         holder, method = call.func, "__call__"
         meter = module.infer.value(holder)
@@ -69,13 +72,17 @@ def check(module: Module) -> Iterator[Report]:
         if meter.made.name in module.config.safe_meters or key in module.config.safe_meters:
             continue
         for argument, place in keeps(module, module.classes.all[meter.made], method, call):
-            if module.loops.kept_graph(key, argument, call) is None:
+            if module.retention.kept_graph(key, argument, call) is None:
                 continue
-            backwarded = module.loops.is_differentiated(argument)
+            backwarded = module.retention.is_differentiated(argument)
             yield Report(
                 call,
-                f"`{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; hand it `{released(argument)}`",
-                notes=((place, f"`{meter.made.name}.{method}` keeps what it is given here"), *module.loops.evidence(key, argument, call)),
+                f"`{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; "
+                f"hand it `{released(argument)}`",
+                notes=(
+                    (place, f"`{meter.made.name}.{method}` keeps what it is given here"),
+                    *module.retention.evidence(key, argument, call),
+                ),
                 severity=Severity.WARNING if backwarded else Severity.ERROR,
             )
             break

@@ -37,24 +37,22 @@ import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, stores
 from flake8_torchleak.model.values import Kind, OriginKind, Value
-from flake8_torchleak.model.words import STEP_WORDS
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
 
-@rule(
-    "TLK404", "retained-batch", fix=FixLevel.SAFE, severity=Severity.ERROR, words=STEP_WORDS
-)
+@rule("TLK404", "retained-batch", fix=FixLevel.SAFE, severity=Severity.ERROR, subject=Subject.STEPS)
 def check(module: Module) -> Iterator[Report]:
     for store in stores(module):
         found = _held(module, store)
         if found is None:
             continue
         expression, value = found
-        outlived = module.loops.outlives(store.key, store.node, stored=True)
+        outlived = module.retention.outlives(store.key, store.node, stored=True)
         if outlived is None or value.origin is None or not isinstance(value.origin.node, ast.expr):
             continue
         if not module.loaders.behind(value.origin.node):
@@ -64,13 +62,17 @@ def check(module: Module) -> Iterator[Report]:
         if value.kind is Kind.ARRAY:
             advice = "add `.copy()`"
         else:
-            advice = "store `.clone()` of it" if not module.loops.is_whole_batch(expression) else "store clones of what is needed"
+            advice = (
+                "store `.clone()` of it"
+                if not module.loops.is_whole_batch(expression)
+                else "store clones of what is needed"
+            )
         yield Report(
             store.node,
             f"`{store.name}` keeps shared memory of every batch through `{short(expression)}`; {advice}",
             notes=(
                 (value.origin.node, "batches of a DataLoader, in shared memory when it has workers"),
-                *module.loops.evidence(store.key, expression, store.node)[:2],
+                *module.retention.evidence(store.key, expression, store.node)[:2],
             ),
         )
 

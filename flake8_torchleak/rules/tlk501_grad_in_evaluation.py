@@ -40,14 +40,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.evaluation import unguarded_evaluations
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.words import EVALUATION_WORDS
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
 
-@rule("TLK501", "grad-in-evaluation", fix=FixLevel.UNSAFE, severity=Severity.WARNING, words=EVALUATION_WORDS)
+@rule("TLK501", "grad-in-evaluation", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.EVALUATION)
 def check(module: Module) -> Iterator[Report]:
     for each in unguarded_evaluations(module):
         where = f"every batch of `{each.function.name}`" if each.function is not None else "every batch of this loop"

@@ -42,17 +42,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.containers import containers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
 
 
-@rule("TLK901", "parameter-state", fix=FixLevel.HINT, severity=Severity.NOTE, words=("Dataset", "__getitem__"))
+@rule("TLK901", "parameter-state", fix=FixLevel.HINT, severity=Severity.NOTE, subject=Subject.DATASET)
 def check(module: Module) -> Iterator[Report]:
     for each in containers(module):
         if not each.known:
             yield Report(
                 each.place,
-                f"`{each.name}` is copied into every DataLoader worker if it is a list or dict; annotate it, or pack it in an array",
+                f"`{each.name}` is copied into every DataLoader worker if it is a list or dict; "
+                "annotate it, or pack it in an array",
                 notes=each.notes,
             )

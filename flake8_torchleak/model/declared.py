@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from flake8_torchleak.model.names import Names, last_name
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.values import NUMBER, STRING, UNKNOWN, Kind, Value
+from flake8_torchleak.source import parse
 
 _KINDS = {
     "list": Kind.LIST, "List": Kind.LIST, "Sequence": Kind.LIST, "MutableSequence": Kind.LIST,
@@ -32,11 +33,14 @@ def annotated(node: ast.expr, names: Names) -> Value:
     """The value an annotation promises; Optional and unions with None are looked through."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
-            node = ast.parse(node.value, mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            (statement,) = parse(node.value.strip()).body
+        except (SyntaxError, ValueError):
             return UNKNOWN
+        if not isinstance(statement, ast.Expr):
+            return UNKNOWN
+        node = statement.value
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        found = [annotated(each, names) for each in (node.left, node.right)]
+        found = [annotated(each, names) for each in _alternatives(node)]
         known = {v.kind for v in found if v.kind not in (Kind.UNKNOWN, Kind.NONE)}
         return next(v for v in found if v.kind in known) if len(known) == 1 else UNKNOWN
     if isinstance(node, ast.Subscript):
@@ -52,6 +56,15 @@ def annotated(node: ast.expr, names: Names) -> Value:
             return Value(kind)
         return Value(kind, element=annotated(last, names))
     return Value(_KINDS.get(last_name(node), Kind.UNKNOWN))
+
+
+def _alternatives(node: ast.expr) -> list[ast.expr]:
+    """`a`, `b` and `c` of `a | b | c`."""
+    found: list[ast.expr] = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        found.append(node.right)
+        node = node.left
+    return [node, *reversed(found)]
 
 
 def documented(name: str, docstring: str) -> Value:

@@ -1,0 +1,198 @@
+"""The gate: which rules can find anything in a text, told before the tree is indexed.
+
+Most files pass no further. First plain words (a tenth of a millisecond per 1,000 lines), then the statements of
+the tree without their expressions (a quarter of one); indexing every node costs ten times that. A gate may only
+let too much through: every rule's fixtures are checked against it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.names import last_name
+
+
+class Subject(Enum):
+    """What a rule is about, and so what a file must contain for it."""
+
+    DATASET = "a Dataset class"
+    STEPS = "a loop over steps"
+    EVALUATION = "an evaluation loop"
+    OPENCV = "cv2 beside a Dataset or a loader"
+
+
+_TORCH = ("torch", "lightning", "accelerate", "Dataset", "oader", ".backward(", ".eval()")
+"""A module with none of these is not about PyTorch (a Dataset's base may come from the project itself)."""
+
+_OTHER_FRAMEWORKS = frozenset({"tensorflow", "keras", "jax", "flax", "paddle", "mxnet", "mindspore", "chainer", "oneflow"})
+_TORCH_PACKAGES = frozenset({"torch", "pytorch_lightning", "lightning", "accelerate", "torchvision", "ignite", "fastai", "composer"})
+"""A module that imports only the former has classes and loops of the same shape, and other memory."""
+
+_WORDS: dict[Subject, tuple[str, ...]] = {
+    Subject.DATASET: ("Dataset", "__getitem__"),
+    Subject.STEPS: ("backward(", "oader", "_dl", "dl:", ".eval()", "_step(", "optimize_parameters", "_iter", "train_", "fit_"),
+    Subject.EVALUATION: (".eval()", "train(False", "def eval", "def test", "def val", "def infer", "def predict", "_eval(", "_test(",
+                         "_val(", "def _eval", "def _val", "def _test", "def dev", "_valid", "_infer", "_predict"),
+    Subject.OPENCV: ("cv2",),
+}  # fmt: skip
+
+
+def by_words(text: str) -> frozenset[Subject]:
+    """The subjects that a text may hold, by its words alone."""
+    if not any(word in text for word in _TORCH):
+        return frozenset()
+    return frozenset(subject for subject, words in _WORDS.items() if any(word in text for word in words))
+
+
+def by_statements(
+    subjects: frozenset[Subject], text: str, root: ast.Module, bases: tuple[str, ...]
+) -> frozenset[Subject]:
+    """Those of the subjects that the statements allow: the right classes, the right loops.
+
+    bases: further names that make a class a Dataset.
+    """
+    scopes, classes, packages = _outline(root)
+    if packages & _OTHER_FRAMEWORKS and not packages & _TORCH_PACKAGES:
+        return frozenset()
+    loops = [loop for each in scopes for loop in each.loops]
+    found = set()
+    serves = "DataLoader" in text
+    datasets = Subject.DATASET in subjects and any(_may_be_dataset(each, serves, bases) for each in classes)
+    if datasets:
+        found.add(Subject.DATASET)
+    if Subject.OPENCV in subjects and (datasets or serves):
+        found.add(Subject.OPENCV)
+    if Subject.STEPS in subjects and _may_step(scopes, loops, text):
+        found.add(Subject.STEPS)
+    if Subject.EVALUATION in subjects and _may_evaluate(scopes, text):
+        found.add(Subject.EVALUATION)
+    return frozenset(found)
+
+
+def _may_step(scopes: list[_Scope], loops: list[_Loop], text: str) -> bool:
+    if any(each.name in hints.STEP_METHODS for each in scopes):
+        return True
+    if not loops:
+        return False
+    if "backward(" in text or "DataLoader(" in text or any(each.loops and each.evaluates for each in scopes):
+        return True
+    return any(_names_loader(each) for each in loops)
+
+
+def _may_evaluate(scopes: list[_Scope], text: str) -> bool:
+    tested = "pytest" in text or "unittest" in text
+    trains = "backward(" in text
+    for each in scopes:
+        if each.loops and each.evaluates:
+            return True
+        if not hints.is_evaluation(each.name) or (tested and each.name.startswith("test")):
+            continue
+        if each.loops or trains:
+            return True
+    return False
+
+
+_Loop = ast.For | ast.AsyncFor | ast.While
+
+
+@dataclass(slots=True)
+class _Scope:
+    """A function (or the module, without a name): its loops, and whether it puts a model in evaluation mode."""
+
+    name: str
+    loops: list[_Loop]
+    evaluates: bool = False
+
+
+def _outline(root: ast.Module) -> tuple[list[_Scope], list[ast.ClassDef], set[str]]:
+    """Scopes, classes and imported packages: a walk over statements that does not look into expressions."""
+    module = _Scope("", [])
+    scopes: list[_Scope] = [module]
+    classes: list[ast.ClassDef] = []
+    packages: set[str] = set()
+    stack: list[tuple[ast.AST, _Scope]] = [(each, module) for each in root.body]
+    while stack:
+        node, scope = stack.pop()
+        kind = node.__class__
+        if kind is ast.Expr or kind is ast.Assign:
+            if not scope.evaluates and _switches(node.value):  # type: ignore[attr-defined]
+                scope.evaluates = True
+            continue
+        blocks = _BLOCKS.get(kind)
+        if blocks is None:
+            if isinstance(node, ast.Import):
+                packages.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                packages.add(node.module.partition(".")[0])
+            continue
+        if kind in _LOOPS:
+            scope.loops.append(node)  # type: ignore[arg-type]
+        elif kind in _FUNCTIONS:
+            scope = _Scope(node.name, [])  # type: ignore[attr-defined]
+            scopes.append(scope)
+        elif isinstance(node, ast.ClassDef):
+            classes.append(node)
+        for block in blocks:
+            stack += [(each, scope) for each in getattr(node, block)]
+    return scopes, classes, packages
+
+
+def _switches(value: ast.expr) -> bool:
+    """Whether a statement is a chain of calls with `.eval()` or `.train(False)` in it."""
+    while isinstance(value, (ast.Call, ast.Attribute)):
+        if isinstance(value, ast.Call):
+            if isinstance(value.func, ast.Attribute) and (value.func.attr == "eval" and not value.args or value.func.attr == "train" and value.args):
+                return True
+            value = value.func
+        else:
+            value = value.value
+    return False
+
+
+_LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
+_FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
+_BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
+    **dict.fromkeys(
+        (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith, ast.ExceptHandler), ("body",)
+    ),
+    **dict.fromkeys((ast.For, ast.AsyncFor, ast.While, ast.If), ("body", "orelse")),
+    ast.Try: ("body", "handlers", "orelse", "finalbody"),
+    ast.Match: ("cases",),
+    ast.match_case: ("body",),
+}
+if hasattr(ast, "TryStar"):
+    _BLOCKS[ast.TryStar] = _BLOCKS[ast.Try]
+
+
+def _may_be_dataset(node: ast.ClassDef, serves: bool, bases: tuple[str, ...]) -> bool:
+    """Whether a class can be a Dataset: by a base's name, or because it can be indexed and the file has a loader."""
+    for base in node.bases:
+        name = last_name(base.value if isinstance(base, ast.Subscript) else base)
+        if (
+            name.endswith(("Dataset", "ImageFolder", "Folder", "Detection", "Subset", "DataPipe", "MNIST", "10", "100"))
+            or name in bases
+        ):
+            return True
+        if name and any(name == each.rpartition(".")[2] for each in bases):
+            return True
+    methods = {each.name for each in node.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    if "__getitem__" in methods:
+        return serves or node.name.endswith("Dataset") or bool(node.bases)
+    return bool(node.bases) and any(name.startswith(("next_", "__iter__")) for name in methods)
+
+
+def _names_loader(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """Whether what a loop goes over (or tests) names a loader."""
+    return any(hints.is_loader(name) for name in _names(loop.test if isinstance(loop, ast.While) else loop.iter))
+
+
+def _names(expression: ast.expr) -> Iterator[str]:
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr

@@ -1,0 +1,207 @@
+"""Where variables are bound and containers changed.
+
+Variables are named by a *key*: "x" for a name, "self.x" for an attribute of a name.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from enum import Enum
+
+from flake8_torchleak.model.names import Names, dotted, parameters
+from flake8_torchleak.model.tree import FUNCTIONS, Scope, Tree
+
+
+class How(Enum):
+    """How a variable gets its value."""
+
+    ASSIGN = "assign"
+    AUGMENT = "augment"
+    ITERATE = "iterate"
+    ENTER = "enter"
+    PARAMETER = "parameter"
+    REST = "rest"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Definition:
+    """One binding of a variable: `value` is what it is taken from, by `path` (indices of tuple unpacking)."""
+
+    key: str
+    node: ast.AST
+    statement: ast.AST
+    value: ast.expr | None
+    how: How
+    path: tuple[int, ...] = ()
+    effect: tuple[int, int] = field(default=(0, 0), init=False)
+    """Where it takes effect: after the statement that makes it, or in a loop's or with's body."""
+
+    def __post_init__(self) -> None:
+        if self.how is not How.PARAMETER:
+            node = self.value if self.how in (How.ITERATE, How.ENTER) and self.value is not None else self.statement
+            object.__setattr__(self, "effect", (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mutation:
+    """One change of a container in place.
+
+    method: "append", "extend", "setitem", "update", "clear", ... (the method called, or the kind of statement).
+    value: what goes in; index: the subscript of a "setitem"; depth: subscripts between variable and change
+    (`d[k].append(v)` has depth 1).
+    """
+
+    key: str
+    node: ast.expr | ast.stmt
+    method: str
+    value: ast.expr | None
+    index: ast.expr | None = None
+    depth: int = 0
+
+
+_BINDERS = frozenset({
+    ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Import,
+    ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+})  # fmt: skip
+_CHANGERS = frozenset({ast.Call, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete})
+GROWING = frozenset({"append", "extend", "add", "insert", "update", "setitem", "setdefault", "appendleft", "put"})
+EMPTYING = frozenset({"clear", "del"})
+
+
+def key_of(node: ast.AST) -> str:
+    """The key of a variable or attribute expression, or "" for anything else."""
+    parts = dotted(node)
+    return ".".join(parts) if parts else ""
+
+
+def container_of(node: ast.AST) -> tuple[ast.AST, int]:
+    """The variable under subscripts and `.setdefault(...)` calls, and how many there are."""
+    depth = 0
+    while True:
+        if isinstance(node, ast.Subscript):
+            node, depth = node.value, depth + 1
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
+            node, depth = node.func.value, depth + 1
+        else:
+            return node, depth
+
+
+class Bindings:
+    """Definitions and mutations of one module, by scope and key."""
+
+    def __init__(self, tree: Tree, names: Names) -> None:
+        self.tree, self.names = tree, names
+        self._definitions: dict[Scope, dict[str, list[Definition]]] = {}
+        self._mutations: dict[Scope, dict[str, list[Mutation]]] = {}
+
+    def definitions(self, scope: Scope) -> dict[str, list[Definition]]:
+        """key -> its definitions in this scope, in source order."""
+        found = self._definitions.get(scope)
+        if found is None:
+            found = self._definitions[scope] = {}
+            for each in self._collect(scope):
+                found.setdefault(each.key, []).append(each)
+        return found
+
+    def _collect(self, scope: Scope) -> list[Definition]:
+        found: list[Definition] = []
+        if isinstance(scope, (*FUNCTIONS, ast.Lambda)):
+            found += [Definition(p.arg, p, scope, None, How.PARAMETER) for p in parameters(scope)]
+        for node in self.tree.within(scope):
+            if node.__class__ not in _BINDERS:
+                continue
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    self.targets(target, node.value, node, How.ASSIGN, (), found)
+            elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
+                if node.value is not None:
+                    self.targets(node.target, node.value, node, How.ASSIGN, (), found)
+                elif isinstance(scope, ast.ClassDef) and isinstance(node.target, ast.Name):
+                    found.append(Definition(node.target.id, node.target, node, None, How.OTHER))
+            elif isinstance(node, ast.AugAssign):
+                self.targets(node.target, node.value, node, How.AUGMENT, (), found)
+            elif isinstance(node, (ast.For, ast.AsyncFor)):
+                self.targets(node.target, node.iter, node, How.ITERATE, (), found)
+            elif isinstance(node, (ast.With, ast.AsyncWith)):
+                for item in node.items:
+                    if item.optional_vars is not None:
+                        self.targets(item.optional_vars, item.context_expr, node, How.ENTER, (), found)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                for alias in node.names:
+                    name = alias.asname or alias.name.partition(".")[0]
+                    found.append(Definition(name, alias, node, None, How.OTHER))
+            elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+                found.append(Definition(node.name, node, node, None, How.OTHER))
+        return found
+
+    def targets(
+        self,
+        target: ast.expr,
+        value: ast.expr,
+        statement: ast.AST,
+        how: How,
+        path: tuple[int, ...],
+        found: list[Definition],
+    ) -> None:
+        """Add to `found` what assigning `value` to `target` defines."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for i, each in enumerate(target.elts):
+                if isinstance(each, ast.Starred):
+                    found.append(Definition(key_of(each.value), each, statement, value, How.REST))
+                elif how is How.ASSIGN and isinstance(value, (ast.Tuple, ast.List)) and _unpacks(target, value):
+                    self.targets(each, value.elts[i], statement, how, path, found)
+                else:
+                    self.targets(each, value, statement, how, (*path, i), found)
+        else:
+            key = key_of(target)
+            if key:
+                found.append(Definition(key, target, statement, value, how, path))
+
+    def mutations(self, scope: Scope) -> dict[str, list[Mutation]]:
+        """key -> changes in place of that variable in this scope, in source order."""
+        found = self._mutations.get(scope)
+        if found is None:
+            found = self._mutations[scope] = {}
+            for node in self.tree.within(scope):
+                for each in self._changes(node) if node.__class__ in _CHANGERS else ():
+                    found.setdefault(each.key, []).append(each)
+        return found
+
+    def _changes(self, node: ast.AST) -> list[Mutation]:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            inner, depth = container_of(node.func.value)
+            key = key_of(inner)
+            value = node.args[-1] if node.args else (node.keywords[0].value if node.keywords else None)
+            index = node.args[0] if len(node.args) > 1 else None
+            return [Mutation(key, node, node.func.attr, value, index, depth)] if key else []
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
+            targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
+            value = None if isinstance(node, ast.Delete) else node.value
+            found = []
+            for target in targets:
+                for each in target.elts if isinstance(target, ast.Tuple) else [target]:
+                    found += self._stores(each, value, node)
+            return found
+        return []
+
+    def _stores(self, target: ast.expr, value: ast.expr | None, node: ast.stmt) -> list[Mutation]:
+        if isinstance(target, ast.Subscript):
+            inner, depth = container_of(target.value)
+            key = key_of(inner)
+            if isinstance(node, ast.Delete):
+                method = "del"
+            else:
+                method = "augitem" if isinstance(node, ast.AugAssign) else "setitem"
+            return [Mutation(key, node, method, value, target.slice, depth)] if key else []
+        key = key_of(target)
+        if key and isinstance(node, ast.AugAssign):
+            return [Mutation(key, node, "augment", value)]
+        return []
+
+
+def _unpacks(target: ast.Tuple | ast.List, value: ast.Tuple | ast.List) -> bool:
+    return len(target.elts) == len(value.elts) and not any(
+        isinstance(e, ast.Starred) for e in (*target.elts, *value.elts)
+    )

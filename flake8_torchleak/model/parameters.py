@@ -1,0 +1,73 @@
+"""What a parameter holds, without a particular call in view."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model import declared
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+from flake8_torchleak.model.values import UNKNOWN, Kind, Value, join
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.infer import Infer
+
+_MOST_CALLERS = 4
+"""Callers in the file whose arguments are looked at."""
+
+
+class Parameters:
+    """Values of parameters, by annotation, default, documentation, callers in the file, or name."""
+
+    def __init__(self, infer: Infer) -> None:
+        self.infer = infer
+
+    def value(self, node: ast.arg, function: ast.AST) -> Value:
+        """What a parameter holds, by annotation, default, documentation or name."""
+        if isinstance(function, FUNCTIONS):
+            default = _default(node, function)
+            if isinstance(default, (ast.List, ast.Tuple, ast.Dict, ast.Set)) and not _is_empty(default):
+                return self.infer.value(default)
+        if node.annotation is not None:
+            found = declared.annotated(node.annotation, self.infer.names)
+            if found.kind is not Kind.UNKNOWN:
+                return found
+        if isinstance(function, FUNCTIONS):
+            owner = self.infer.tree.class_of(function)
+            for documented in (function, owner) if owner is not None else (function,):
+                found = declared.documented(node.arg, ast.get_docstring(documented) or "")
+                if found.kind is not Kind.UNKNOWN:
+                    return found
+            found = self._passed(node, function)
+            if found.kind is not Kind.UNKNOWN or found.graph:
+                return found
+        return self.infer.named(node.arg, node)
+
+    def _passed(self, node: ast.arg, function: FunctionNode) -> Value:
+        """What the calls in the file hand over for a parameter: the join of the arguments."""
+        if not self.infer.enter((node, "passed")):
+            return UNKNOWN
+        try:
+            found = []
+            for call in self.infer.classes.calls_of(function)[:_MOST_CALLERS]:
+                if function.name != "__init__" and self.infer.classes.callee(call) is not function:
+                    continue
+                argument = self.infer.classes.argument(call, node, function)
+                if argument is not None:
+                    found.append(self.infer.value(argument))
+            return join([v.but(origin=None) for v in found]) if found else UNKNOWN
+        finally:
+            self.infer.leave((node, "passed"))
+
+
+def _default(node: ast.arg, function: FunctionNode) -> ast.expr | None:
+    """A parameter's default."""
+    a = function.args
+    positional = [*a.posonlyargs, *a.args]
+    given = dict(zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True))
+    given |= {p: d for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None}
+    return given.get(node)
+
+
+def _is_empty(display: ast.List | ast.Tuple | ast.Dict | ast.Set) -> bool:
+    return not (display.keys if isinstance(display, ast.Dict) else display.elts)

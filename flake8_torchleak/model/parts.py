@@ -1,0 +1,105 @@
+"""What iterating, unpacking and subscripting a value give."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.env import Env
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.values import NUMBER, STRING, UNKNOWN, Kind, Origin, OriginKind, Value
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.infer import Infer
+
+
+class Parts:
+    """Elements and items of values."""
+
+    def __init__(self, infer: Infer) -> None:
+        self.infer = infer
+
+    def element(self, value: Value, node: ast.AST | None = None) -> Value:
+        """What iterating over (or subscripting) a value gives."""
+        if value.kind is Kind.LOADER:
+            made = value.made.func if isinstance(value.made, ast.Call) else None
+            placed = made is not None and (
+                last_name(made) in hints.PLACING or self.infer.names.qualname(made).startswith("dgl.")
+            )
+            kind = OriginKind.DEVICE if placed else OriginKind.BATCH
+            return Value(graph=False, origin=Origin(kind, "batch", node or ast.Pass()), made=value.made)
+        if value.kind in (Kind.TENSOR, Kind.ARRAY):
+            origin = replace(value.origin, view=True, element=True) if value.origin else None
+            return Value(value.kind, graph=value.graph, origin=origin, why=value.why)
+        if value.kind is Kind.FILE:
+            return STRING
+        if value.kind is Kind.JSON:
+            return Value(Kind.JSON, why=value.why).within(value)
+        if value.element is not None:
+            return value.element.within(value)
+        if value.kind is Kind.STRING:
+            return STRING
+        return Value(graph=value.graph if value.kind is Kind.UNKNOWN else None, why=value.why).within(value)
+
+    def part(self, value: Value, index: int) -> Value:
+        """The item at a constant index, as in unpacking."""
+        if value.items and -len(value.items) <= index < len(value.items):
+            return value.items[index].within(value)
+        return self.element(value)
+
+    def subscript(self, node: ast.Subscript, env: Env) -> Value:
+        base = self.infer.value(node.value, env)
+        index = node.slice
+        if isinstance(index, ast.Constant) and isinstance(index.value, int) and base.items:
+            return self.part(base, index.value)
+        if isinstance(index, ast.Constant) and isinstance(index.value, str):
+            for name, value in base.fields:
+                if name == index.value:
+                    return value.within(base)
+            if base.graph and base.kind is Kind.UNKNOWN:
+                return UNKNOWN if hints.is_plain_result(index.value) else base
+            if base.kind is Kind.JSON:
+                return base
+        if base.kind in (Kind.ARRAY, Kind.TENSOR):
+            return self._indexed(base, index, env)
+        if base.kind is Kind.LOADER and not isinstance(index, ast.Slice):
+            return base
+        if isinstance(index, ast.Slice) and (base.is_container or base.kind is Kind.STRING):
+            return base.but(origin=None, items=())
+        if base.kind is Kind.FRAME:
+            return Value(Kind.FRAME, why=base.why)
+        if base.kind is Kind.UNKNOWN and base.origin is not None and self._is_fancy(index, env):
+            return Value(graph=base.graph)
+        return self.element(base, node)
+
+    def _is_fancy(self, index: ast.expr, env: Env) -> bool:
+        """Whether an index copies: an array, a list or a mask, alone or among slices."""
+        for each in index.elts if isinstance(index, ast.Tuple) else [index]:
+            if isinstance(each, (ast.List, ast.Compare, ast.ListComp)):
+                return True
+            if not isinstance(each, (ast.Slice, ast.Constant)):
+                inner = self.infer.value(each, env)
+                if inner.kind in (Kind.LIST, Kind.ARRAY, Kind.TENSOR, Kind.RANGE):
+                    return True
+        return False
+
+    def _indexed(self, base: Value, index: ast.expr, env: Env) -> Value:
+        """`a[index]` of an array or tensor: a view for basic indices, a copy for arrays and lists of them."""
+        if self._is_fancy(index, env):
+            return Value(base.kind, graph=base.graph)
+        if base.kind is Kind.ARRAY and base.ndim == 1 and not isinstance(index, (ast.Slice, ast.Tuple)):
+            return NUMBER
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        whole = base.origin is not None and not base.origin.view
+        if base.kind is Kind.ARRAY and not any(
+            isinstance(p, ast.Slice) or getattr(p, "value", 0) in (..., None) for p in parts
+        ):
+            if len(parts) > 1 or not whole:
+                return Value(Kind.ARRAY, graph=False)  # a scalar, unless there are more dimensions than indices
+        found = self.element(base)
+        stepped = any(isinstance(p, ast.Slice) and p.step is not None for p in parts)
+        if found.origin is not None and (stepped or len(parts) > 1):
+            return found.but(origin=replace(found.origin, strided=True))
+        return found
