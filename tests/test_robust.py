@@ -76,6 +76,21 @@ HOSTILE = {
     + "    " * 60
     + "pass\n",
     "bases in a circle": "class A(B): pass\nclass B(A): pass\n",
+    "a chain of bases": "class C0(Dataset): pass\n" + "".join(f"class C{n}(C{n - 1}): pass\n" for n in range(1, 500)),
+    "functions in a circle": "".join(
+        f"def f{n}(x): return f{(n + 1) % 1000}(f{(n + 7) % 1000}(x))\n" for n in range(1000)
+    )
+    + LEAK.replace("criterion(", "f0("),
+    "one function of many sums": "def f(loss):\n    x = 0\n" + "    x += loss\n" * 2000 + "    loss.backward()\n",
+    "one step of many sums": LEAK.replace("total += loss\n", "total += loss\n" + "        total += loss\n" * 2000),
+    "a name of itself": "x = x\nx += x\nfor x in x: x.append(x)\nwith x as x: pass\nx = [x for x in x]\nx = lambda x=x: x\n",
+    "a default of itself": "def f(a=f, *, b=lambda: f): return f(a=f, b=b)\nclass A(A): a = A\nx = f(x)\n",
+    "an attribute of itself": "class A(Dataset):\n    def __init__(self): self.x = self.x = self\n"
+    "    def __getitem__(self, i): self.x = self.x[self.x]; return self[self.x]\n"
+    "    def __len__(self): return len(self)\n",
+    "circles of helpers and state": "class A(Dataset):\n    def __init__(self): self.x = self.f()\n"
+    "    def f(self): return self.g() + self.x\n    def g(self): return self.f() + self.x\n"
+    "    def __getitem__(self, i): return self.f(), self.x[i]\n",
     "helpers in a circle": "def f(x): return g(x)\ndef g(x): return f(x)\n" + LEAK.replace("criterion(", "f("),
 }
 
@@ -90,6 +105,139 @@ def test_hostile_text(text: str, prefix: str) -> None:
         with pytest.raises((SyntaxError, RecursionError, MemoryError)):
             ast.parse(prefix + text)
         assert error.msg
+
+
+@pytest.mark.parametrize(
+    "text", ["x = 0\n", "if x:\n    x = x\n", "for x in x:\n    x += x\n", "x.append(x)\n", "f(x)\n"]
+)
+def test_work_grows_with_the_text_and_not_with_its_square(text: str) -> None:
+    few, many = (calls_during(LEAK + text * count) for count in (2_500, 20_000))
+    assert many < 12 * few
+
+
+def test_a_hundred_thousand_assignments_of_one_name() -> None:
+    text = LEAK + "total = 0\n" * 100_000
+    assert [finding.code for finding in lint(text)] == ["TLK401"]
+
+
+def calls_during(text: str) -> int:
+    """How many functions are called by `lint(text)`: a measure of work that is the same on every machine."""
+    lint(LEAK)  # what happens once does not count
+    count = 0
+
+    def called(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        lint(text)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+CHAINS = {
+    "attributes": ("loss", ".a"), "calls": ("loss", "()"), "subscripts": ("loss", "[i]"), "methods": ("loss", ".mean()"),
+    "sums": ("loss", " + loss"), "products": ("loss", " * loss"), "alternatives": ("list", " | list"),
+    "conditions": ("loss", " and loss"), "comparisons": ("loss", " < loss"), "lookups": ("loss", ".setdefault(0, {})"),
+}  # fmt: skip
+PREFIXES = {"signs": "-", "negations": "not ", "lambdas": "lambda: ", "brackets": "[", "tuples": "(", "calls": "f("}
+CLOSING = {"[": "]", "(": ",)", "f(": ")"}
+EVERYWHERE = """\
+import torch, cv2, numpy as np
+from torch.utils.data import Dataset, DataLoader
+class Rows(Dataset):
+    def __init__(self, items: {0}, c={0}):
+        self.items, self.x = items, {0}
+        self.y: {0} = 1
+    def __len__(self):
+        return len(self.items)
+    def __getitem__(self, i):
+        a = self.items[i]
+        a[0], b = {0}, self.x[{0}]
+        cv2.resize({0})
+        return a, b, {0}, self.items[{0}]
+class Meter:
+    def update(self, v):
+        self.u = self.u + {0}
+        self.w.append({0})
+@f({0})
+def train(model: {0}, loader, criterion, i, c):
+    total, logs, d, meter = 0, [], {{}}, Meter()
+    for x, y in DataLoader(Rows([]), num_workers={0}, collate_fn={0}):
+        loss = criterion(model(x), y)
+        q = {0}
+        q.backward()
+        ({0}).backward()
+        torch.autograd.grad({0}, x)
+        ({0}).step()
+        total += {0}
+        total = total + {0}
+        logs += [{0}]
+        d[{0}], d[i] = loss, {0}
+        meter.update({0})
+        ({0}).append(loss)
+        np.mean({0}), next({0}), sum({0}), zip({0}), sorted({0})
+    return total, logs, d
+def validate(model, loader):
+    model.eval()
+    with torch.no_grad() if {0} else x:
+        pass
+    for x in {0}:
+        with ({0}):
+            out = [model(x), ({0})(x), model({0})]
+    return out
+"""
+
+
+def long(expression: str) -> None:
+    """Lint a text with this expression everywhere, and as a target; Python may refuse it, nothing else may happen."""
+    for text in (
+        EVERYWHERE.format(expression),
+        LEAK + f"        {expression} += loss; {expression} = {expression} + loss\n",
+    ):
+        try:
+            lint(text)
+        except SyntaxError:
+            with pytest.raises((SyntaxError, RecursionError, MemoryError)):
+                ast.parse(text)
+
+
+@pytest.mark.parametrize("length", [30, 400, 1100, 2500])
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+def test_chains_longer_than_python_can_recurse(chain: tuple[str, str], length: int) -> None:
+    first, then = chain
+    long(first + then * length)
+    long(f'"{first + then * length}"')
+
+
+@pytest.mark.parametrize("depth", [30, 90, 900])
+@pytest.mark.parametrize("prefix", PREFIXES.values(), ids=PREFIXES)
+def test_nested_expressions(prefix: str, depth: int) -> None:
+    long(prefix * depth + "loss" + CLOSING.get(prefix, "") * depth)
+
+
+def test_ifs_too_deep_for_python() -> None:
+    with pytest.raises(SyntaxError):
+        lint(LEAK + "".join(" " * depth + "if x:\n" for depth in range(2000)) + " " * 2000 + "pass\n")
+
+
+@pytest.mark.parametrize(
+    "annotation", ["Optional[()]", "list[()]", "'list['", "'x = 1'", "''", "'a is 1'", "'list\\nint'"]
+)
+def test_annotations_that_make_no_sense(annotation: str) -> None:
+    lint(
+        WORDS + f"\nclass A(Dataset):\n    def __init__(self, x: {annotation}): self.x = x\n"
+        "    def __len__(self): return len(self.x)\n    def __getitem__(self, i): return self.x[i]\n"
+    )
+
+
+def test_warnings_about_the_linted_code_are_not_ours_to_raise() -> None:
+    # pytest turns warnings into errors, as `python -W error -m flake8` does.
+    text = LEAK + "x = x is 'y', '\\d', 1 .real, (lambda: 0)\nassert (x, 'always')\n"
+    assert {finding.code for finding in lint(text)} == {"TLK401"}
 
 
 @pytest.mark.parametrize("depth", [500, 5000])

@@ -80,28 +80,22 @@ class Backward:
 
     def _summands(self, node: ast.expr) -> Iterator[ast.expr]:
         """Variables that are tensors because what is differentiated is made of them by + and scaling."""
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            if not (isinstance(node, ast.Attribute) and node.attr in _RELEASES):
-                yield node
-        elif isinstance(node, ast.BinOp):
-            both = [node.left, node.right]
-            if isinstance(node.op, (ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)):
-                losses = [
-                    e
-                    for e in both
-                    if hints.is_loss(last_name(e)) or not isinstance(e, (ast.Name, ast.Attribute, ast.Constant))
-                ]
-                both = losses or ([node.left] if isinstance(node.op, ast.Div) else [])
-            for each in both:
-                yield from self._summands(each)
-        elif isinstance(node, ast.UnaryOp):
-            yield from self._summands(node.operand)
-        elif isinstance(node, ast.Call):
-            name = last_name(node.func)
-            if name in _WRAPPERS and isinstance(node.func, ast.Attribute):
-                inner = node.args[:1] if name in ("scale", "scale_loss") else [node.func.value]
-                for each in inner:
-                    yield from self._summands(each)
+        stack = [node]
+        while stack:
+            each = stack.pop()
+            if isinstance(each, (ast.Name, ast.Attribute)):
+                if not (isinstance(each, ast.Attribute) and each.attr in _RELEASES):
+                    yield each
+            elif isinstance(each, ast.BinOp):
+                both = [each.left, each.right]
+                if isinstance(each.op, (ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)):
+                    losses = [e for e in both if _is_loss(e)]
+                    both = losses or ([each.left] if isinstance(each.op, ast.Div) else [])
+                stack += reversed(both)
+            elif isinstance(each, ast.UnaryOp):
+                stack.append(each.operand)
+            elif isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in _WRAPPERS:
+                stack += each.args[:1] if each.func.attr in ("scale", "scale_loss") else [each.func.value]
 
     def slots(self, scope: Scope) -> frozenset[str]:
         """Lists of which one entry is differentiated (`losses[-1].backward()`): what is appended carries a graph."""
@@ -165,3 +159,8 @@ class Backward:
                 stack += [k.value for k in node.keywords]
             elif isinstance(node, ast.AST):
                 stack += list(ast.iter_child_nodes(node))
+
+
+def _is_loss(node: ast.expr) -> bool:
+    """Whether a factor is a loss by its name, or something computed: not a weight."""
+    return hints.is_loss(last_name(node)) or not isinstance(node, (ast.Name, ast.Attribute, ast.Constant))

@@ -67,6 +67,8 @@ _BINDERS = frozenset({
 })  # fmt: skip
 _CHANGERS = frozenset({ast.Call, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete})
 GROWING = frozenset({"append", "extend", "add", "insert", "update", "setitem", "setdefault", "appendleft", "put"})
+_DEEPEST = 20
+"""Subscripts of one change that are looked through."""
 EMPTYING = frozenset({"clear", "del"})
 
 
@@ -79,13 +81,14 @@ def key_of(node: ast.AST) -> str:
 def container_of(node: ast.AST) -> tuple[ast.AST, int]:
     """The variable under subscripts and `.setdefault(...)` calls, and how many there are."""
     depth = 0
-    while True:
+    while depth < _DEEPEST:
         if isinstance(node, ast.Subscript):
             node, depth = node.value, depth + 1
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
             node, depth = node.func.value, depth + 1
         else:
-            return node, depth
+            break
+    return node, depth
 
 
 class Bindings:

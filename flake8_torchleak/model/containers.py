@@ -63,7 +63,7 @@ def _attributes(dataset: DatasetFacts) -> list[str]:
 
 def _judge(module: Module, dataset: DatasetFacts, state: StateFacts) -> Container | None:
     read = state.read
-    if read is None or (hints.is_dataset(state.attr) and not state.value.is_container):
+    if read is None or (hints.is_dataset(state.attr) and state.value.kind in (Kind.UNKNOWN, Kind.DATASET)):
         return None
     value = state.value
     if not (value.is_container or value.kind in _PROXY) or _is_cheap(value):
@@ -119,7 +119,7 @@ def _is_large(dataset: DatasetFacts, state: StateFacts, value: Value, read: Read
     """Whether the container grows with the data, by how it is built or by how it is indexed and counted."""
     per_sample = state.indexed is not None and (state.counted or not hints.is_small(state.attr))
     if value.grows:
-        return not hints.is_small(state.attr) or per_sample or state.counted
+        return not hints.is_small(state.attr) or state.indexed is not None or state.counted
     if value.size is Size.SMALL:
         return False
     if proof is not None and not value.is_container:

@@ -35,6 +35,10 @@ _SERIALISING_HOOKS = frozenset({"load_data_list", "parse_data_info", "filter_dat
 _MOST_FUNCTIONS = 60
 
 
+_DRAWN = frozenset({"randint", "randrange", "choice", "random", "integers"})
+"""Functions that draw an index."""
+
+
 class DatasetFacts:
     """One Dataset class: its sample functions and the indices they are given."""
 
@@ -129,24 +133,28 @@ class DatasetFacts:
         return function is not None and self._plain(node, self.indices.get(function, frozenset()))
 
     def _plain(self, node: ast.expr, names: frozenset[str] | set[str]) -> bool:
-        if isinstance(node, ast.Name):
-            return node.id in names
-        if isinstance(node, ast.BinOp):
-            return self._plain(node.left, names) or self._plain(node.right, names)
-        if isinstance(node, ast.Call):
-            name = last_name(node.func)
-            if name in ("randint", "randrange", "choice", "random", "integers"):
+        stack: list[ast.expr | None] = [node]
+        while stack:
+            each = stack.pop()
+            if isinstance(each, ast.Name) and each.id in names:
                 return True
-            return name in ("int", "item", "divmod", "min", "max", "tolist") and any(
-                self._plain(a, names)
-                for a in [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])]
-            )
-        if isinstance(node, ast.Subscript):
-            holder = last_name(node.value)
-            return self._plain(node.slice, names) and any(w in holder for w in ("ind", "idx", "perm", "order", "ids"))
-        if isinstance(node, (ast.IfExp,)):
-            return self._plain(node.body, names) or self._plain(node.orelse, names)
-        return isinstance(node, ast.Slice) and any(self._plain(p, names) for p in (node.lower, node.upper) if p)
+            if isinstance(each, ast.BinOp):
+                stack += [each.left, each.right]
+            elif isinstance(each, ast.Call):
+                name = last_name(each.func)
+                if name in _DRAWN:
+                    return True
+                if name in ("int", "item", "divmod", "min", "max", "tolist"):
+                    stack += each.args
+                    stack.append(each.func.value if isinstance(each.func, ast.Attribute) else None)
+            elif isinstance(each, ast.Subscript):
+                if any(word in last_name(each.value) for word in ("ind", "idx", "perm", "order", "ids")):
+                    stack.append(each.slice)
+            elif isinstance(each, ast.IfExp):
+                stack += [each.body, each.orelse]
+            elif isinstance(each, ast.Slice):
+                stack += [each.lower, each.upper]
+        return False
 
     def derives(self, node: ast.AST) -> bool:
         """Whether an expression depends on the sample's index at all, also through what was looked up with it."""

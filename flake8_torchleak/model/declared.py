@@ -29,7 +29,7 @@ _ELEMENT = {"str": STRING, "string": STRING, "strings": STRING, "int": NUMBER, "
             "dict": Value(Kind.DICT), "dicts": Value(Kind.DICT), "dictionaries": Value(Kind.DICT)}  # fmt: skip
 
 
-def annotated(node: ast.expr, names: Names) -> Value:
+def annotated(node: ast.expr) -> Value:
     """The value an annotation promises; Optional and unions with None are looked through."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
@@ -40,21 +40,23 @@ def annotated(node: ast.expr, names: Names) -> Value:
             return UNKNOWN
         node = statement.value
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        found = [annotated(each, names) for each in _alternatives(node)]
+        found = [annotated(each) for each in _alternatives(node)]
         known = {v.kind for v in found if v.kind not in (Kind.UNKNOWN, Kind.NONE)}
         return next(v for v in found if v.kind in known) if len(known) == 1 else UNKNOWN
     if isinstance(node, ast.Subscript):
         name = last_name(node.value)
         inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if not inner:
+            return UNKNOWN
         if name in ("Optional", "Annotated", "Final"):
-            return annotated(inner[0], names)
+            return annotated(inner[0])
         kind = _KINDS.get(name)
-        if kind is None or not inner:
+        if kind is None:
             return UNKNOWN
         last = inner[0] if kind is Kind.TUPLE else inner[-1]
         if kind is Kind.TUPLE and not (len(inner) == 2 and isinstance(inner[1], ast.Constant)):
             return Value(kind)
-        return Value(kind, element=annotated(last, names))
+        return Value(kind, element=annotated(last))
     return Value(_KINDS.get(last_name(node), Kind.UNKNOWN))
 
 
@@ -72,7 +74,8 @@ def documented(name: str, docstring: str) -> Value:
     if name not in docstring:
         return UNKNOWN
     match = re.search(
-        rf"(?:^|[\s:`*]){re.escape(name)}[`*]*\s*(?:\(|:)\s*:?(?:class:)?[`~]*(?:an?\s+|the\s+)?(?:optional\s+)?(?:np\.|numpy\.|torch\.|pd\.)?"
+        rf"(?:^|[\s:`*]){re.escape(name)}[`*]*\s*(?:\(|:)\s*:?(?:class:)?[`~]*(?:an?\s+|the\s+)?(?:optional\s+)?"
+        r"(?:np\.|numpy\.|torch\.|pd\.)?"
         r"(\w+)(?:\s*(?:\[|of)\s*`?(\w+))?",
         docstring,
     )

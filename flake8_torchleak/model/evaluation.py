@@ -107,7 +107,8 @@ def _is_forward(module: Module, scope: Scope) -> bool:
     """A method of a network: whoever calls the network decides about gradients."""
     if not isinstance(scope, FUNCTIONS):
         return False
-    facts = module.classes.around(scope) if module.tree.class_of(scope) is not None else None
+    owner = module.tree.class_of(scope)
+    facts = module.classes.all[owner] if owner is not None else None
     return scope.name == "forward" or (facts is not None and "forward" in facts.methods)
 
 
@@ -141,13 +142,16 @@ def _runs_model(module: Module, call: ast.Call) -> bool:
     func = call.func
     if not (call.args or call.keywords) or module.infer.calls.is_construction(call):
         return False
+    owned = module.classes.self_attribute(func)
+    if (owned is not None and owned[1] in owned[0].methods) or hints.is_layer(last_name(func)):
+        return False
     if isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
         if module.classes.self_attribute(func.value) is None and not isinstance(func.value, ast.Attribute):
             return False
     if (
         isinstance(func, ast.Attribute)
         and isinstance(func.value, ast.Name)
-        and module.classes.self_attribute(func) is None
+        and owned is None
     ):
         base = module.infer.value(func.value)
         imported = any(isinstance(each, ast.alias) for each in module.names.bound(func.value.id, func))

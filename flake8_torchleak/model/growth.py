@@ -71,11 +71,12 @@ class Growth:
             elif inner is Size.UNKNOWN and (size is Size.SMALL or not loops):
                 size = Size.UNKNOWN if put.kind is not Kind.NUMBER else size
         element = put.element if bulk else put
-        if not bulk and self._is_outer_counter(change.value, loops):
+        if change.method not in ("update", "augment") and self._is_outer_counter(change.value, loops):
             element = put = FLAG
         text = f"filled by `{_verb(change.method)}`"
         if loops and isinstance(loops[0], (ast.For, ast.AsyncFor)):
-            text += f" in a loop over `{_text(loops[0].iter)}`"
+            over = _text(loops[0].iter)
+            text += f" in a loop over `{over}`" if "..." != over else " in a loop"
         if change.depth or change.method == "setitem":
             constant = isinstance(change.index, ast.Constant) and change.method == "setitem" and not change.depth
             if constant:
@@ -97,7 +98,15 @@ class Growth:
         )
 
     def _is_outer_counter(self, value: ast.expr | None, loops: list[ast.For | ast.AsyncFor | ast.While]) -> bool:
-        """Whether what is put in is a counter with few values: of an outer `enumerate`, or of an inner `range`."""
+        """Whether what is put in is a counter with few values: of an outer `enumerate`, or of an inner `range`.
+
+        `[i] * n` of any enumerate's counter too: one object for n entries.
+        """
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List) and value.left.elts:
+            repeated = value.left.elts[0]
+            return isinstance(repeated, ast.Name) and any(
+                d.path == (0,) and d.how is How.ITERATE for d in self.infer.flow.reaching(repeated.id, repeated)
+            )
         if not isinstance(value, ast.Name) or len(loops) < 2:
             return False
         for each in self.infer.flow.reaching(value.id, value):
@@ -144,7 +153,7 @@ def _verb(method: str) -> str:
 
 def _text(node: ast.expr) -> str:
     """A short rendering of an expression for a note."""
-    parts = dotted(node)
-    if parts:
-        return ".".join(parts)
-    return f"{_text(node.func)}(...)" if isinstance(node, ast.Call) else "..."
+    calls = 0
+    while isinstance(node, ast.Call):
+        node, calls = node.func, calls + 1
+    return (".".join(dotted(node) or ["..."])) + "(...)" * min(calls, 2)

@@ -64,7 +64,7 @@ _TENSOR = re.compile(
 _TEXT = re.compile(r"path|name|file|text|str|url|caption|word|sentence|meta|info", re.IGNORECASE)
 _EVALUATION = re.compile(r"(?:^|_)(?:eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|dev)(?:_|$|\d)", re.IGNORECASE)
 _SMALL_FILE = re.compile(
-    r"class|label|categor|config|cfg|meta|stats|vocab|param|option|split|map|setting|token", re.IGNORECASE
+    r"(?:^|[/_.-])(?:\w*class(?:es)?|categor(?:y|ies)|config|cfg|stats|vocab|options|palette|settings?|names)(?:[/_.-]|$)", re.IGNORECASE
 )
 
 PLACING = frozenset({"prepare", "setup_dataloaders", "prepare_data_loader", "setup_dataloader"})
@@ -111,6 +111,11 @@ def is_loss(name: str) -> bool:
 def is_plain_result(name: str) -> bool:
     """A name for a part of a model's output that is no floating point tensor (counts, indices, labels)."""
     return bool(_PLAIN_RESULT.search(name)) and not is_loss(name)
+
+
+def is_layer(name: str) -> bool:
+    """A name for a part of a network that holds no parameters: never the first to build a graph."""
+    return bool(re.search(r"dropout|relu|activation|(?:^|_)act(?:_|$)|softmax|sigmoid|pool", name, re.IGNORECASE))
 
 
 def is_label(name: str) -> bool:

@@ -30,7 +30,7 @@ from flake8_torchleak.model.values import NONE, UNKNOWN, Kind, Value, join
 
 _BUDGET = 200_000
 _MOST_DEPTH = 80
-_WRAPPERS = frozenset({
+WRAPPERS = frozenset({
     "enumerate", "zip", "tqdm", "trange", "islice", "track", "iter", "chain", "cycle", "zip_longest", "Bar",
 })  # fmt: skip
 _MOST_CALLS = 3
@@ -198,14 +198,10 @@ class Infer:
             return env[node] if node in env else self.parameters.value(node, definition.statement)
         statement = definition.statement
         if definition.value is None:
-            return (
-                declared.annotated(statement.annotation, self.names)
-                if isinstance(statement, ast.AnnAssign)
-                else UNKNOWN
-            )
+            return declared.annotated(statement.annotation) if isinstance(statement, ast.AnnAssign) else UNKNOWN
         value = self.value(definition.value, env)
         if isinstance(statement, ast.AnnAssign) and value.kind in (Kind.UNKNOWN, Kind.INSTANCE):
-            value = declared.annotated(statement.annotation, self.names)
+            value = declared.annotated(statement.annotation)
         if definition.how is How.ITERATE:
             value = self.parts.element(value, definition.value)
         elif definition.how is How.AUGMENT:
@@ -238,7 +234,7 @@ class Infer:
         if not depth or value.kind not in (Kind.ITERATOR, Kind.UNKNOWN):
             return None
         inner: list[ast.expr] = []
-        if isinstance(iterable, ast.Call) and last_name(iterable.func) in _WRAPPERS:
+        if isinstance(iterable, ast.Call) and last_name(iterable.func) in WRAPPERS:
             inner = [a for a in iterable.args if not isinstance(a, ast.Starred)]
         elif isinstance(iterable, ast.Name):
             inner = [

@@ -126,24 +126,22 @@ class Library:
         return None
 
     def _loaded(self, node: ast.Call, kind: Kind, qualname: str) -> Value:
-        words = " ".join(self._words(node, 3))
-        size = Size.SMALL if hints.is_small_file(words) else Size.GROWS
+        size = Size.SMALL if hints.is_small_file(self._file_name(node)) else Size.GROWS
         return Value(
             kind, size=size, why=((node, f"read from a file with `{qualname}`"),) if size is Size.GROWS else ()
         )
 
-    def _words(self, node: ast.AST, depth: int) -> list[str]:
-        """Names and strings in an expression and in what its file variable was opened from."""
-        found: list[str] = []
+    def _file_name(self, node: ast.AST, depth: int = 3) -> str:
+        """The last string in the expression that a loader's file is opened with, followed through variables."""
+        found = ""
         for each in ast.walk(node):
-            if isinstance(each, ast.Attribute):
-                found.append(each.attr)
-            elif isinstance(each, ast.Constant) and isinstance(each.value, str):
-                found.append(each.value)
-            elif isinstance(each, ast.Name) and each is not node:
-                found.append(each.id)
-                if depth and isinstance(each.ctx, ast.Load):
-                    for definition in self.infer.flow.reaching(each.id, each)[:3]:
-                        if definition.value is not None:
-                            found += self._words(definition.value, depth - 1)
-        return found[:60]
+            if isinstance(each, ast.Constant) and isinstance(each.value, str) and len(each.value) > 2:
+                found = each.value
+        if found or not depth:
+            return found
+        for each in ast.walk(node):
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load):
+                for definition in self.infer.flow.reaching(each.id, each)[:2]:
+                    if definition.value is not None and not found:
+                        found = self._file_name(definition.value, depth - 1)
+        return found

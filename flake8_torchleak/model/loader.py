@@ -105,7 +105,10 @@ class Loaders:
             iterable = iterable.args[0]
         if not isinstance(iterable, ast.Name):
             return False
-        made_here = [d for d in self.infer.flow.reaching(iterable.id, iterable) if isinstance(d.value, ast.Call)]
+        made_here = [
+            d for d in self.infer.flow.reaching(iterable.id, iterable)
+            if isinstance(d.value, ast.Call) and isinstance(d.value.func, ast.Name)
+        ]  # fmt: skip
         return bool(made_here) and not any(
             "workers" in (k.arg or "") for c in self.tree.all(ast.Call) for k in c.keywords
         )

@@ -14,7 +14,7 @@ from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.classes import ClassTable
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
-from flake8_torchleak.model.infer import Infer
+from flake8_torchleak.model.infer import WRAPPERS, Infer
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope, Tree
 from flake8_torchleak.model.values import TENSOR_METHODS, Kind, Size
@@ -53,13 +53,17 @@ class Loops:
         return known
 
     def _why_step(self, loop: Loop) -> str:
-        if isinstance(loop, (ast.For, ast.AsyncFor)) and self.gives_batches(loop.iter):
+        if (
+            isinstance(loop, (ast.For, ast.AsyncFor))
+            and self._names_loader(loop.iter)
+            and self.gives_batches(loop.iter)
+        ):
             return "one iteration per batch"
         if self.trains(loop) and not self._accumulates(loop):
             return "one iteration per training step"
         if self.draws_batches(loop):
             return "draws one batch per iteration"
-        if self.runs_model(loop) and self.evaluates(loop.body[0]) is not None and not self.is_short(loop):
+        if self.evaluates(loop.body[0]) is not None and self.runs_model(loop) and not self.is_short(loop):
             if not any(self.runs_model(outer) and not self.is_short(outer) for outer in self.tree.loops(loop)):
                 return "one iteration per evaluation step"
         return ""
@@ -72,17 +76,15 @@ class Loops:
 
     def _optimizes(self, loop: Loop) -> bool:
         return any(
-            isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr == "step"
-            for n in self.tree.within(loop)
+            isinstance(call.func, ast.Attribute) and self.tree.inside(call, loop)
+            for call in self.classes.callers.get("step", ())
         )
 
     def draws_batches(self, loop: Loop) -> bool:
         """Whether the loop's body takes batches with `next(iterator_of_a_loader)`, one after another."""
-        counted = isinstance(loop, ast.While) or self.infer.value(loop.iter).kind is Kind.RANGE
-        for each in self.tree.within(loop) if counted else ():
-            if isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id == "next" and each.args:
-                if self.gives_batches(each.args[0]):
-                    return True
+        for call in self.classes.callers.get("next", ()):
+            if self.tree.inside(call, loop) and call.args and self.gives_batches(call.args[0]):
+                return isinstance(loop, ast.While) or self.infer.value(loop.iter).kind is Kind.RANGE
         return False
 
     def is_short(self, loop: Loop) -> bool:
@@ -103,25 +105,61 @@ class Loops:
         """Whether iterating this goes over a DataLoader (also through enumerate, tqdm, zip)."""
         return self.infer.loader_of(iterable) is not None
 
-    def trains(self, node: ast.AST, depth: int = _DEPTH) -> bool:
+    def _names_loader(self, iterable: ast.expr) -> bool:
+        """Whether an expression names something that can be a loader: cheap, before its value is asked for."""
+        return any(
+            isinstance(node, (ast.Name, ast.Attribute)) and (last_name(node) in self._loaders or hints.is_loader(last_name(node)))
+            or isinstance(node, ast.Call) and last_name(node.func).endswith("DataLoader")
+            for node in ast.walk(iterable)
+        )  # fmt: skip
+
+    @cached_property
+    def _loaders(self) -> frozenset[str]:
+        """Variables and functions of the file whose value is made of a DataLoader, under whatever name."""
+        found: set[str] = set()
+        for call in self.tree.all(ast.Call):
+            name = last_name(call.func)
+            made = name.endswith("DataLoader") or name in found
+            if made or (name in WRAPPERS and any(self._is_loader(a, found) for a in call.args)):
+                statement = self.tree.statement(call)
+                if isinstance(statement, ast.Assign):
+                    found.update(last_name(target) for target in statement.targets)
+                elif isinstance(statement, ast.Return):
+                    function = self.tree.function(call)
+                    found.update([function.name] if function is not None else [])
+        return frozenset(found)
+
+    @staticmethod
+    def _is_loader(node: ast.expr, known: set[str]) -> bool:
+        return last_name(node) in known or hints.is_loader(last_name(node))
+
+    def trains(self, node: ast.AST) -> bool:
         """Whether the code below `node` runs backward(), itself or in a helper of the file."""
         known = self._trains.get(node)
-        if known is not None:
-            return known
-        self._trains[node] = False
-        found = False
-        for each in self.tree.within(node):
-            if not isinstance(each, ast.Call):
-                continue
-            name = last_name(each.func)
-            if name in ("backward", "manual_backward") and isinstance(each.func, ast.Attribute):
-                found = True
-            elif depth:
-                helper = self.classes.callee(each)
-                found = helper is not None and helper.name != "forward" and self.trains(helper, depth - 1)
-            if found:
-                break
-        self._trains[node] = found
+        if known is None:
+            own = node if isinstance(node, FUNCTIONS) else self.tree.function(node)
+            known = self._trains[node] = any(
+                self.tree.inside(call, node) and self.tree.function(call) is own for call in self._training_calls
+            )
+        return known
+
+    @cached_property
+    def _training_calls(self) -> list[ast.Call]:
+        """Calls of backward(), and of functions of the file that make them (or call others that do)."""
+        callers = self.classes.callers
+        found = [
+            c
+            for name in ("backward", "manual_backward")
+            for c in callers.get(name, ())
+            if isinstance(c.func, ast.Attribute)
+        ]
+        trained: set[FunctionNode] = set()
+        latest = found
+        for _ in range(_DEPTH):
+            functions = {f for f in map(self.tree.function, latest) if f is not None and f.name != "forward"} - trained
+            trained |= functions
+            latest = [c for f in functions for c in callers.get(f.name, ()) if self.classes.callee(c) is f]
+            found = found + latest
         return found
 
     def step_loops(self, node: ast.AST) -> list[Loop]:
@@ -138,18 +176,35 @@ class Loops:
         """The `.eval()` call on a model above or around `node` in its function, if there is one."""
         scope = self.tree.scope(node)
         found = None
-        for call in self.tree.calls(scope):
-            if isinstance(call.func, ast.Attribute) and call.func.attr in ("eval", "train"):
-                if call.lineno > getattr(node, "lineno", 0):
-                    break
-                receiver = call.func.value
-                false = call.args and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
-                if call.func.attr == "eval" and not call.args or false:
-                    if self.infer.value(receiver).kind is Kind.MODULE or not isinstance(receiver, ast.Call):
-                        found = found or call
-                elif call.func.attr == "train" and self.tree.loops(call):
-                    found = None
+        for call in self._switches:
+            if self.tree.scope(call) is not scope:
+                continue
+            if call.lineno > getattr(node, "lineno", 0):
+                break
+            assert isinstance(call.func, ast.Attribute)
+            if call.func.attr == "eval" or self._is_false(call):
+                if self.infer.value(call.func.value).kind is Kind.MODULE or not isinstance(call.func.value, ast.Call):
+                    found = found or call
+            elif self.tree.loops(call):
+                found = None
         return found
+
+    @cached_property
+    def _switches(self) -> list[ast.Call]:
+        """Calls of `.eval()` and `.train(...)`, in source order."""
+        found = [
+            c
+            for name in ("eval", "train")
+            for c in self.classes.callers.get(name, ())
+            if isinstance(c.func, ast.Attribute)
+        ]
+        return sorted(
+            (c for c in found if c.func.attr == "train" or not c.args), key=lambda c: (c.lineno, c.col_offset)
+        )  # type: ignore[attr-defined]
+
+    @staticmethod
+    def _is_false(call: ast.Call) -> bool:
+        return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
 
     def contradicted(self, scope: Scope) -> bool:
         """Whether the code could not run with gradients on: it calls `.numpy()` on what would carry a graph.
@@ -160,10 +215,10 @@ class Loops:
         if known is None:
             known = self._contradicted[scope] = any(
                 isinstance(call.func, ast.Attribute)
-                and call.func.attr == "numpy"
                 and not call.keywords
+                and self.tree.scope(call) is scope
                 and bool(self.infer.value(call.func.value).graph)
-                for call in self.tree.calls(scope)
+                for call in self.classes.callers.get("numpy", ())
             )
         return known
 

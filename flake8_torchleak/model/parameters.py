@@ -29,7 +29,7 @@ class Parameters:
             if isinstance(default, (ast.List, ast.Tuple, ast.Dict, ast.Set)) and not _is_empty(default):
                 return self.infer.value(default)
         if node.annotation is not None:
-            found = declared.annotated(node.annotation, self.infer.names)
+            found = declared.annotated(node.annotation)
             if found.kind is not Kind.UNKNOWN:
                 return found
         if isinstance(function, FUNCTIONS):

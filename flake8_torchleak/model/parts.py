@@ -47,6 +47,8 @@ class Parts:
         """The item at a constant index, as in unpacking."""
         if value.items and -len(value.items) <= index < len(value.items):
             return value.items[index].within(value)
+        if value.kind in (Kind.JSON, Kind.PICKLE):
+            return value  # a file with several tables in it
         return self.element(value)
 
     def subscript(self, node: ast.Subscript, env: Env) -> Value:
@@ -60,13 +62,13 @@ class Parts:
                     return value.within(base)
             if base.graph and base.kind is Kind.UNKNOWN:
                 return UNKNOWN if hints.is_plain_result(index.value) else base
-            if base.kind is Kind.JSON:
+            if base.kind in (Kind.JSON, Kind.PICKLE):
                 return base
         if base.kind in (Kind.ARRAY, Kind.TENSOR):
             return self._indexed(base, index, env)
         if base.kind is Kind.LOADER and not isinstance(index, ast.Slice):
             return base
-        if isinstance(index, ast.Slice) and (base.is_container or base.kind is Kind.STRING):
+        if isinstance(index, ast.Slice) and (base.is_container or base.kind in (Kind.STRING, Kind.PICKLE)):
             return base.but(origin=None, items=())
         if base.kind is Kind.FRAME:
             return Value(Kind.FRAME, why=base.why)

@@ -236,6 +236,8 @@ class StateFacts:
                 parent = self.module.tree.parents[read.node]
                 if isinstance(parent, ast.Attribute) and parent.attr in _PYTHON_USES:
                     return parent
+                if isinstance(parent, ast.Call) and self.module.names.qualname(parent.func) == "random.shuffle":
+                    return parent
                 if read.use is Use.SUBSCRIPT and self._element_is_object(parent):
                     return parent
         return self._argument_as_python()

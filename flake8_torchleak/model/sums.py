@@ -55,12 +55,17 @@ def _reads(node: ast.expr, target: ast.expr) -> bool:
 
 def same(one: ast.expr, other: ast.expr) -> bool:
     """Whether two variables, attributes or subscripts are spelt alike, read or written."""
-    if isinstance(one, ast.Name) and isinstance(other, ast.Name):
-        return one.id == other.id
-    if isinstance(one, ast.Attribute) and isinstance(other, ast.Attribute):
-        return one.attr == other.attr and same(one.value, other.value)
-    if isinstance(one, ast.Subscript) and isinstance(other, ast.Subscript):
-        return same(one.value, other.value) and same(one.slice, other.slice)
-    if isinstance(one, ast.Constant) and isinstance(other, ast.Constant):
-        return bool(one.value == other.value)
-    return False
+    stack = [(one, other)]
+    while stack:
+        one, other = stack.pop()
+        if isinstance(one, ast.Attribute) and isinstance(other, ast.Attribute) and one.attr == other.attr:
+            stack.append((one.value, other.value))
+        elif isinstance(one, ast.Subscript) and isinstance(other, ast.Subscript):
+            stack += [(one.value, other.value), (one.slice, other.slice)]
+        elif isinstance(one, ast.Name) and isinstance(other, ast.Name) and one.id == other.id:
+            continue
+        elif isinstance(one, ast.Constant) and isinstance(other, ast.Constant) and one.value == other.value:
+            continue
+        else:
+            return False
+    return True

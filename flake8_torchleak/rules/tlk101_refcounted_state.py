@@ -82,11 +82,20 @@ def described(value: Value) -> str:
 def remedy(value: Value) -> str:
     """What to keep instead, by element type."""
     element = value.element.kind if value.element is not None else Kind.UNKNOWN
-    if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DEQUE):
-        if element is Kind.NUMBER:
-            return "keep a torch.tensor or np.array"
-        if element in (Kind.STRING, Kind.PATH):
-            return "keep np.array(..., dtype=np.bytes_) and decode at the read"
     if value.kind is Kind.INDEX:
         return "keep the ids, and the records in one packed tensor"
-    return "pickle its elements into one torch.uint8 tensor with offsets"
+    if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DEQUE):
+        if element is Kind.NUMBER:
+            return "keep np.array(...) or a torch.tensor"
+        if element in (Kind.STRING, Kind.PATH):
+            return "keep np.array(..., dtype=np.bytes_) and decode at the read"
+        if element is Kind.ARRAY:
+            return "keep one array with offsets"
+        if element in _RECORDS:
+            return "pickle the records into one torch.uint8 tensor with offsets"
+    if value.kind is Kind.JSON:
+        return "pickle the records into one torch.uint8 tensor with offsets"
+    return "pack it in an array, an Arrow table or one torch tensor"
+
+
+_RECORDS = frozenset({Kind.DICT, Kind.LIST, Kind.TUPLE, Kind.JSON, Kind.INSTANCE})

@@ -59,7 +59,8 @@ from flake8_torchleak.wording import released, short
     subject=Subject.STEPS,
 )
 def check(module: Module) -> Iterator[Report]:
-    for node in (*module.loops.steps(ast.AugAssign), *module.loops.steps(ast.Assign)):
+    nodes: list[ast.AugAssign | ast.Assign] = [*module.loops.steps(ast.AugAssign), *module.loops.steps(ast.Assign)]
+    for node in nodes:
         for target, added in additions(node):
             holder, depth = container_of(target)
             key = key_of(holder)

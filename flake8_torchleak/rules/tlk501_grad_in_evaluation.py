@@ -43,6 +43,7 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.evaluation import unguarded_evaluations
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -51,9 +52,13 @@ from flake8_torchleak.wording import short
 def check(module: Module) -> Iterator[Report]:
     for each in unguarded_evaluations(module):
         where = f"every batch of `{each.function.name}`" if each.function is not None else "every batch of this loop"
+        if each.function is not None and module.loops.trains(each.function):
+            where = "every batch of this loop"
         if each.loop is None:
             where = f"every call of `{each.function.name}`" if each.function is not None else where
         called = short(each.call.func)
+        if "..." in called:
+            called = last_name(each.call.func)
         yield Report(
             each.call,
             f"`{called}(...)` builds an autograd graph for {where}; evaluate under torch.no_grad()",
