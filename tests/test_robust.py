@@ -83,7 +83,8 @@ HOSTILE = {
     + LEAK.replace("criterion(", "f0("),
     "one function of many sums": "def f(loss):\n    x = 0\n" + "    x += loss\n" * 2000 + "    loss.backward()\n",
     "one step of many sums": LEAK.replace("total += loss\n", "total += loss\n" + "        total += loss\n" * 2000),
-    "a name of itself": "x = x\nx += x\nfor x in x: x.append(x)\nwith x as x: pass\nx = [x for x in x]\nx = lambda x=x: x\n",
+    "a name of itself": "x = x\nx += x\nfor x in x: x.append(x)\nwith x as x: pass\n"
+    "x = [x for x in x]\nx = lambda x=x: x\n",
     "a default of itself": "def f(a=f, *, b=lambda: f): return f(a=f, b=b)\nclass A(A): a = A\nx = f(x)\n",
     "an attribute of itself": "class A(Dataset):\n    def __init__(self): self.x = self.x = self\n"
     "    def __getitem__(self, i): self.x = self.x[self.x]; return self[self.x]\n"
@@ -139,8 +140,8 @@ def calls_during(text: str) -> int:
 
 
 CHAINS = {
-    "attributes": ("loss", ".a"), "calls": ("loss", "()"), "subscripts": ("loss", "[i]"), "methods": ("loss", ".mean()"),
-    "sums": ("loss", " + loss"), "products": ("loss", " * loss"), "alternatives": ("list", " | list"),
+    "attributes": ("loss", ".a"), "calls": ("loss", "()"), "subscripts": ("loss", "[i]"),
+    "methods": ("loss", ".mean()"), "sums": ("loss", " + loss"), "products": ("loss", " * loss"), "alternatives": ("list", " | list"),
     "conditions": ("loss", " and loss"), "comparisons": ("loss", " < loss"), "lookups": ("loss", ".setdefault(0, {})"),
 }  # fmt: skip
 PREFIXES = {"signs": "-", "negations": "not ", "lambdas": "lambda: ", "brackets": "[", "tuples": "(", "calls": "f("}
@@ -205,7 +206,7 @@ def long(expression: str) -> None:
                 ast.parse(text)
 
 
-@pytest.mark.parametrize("length", [30, 400, 1100, 2500])
+@pytest.mark.parametrize("length", [30, 1100])
 @pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
 def test_chains_longer_than_python_can_recurse(chain: tuple[str, str], length: int) -> None:
     first, then = chain

@@ -148,11 +148,7 @@ def _runs_model(module: Module, call: ast.Call) -> bool:
     if isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
         if module.classes.self_attribute(func.value) is None and not isinstance(func.value, ast.Attribute):
             return False
-    if (
-        isinstance(func, ast.Attribute)
-        and isinstance(func.value, ast.Name)
-        and owned is None
-    ):
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and owned is None:
         base = module.infer.value(func.value)
         imported = any(isinstance(each, ast.alias) for each in module.names.bound(func.value.id, func))
         if imported or (

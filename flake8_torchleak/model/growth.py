@@ -102,7 +102,12 @@ class Growth:
 
         `[i] * n` of any enumerate's counter too: one object for n entries.
         """
-        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) and isinstance(value.left, ast.List) and value.left.elts:
+        if (
+            isinstance(value, ast.BinOp)
+            and isinstance(value.op, ast.Mult)
+            and isinstance(value.left, ast.List)
+            and value.left.elts
+        ):
             repeated = value.left.elts[0]
             return isinstance(repeated, ast.Name) and any(
                 d.path == (0,) and d.how is How.ITERATE for d in self.infer.flow.reaching(repeated.id, repeated)

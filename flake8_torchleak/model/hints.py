@@ -33,7 +33,7 @@ _LOSS_VALUE = re.compile(
     re.IGNORECASE,
 )
 _PLAIN_RESULT = re.compile(
-    r"acc|correct|num|count|(?:^|_)n(?:_|$)|len|size|idx|index|indices|ids?$|mask|label|target|time|step|ratio|_$|info|str|name",
+    r"acc|correct|num|count|(?:^|_)n(?:_|$)|len|size|idx|index|indices|ids?$|mask|label|target|time|step|ratio|_val$|_value$|_items?$|_$|info|str|name",
     re.IGNORECASE,
 )
 _NOT_A_LOSS = re.compile(
@@ -64,7 +64,8 @@ _TENSOR = re.compile(
 _TEXT = re.compile(r"path|name|file|text|str|url|caption|word|sentence|meta|info", re.IGNORECASE)
 _EVALUATION = re.compile(r"(?:^|_)(?:eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|dev)(?:_|$|\d)", re.IGNORECASE)
 _SMALL_FILE = re.compile(
-    r"(?:^|[/_.-])(?:\w*class(?:es)?|categor(?:y|ies)|config|cfg|stats|vocab|options|palette|settings?|names)(?:[/_.-]|$)", re.IGNORECASE
+    r"(?:^|[/_.-])(?:\w*class(?:es)?|categor(?:y|ies)|config|cfg|stats|vocab|options|palette|settings?|names)(?:[/_.-]|$)",
+    re.IGNORECASE,
 )
 
 PLACING = frozenset({"prepare", "setup_dataloaders", "prepare_data_loader", "setup_dataloader"})
@@ -104,8 +105,8 @@ def computes_loss(name: str) -> bool:
 
 
 def is_loss(name: str) -> bool:
-    """The name of a variable that holds a loss."""
-    return bool(_LOSS_VALUE.search(name))
+    """The name of a variable that holds a loss (not its plain value: `loss_val`)."""
+    return bool(_LOSS_VALUE.search(name)) and not name.endswith(("_val", "_value", "_item", "_items"))
 
 
 def is_plain_result(name: str) -> bool:

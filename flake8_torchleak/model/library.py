@@ -31,7 +31,7 @@ _JSON = frozenset({
 })  # fmt: skip
 _PICKLES = frozenset({
     "pickle.load", "pickle.loads", "cPickle.load", "joblib.load", "dill.load", "cloudpickle.load", "pandas.read_pickle",
-    "_pickle.load", "pickle5.load", "torch.load", "compress_pickle.load", "hickle.load",
+    "_pickle.load", "pickle5.load", "compress_pickle.load", "hickle.load",
 })  # fmt: skip
 _FRAMES = frozenset({
     "read_csv", "read_table", "read_excel", "read_json", "read_parquet", "read_feather", "read_hdf", "DataFrame",

@@ -19,6 +19,7 @@ class Retention:
     def __init__(self, loops: Loops) -> None:
         self.loops, self.infer, self.grad = loops, loops.infer, loops.grad
         self.tree, self.flow, self.classes, self.backward = loops.tree, loops.flow, loops.classes, loops.backward
+        self._returned: dict[tuple[Scope, str], bool] = {}
         self._outlived: dict[tuple[str, ast.AST, bool], Loop | FunctionNode | None] = {}
 
     def outlives(self, key: str, node: ast.AST, stored: bool = False) -> Loop | FunctionNode | None:
@@ -109,7 +110,7 @@ class Retention:
     def is_objective(self, key: str, node: ast.AST) -> bool:
         """Whether what is collected under `key` is differentiated later, in this function or its class."""
         scope = self.tree.scope(node)
-        if key in self.backward.sources(scope) or key in self._returned_to_backward(scope, key):
+        if key in self.backward.sources(scope) or self._returned_to_backward(scope, key):
             return True
         owner = self.classes.around(node)
         if key.startswith("self.") and owner is not None:
@@ -189,20 +190,27 @@ class Retention:
         outer = self.infer.names.scope_of(head, node)
         return outer is not None and outer is not scope
 
-    def _returned_to_backward(self, scope: Scope, key: str) -> frozenset[str]:
-        """{key} when the function returns the variable and a caller in the file differentiates what it gets."""
-        if not isinstance(scope, FUNCTIONS) or not self._returns(scope, key):
-            return frozenset()
-        for call in self.classes.calls_of(scope):
+    def _returned_to_backward(self, scope: Scope, key: str) -> bool:
+        """Whether the function returns the variable and a caller in the file differentiates what it gets."""
+        known = self._returned.get((scope, key))
+        if known is None:
+            known = (
+                isinstance(scope, FUNCTIONS) and self._returns(scope, key) and self._is_differentiated_by_callers(scope)
+            )
+            self._returned[scope, key] = known
+        return known
+
+    def _is_differentiated_by_callers(self, function: FunctionNode) -> bool:
+        for call in self.classes.calls_of(function):
             caller = self.tree.scope(call)
             sources = self.backward.sources(caller)
             for definitions in self.flow.definitions(caller).values():
                 for each in definitions:
                     if each.value is not None and self.tree.inside(call, each.value) and each.key in sources:
-                        return frozenset({key})
+                        return True
             if any(self.tree.inside(call, objective) for objective in self.backward.objectives(caller)):
-                return frozenset({key})
-        return frozenset()
+                return True
+        return False
 
     def _returns(self, function: FunctionNode, key: str) -> bool:
         return any(

@@ -47,6 +47,10 @@ _ARRAY_USES = frozenset({
     "max", "tobytes", "argsort", "cumsum", "view", "cpu", "copy", "item", "tolist", "half", "int", "bool", "double",
     "iloc", "loc", "columns", "iterrows", "groupby", "select", "column_names", "features", "num_rows", "map", "numel",
 })  # fmt: skip
+_ROW_USES = frozenset(
+    {"float", "long", "unsqueeze", "numpy", "clone", "astype", "reshape", "shape", "to", "type", "view"}
+)
+"""What is done with a row of an array or tensor."""
 _PYTHON_USES = frozenset({"append", "extend", "items", "keys", "values", "setdefault", "update", "insert", "popleft"})
 _PATH_READERS = frozenset(
     {"open", "imread", "join", "load", "read_image", "loadmat", "exists", "isfile", "load_image", "loads", "basename"}
@@ -225,6 +229,9 @@ class StateFacts:
                 ):
                     return True
                 if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Tuple):
+                    return True
+                outer = self.module.tree.parents[parent]
+                if isinstance(parent, ast.Subscript) and isinstance(outer, ast.Attribute) and outer.attr in _ROW_USES:
                     return True
         return False
 

@@ -163,6 +163,8 @@ def join(values: list[Value]) -> Value:
         fallback = unknown[0] if unknown else NONE if values else UNKNOWN
         return carrier or next((v for v in unknown if v.graph is None), fallback)
     strong = [v for v in known if v.kind is not Kind.NUMBER] or known
+    if any(v.is_container for v in strong):
+        strong = [v for v in strong if v.kind is not Kind.PICKLE]  # what is built is what is unpickled next time
     first = strong[0]
     if len(known) == 1:
         if carrier is None or first.graph:
