@@ -55,7 +55,7 @@ def by_statements(
 
     bases: further names that make a class a Dataset.
     """
-    scopes, classes, packages = _outline(root)
+    scopes, classes, packages = _outline(root, ".eval()" in text or "train(" in text)
     if packages & _OTHER_FRAMEWORKS and not packages & _TORCH_PACKAGES:
         return frozenset()
     loops = [loop for each in scopes for loop in each.loops]
@@ -108,7 +108,7 @@ class _Scope:
     evaluates: bool = False
 
 
-def _outline(root: ast.Module) -> tuple[list[_Scope], list[ast.ClassDef], set[str]]:
+def _outline(root: ast.Module, switches: bool) -> tuple[list[_Scope], list[ast.ClassDef], set[str]]:
     """Scopes, classes and imported packages: a walk over statements that does not look into expressions."""
     module = _Scope("", [])
     scopes: list[_Scope] = [module]
@@ -119,7 +119,7 @@ def _outline(root: ast.Module) -> tuple[list[_Scope], list[ast.ClassDef], set[st
         node, scope = stack.pop()
         kind = node.__class__
         if kind is ast.Expr or kind is ast.Assign:
-            if not scope.evaluates and _switches(node.value):  # type: ignore[attr-defined]
+            if switches and not scope.evaluates and _switches(node.value):  # type: ignore[attr-defined]
                 scope.evaluates = True
             continue
         blocks = _BLOCKS.get(kind)

@@ -69,7 +69,6 @@ _CHANGERS = frozenset({ast.Call, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.D
 GROWING = frozenset({"append", "extend", "add", "insert", "update", "setitem", "setdefault", "appendleft", "put"})
 _DEEPEST = 20
 """Subscripts of one change that are looked through."""
-EMPTYING = frozenset({"clear", "del"})
 
 
 def key_of(node: ast.AST) -> str:

@@ -117,7 +117,7 @@ class Calls:
             return Value(Kind.MODULE)
         if "transform" in name.lower() and called.kind is not Kind.MODULE and not name[:1].isupper():
             return Value(Kind.TENSOR)
-        if called.kind is Kind.MODULE:
+        if called.kind is Kind.MODULE and not self.is_construction(node):
             return Value(graph=True, why=((node, f"`{name}(...)` builds a graph"),))
         losses = self.infer.config.loss_names
         if called.kind is Kind.LOSS or name in losses or (hints.computes_loss(name) and not name[:1].isupper()):

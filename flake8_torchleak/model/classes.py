@@ -128,8 +128,8 @@ class ClassTable:
         return self.all[node] if isinstance(node, ast.ClassDef) else None
 
     def around(self, node: ast.AST) -> ClassFacts | None:
-        """The class whose method `node` stands in (looked for outwards through nested functions)."""
-        function = self.tree.function(node)
+        """The class whose method `node` is or stands in (looked for outwards through nested functions)."""
+        function = node if isinstance(node, FUNCTIONS) else self.tree.function(node)
         while function is not None:
             owner = self.tree.class_of(function)
             if owner is not None:

@@ -233,11 +233,3 @@ class Datasets:
         return bool(_SERIALISING_HOOKS & set(dataset.facts.methods)) or bool(
             bases & _SERIALISING_BASES and "mm" in "".join(self.module.names.imports)
         )
-
-    def functions(self) -> set[FunctionNode]:
-        """Every function that runs per sample in some Dataset of the file that may have workers."""
-        found: set[FunctionNode] = set()
-        for each in self.all:
-            if self.module.loaders.may_have_workers(each.facts.node):
-                found.update(each.calls_in)
-        return found

@@ -113,8 +113,6 @@ class Library:
             return join(values) if len(values) > 1 else self.infer.parts.element(values[0])
         if last == "Path" or qualname.startswith("pathlib."):
             return Value(Kind.PATH)
-        if last in ("default_collate", "default_convert"):
-            return UNKNOWN
         if root in ("torchmetrics", "torcheval", "ignite"):
             return Value(Kind.METRIC)
         if root == "torchvision":

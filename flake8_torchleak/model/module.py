@@ -20,12 +20,6 @@ from flake8_torchleak.model.tree import Tree
 from flake8_torchleak.model.workers import WorkerSide
 from flake8_torchleak.source import Source
 
-_OTHER_FRAMEWORKS = frozenset(
-    {"tensorflow", "keras", "jax", "flax", "paddle", "mxnet", "mindspore", "chainer", "oneflow"}
-)
-_TORCH = frozenset(
-    {"torch", "pytorch_lightning", "lightning", "accelerate", "torchvision", "ignite", "fastai", "composer"}
-)
 
 
 class Module:
@@ -42,12 +36,6 @@ class Module:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)):
             end_line, end_column = line, len(self.source.lines[line - 1].rstrip("\r\n").encode())
         return Span(line, self.source.column(line, column), end_line, self.source.column(end_line, end_column))
-
-    @cached_property
-    def speaks_torch(self) -> bool:
-        """Whether the module is PyTorch code: it does not import another framework instead."""
-        imports = self.names.imports
-        return bool(imports & _TORCH) or not imports & _OTHER_FRAMEWORKS
 
     @cached_property
     def tree(self) -> Tree:

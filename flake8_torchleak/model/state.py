@@ -52,9 +52,6 @@ _ROW_USES = frozenset(
 )
 """What is done with a row of an array or tensor."""
 _PYTHON_USES = frozenset({"append", "extend", "items", "keys", "values", "setdefault", "update", "insert", "popleft"})
-_PATH_READERS = frozenset(
-    {"open", "imread", "join", "load", "read_image", "loadmat", "exists", "isfile", "load_image", "loads", "basename"}
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

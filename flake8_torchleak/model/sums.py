@@ -9,7 +9,7 @@ from collections.abc import Iterator
 def additions(node: ast.AugAssign | ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
     """(what holds the sum, what is added) of `a += v`, `a = a + v`, `d[k] = d.get(k, 0) + v` and weighted forms."""
     if isinstance(node, ast.AugAssign):
-        if isinstance(node.op, (ast.Add, ast.Sub)) and not isinstance(node.value, (ast.List, ast.Tuple, ast.ListComp)):
+        if isinstance(node.op, (ast.Add, ast.Sub)) and not _is_count(node.value) and not isinstance(node.value, (ast.List, ast.Tuple, ast.ListComp)):
             yield node.target, node.value
         return
     if len(node.targets) != 1:
@@ -21,6 +21,12 @@ def additions(node: ast.AugAssign | ast.Assign) -> Iterator[tuple[ast.expr, ast.
     for to, whole in pairs:
         for value in [whole.body, whole.orelse] if isinstance(whole, ast.IfExp) else [whole]:
             yield from _added(to, value)
+
+
+def _is_count(value: ast.expr) -> bool:
+    """`n += 1`, `n += len(x)`: no tensor."""
+    called = value.func if isinstance(value, ast.Call) else None
+    return isinstance(value, ast.Constant) or (isinstance(called, ast.Name) and called.id in ("len", "int", "float"))
 
 
 def _added(to: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

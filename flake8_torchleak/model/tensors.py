@@ -42,7 +42,7 @@ class Tensors:
             return Value(Kind.TENSOR, graph=self.graph(node, env))
         if last == "DataLoader":
             return Value(Kind.LOADER, made=node)
-        if head in ("torch.utils.data", "torch.utils.data.dataset"):
+        if head in ("torch.utils.data", "torch.utils.data.dataset") and (last == "random_split" or last[:1].isupper()):
             made = self.infer.value(node.args[0], env).made if node.args else None
             inner = Value(Kind.DATASET, made=made)
             return Value(Kind.LIST, size=Size.SMALL, element=inner) if last == "random_split" else inner
@@ -137,10 +137,6 @@ class Tensors:
 
     def array_method(self, node: ast.Call, base: Value, name: str) -> Value:
         effect = ARRAY_METHODS[name]
-        if name == "astype" and any(
-            k.arg == "copy" and getattr(k.value, "value", True) is False for k in node.keywords
-        ):
-            effect = Effect(Kind.ARRAY, Sharing.DTYPE, False)
         return apply(effect, base).but(ndim=1 if name in ("ravel", "flatten") else None)
 
     def graph(self, node: ast.Call, env: Env) -> bool | None:

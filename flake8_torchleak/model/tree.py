@@ -11,10 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar, overload
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-Callable_ = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Loop = ast.For | ast.AsyncFor | ast.While
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -115,10 +113,6 @@ class Tree:
         if len(kinds) == 1:
             return self._kinds.get(kinds[0], [])
         return [node for kind in kinds for node in self._kinds.get(kind, [])]
-
-    def parent(self, node: ast.AST) -> ast.AST | None:
-        """The node that directly holds this one; None for the module."""
-        return self.parents.get(node)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """Parents from the inside out."""
