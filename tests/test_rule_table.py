@@ -32,7 +32,6 @@ def test_the_file_is_named_after_the_rule(each: Rule) -> None:
     assert re.fullmatch(r"TLK[1-69][0-9]{2}", each.code)
     assert isinstance(each.fix, FixLevel)
     assert isinstance(each.severity, Severity)
-    assert each.words, "a rule without gate words runs on every file there is"
     assert each.default is (each.code < "TLK900")
 
 
