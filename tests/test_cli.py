@@ -152,6 +152,7 @@ def test_the_other_files_are_still_checked(leak: Path, capsys: Capture) -> None:
     assert main(["check", ".", "gone.py"]) == 2
     shown = capsys.readouterr()
     assert "leak.py:9:" in shown.out
+    assert "1 finding in 1 file, 1 file checked, 4 could not be." in shown.out
     broken, encoded, nul, gone = shown.err.splitlines()
     assert broken.startswith("torchleak: error: broken.py:")
     assert ": syntax error: " in broken

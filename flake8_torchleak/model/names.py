@@ -121,15 +121,18 @@ class Names:
             return ".".join(parts)
         for each in bound:
             if isinstance(each, ast.alias):
-                return ".".join([self._imported(each), *parts[1:]])
+                full = self.imported(each)
+                binds_top = not each.asname and isinstance(self.tree.parents[each], ast.Import)
+                return ".".join([full.partition(".")[0] if binds_top else full, *parts[1:]])
         return ""
 
-    def _imported(self, alias: ast.alias) -> str:
+    def imported(self, alias: ast.alias) -> str:
+        """The full dotted name of what an import names."""
         statement = self.tree.parents[alias]
-        if isinstance(statement, ast.ImportFrom):
-            module = "." * statement.level + (statement.module or "")
-            return f"{module}.{alias.name}" if statement.module else module + alias.name
-        return alias.name if alias.asname else alias.name.partition(".")[0]
+        if not isinstance(statement, ast.ImportFrom):
+            return alias.name
+        module = "." * statement.level + (statement.module or "")
+        return f"{module}.{alias.name}" if statement.module else module + alias.name
 
     def definition(self, node: ast.AST) -> ast.AST | None:
         """The `def` or `class` of this file that a plain name stands for, if it is bound to nothing else."""

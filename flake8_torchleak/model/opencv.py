@@ -65,8 +65,7 @@ class OpenCV:
         """Whether the workers' thread pools are switched off, or the environment limits them."""
         if any(self._reaches(call) for call, _ in self._settings):
             return True
-        guards = self.module.config.cv2_guard_modules
-        if guards and any(self._imports(guard) for guard in guards):
+        if any(self._imports(guard) for guard in self.module.config.cv2_guard_modules):
             return True
         for node in self.module.tree.all(ast.Constant):
             if node.value in _ENVIRONMENT and self.module.tree.function(node) is None:
@@ -74,13 +73,10 @@ class OpenCV:
         return False
 
     def _imports(self, guard: str) -> bool:
-        for bound in self.module.names.bindings.get(self.module.root, {}).values():
-            for each in bound:
-                if isinstance(each, ast.alias) and (
-                    self.module.names.qualname(ast.Name(each.asname or each.name)) or each.name
-                ).startswith(guard):
-                    return True
-        return False
+        """Whether the module imports a package of the project that switches the pools off, or something in it."""
+        names, tree = self.module.names, self.module.tree
+        imported = [names.imported(alias) for alias in tree.all(ast.alias) if tree.function(alias) is None]
+        return any(each == guard or each.startswith(f"{guard}.") for each in imported)
 
     @cached_property
     def out_of_reach(self) -> list[ast.Call]:

@@ -48,6 +48,8 @@ def run(paths: Iterable[str], stdin_filename: str, config: Config, selection: Se
     with _undisturbed():
         for path, text in _texts(paths, stdin_filename, complain):
             findings = _findings(path, text, config, selection, complain)
+            if findings is None:
+                continue
             checked += 1
             hit += bool(findings)
             counts.update((finding.code, finding.slug) for finding in findings)
@@ -63,7 +65,7 @@ def run(paths: Iterable[str], stdin_filename: str, config: Config, selection: Se
         # JSON on stdout stays JSON.
         (sys.stderr if output.format == "json" else sys.stdout).write(report.statistics(counts))
     if output.format == "text":
-        sys.stdout.write(_summary(counts, hit, checked))
+        sys.stdout.write(_summary(counts, hit, checked, complaints))
     return 2 if complaints else 1 if counts else 0
 
 
@@ -85,23 +87,25 @@ def _texts(paths: Iterable[str], stdin_filename: str, complain: Callable[[str], 
 
 def _findings(
     path: str, text: str, config: Config, selection: Selection, complain: Callable[[str], None]
-) -> list[Finding]:
-    """What the report shows of one file; nothing for one that does not parse, which is complained of."""
+) -> list[Finding] | None:
+    """What the report shows of one file; None for one that does not parse, which is complained of."""
     try:
         found = lint(text, config, path=path)
     except SyntaxError as error:
         place = f"{path}:{error.lineno}:{error.offset or 1}" if error.lineno else path
         complain(f"{place}: syntax error: {error.msg}")
-        return []
+        return None
     except ValueError as error:
         complain(f"{path}: {error}")
-        return []
+        return None
     suppressions = Suppressions(text)
     return [each for each in found if selection.takes(each.code) and not suppressions.hides(each.code, each.span.line)]
 
 
-def _summary(counts: Counter[tuple[str, str]], hit: int, checked: int) -> str:
+def _summary(counts: Counter[tuple[str, str]], hit: int, checked: int, complaints: int) -> str:
     looked = f"{checked} file{'s' * (checked != 1)} checked"
+    if complaints:
+        looked += f", {complaints} could not be"
     total = sum(counts.values())
     if not total:
         return f"No findings, {looked}.\n"
