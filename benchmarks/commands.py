@@ -1,4 +1,4 @@
-"""CPU seconds of whole commands over one folder, in turn: torchleak, flake8 with and without it, and the rivals at hand.
+"""CPU seconds of whole commands over one folder, in turn: torchleak, flake8 with and without it, and rivals at hand.
 
 usage: python benchmarks/commands.py [--rounds N] FOLDER
 
@@ -22,8 +22,22 @@ def commands(folder: str) -> dict[str, list[str]]:
     """Name -> command line, of the programs that lie beside this interpreter."""
     found = {
         "torchleak check": [str(BIN / "torchleak"), "check", folder],
-        "flake8 (without plugins of ours)": [str(BIN / "flake8"), "-j1", "--isolated", "--exit-zero", "--select=E,W,F,C90", folder],
-        "ruff check (default rules, no cache)": [str(BIN / "ruff"), "check", "--no-cache", "--isolated", "--quiet", folder],
+        "flake8 (without plugins of ours)": [
+            str(BIN / "flake8"),
+            "-j1",
+            "--isolated",
+            "--exit-zero",
+            "--select=E,W,F,C90",
+            folder,
+        ],
+        "ruff check (default rules, no cache)": [
+            str(BIN / "ruff"),
+            "check",
+            "--no-cache",
+            "--isolated",
+            "--quiet",
+            folder,
+        ],
         "torchfix": [str(BIN / "torchfix"), folder],
         "torch-preflight": [str(BIN / "torch-preflight"), folder],
     }

@@ -28,24 +28,34 @@ class Subject(Enum):
 _TORCH = ("torch", "lightning", "accelerate", "Dataset", "oader", ".backward(", ".eval()")
 """A module with none of these is not about PyTorch (a Dataset's base may come from the project itself)."""
 
-_OTHER_FRAMEWORKS = frozenset({"tensorflow", "keras", "jax", "flax", "paddle", "mxnet", "mindspore", "chainer", "oneflow"})
-_TORCH_PACKAGES = frozenset({"torch", "pytorch_lightning", "lightning", "accelerate", "torchvision", "ignite", "fastai", "composer"})
+_OTHER_FRAMEWORKS = frozenset({
+    "tensorflow", "keras", "jax", "flax", "paddle", "mxnet", "mindspore", "chainer", "oneflow",
+})  # fmt: skip
+_TORCH_PACKAGES = frozenset({
+    "torch", "pytorch_lightning", "lightning", "accelerate", "torchvision", "ignite", "fastai", "composer",
+})  # fmt: skip
 """A module that imports only the former has classes and loops of the same shape, and other memory."""
 
-_WORDS: dict[Subject, tuple[str, ...]] = {
-    Subject.DATASET: ("Dataset", "__getitem__"),
-    Subject.STEPS: ("backward(", "oader", "_dl", "dl:", ".eval()", "_step(", "optimize_parameters", "_iter", "train_", "fit_"),
-    Subject.EVALUATION: (".eval()", "train(False", "def eval", "def test", "def val", "def infer", "def predict", "_eval(", "_test(",
-                         "_val(", "def _eval", "def _val", "def _test", "def dev", "_valid", "_infer", "_predict"),
-    Subject.OPENCV: ("cv2",),
-}  # fmt: skip
+_DATASET = ("Dataset", "__getitem__")
+_LOOPS_OF_INTEREST = (
+    "oader", "backward(", ".eval()", "_step", "_iter", "train(False", "def eval", "def val", "def test", "def infer",
+    "def predict", "_eval(", "_test(", "_val(", "_valid", "_predict", "_infer", "optimize_parameters",
+)  # fmt: skip
+"""Words of training, loaders and evaluation."""
 
 
 def by_words(text: str) -> frozenset[Subject]:
     """The subjects that a text may hold, by its words alone."""
     if not any(word in text for word in _TORCH):
         return frozenset()
-    return frozenset(subject for subject, words in _WORDS.items() if any(word in text for word in words))
+    found = set()
+    if any(word in text for word in _DATASET):
+        found.add(Subject.DATASET)
+    if "cv2" in text:
+        found.add(Subject.OPENCV)
+    if any(word in text for word in _LOOPS_OF_INTEREST):
+        found |= {Subject.STEPS, Subject.EVALUATION}
+    return frozenset(found)
 
 
 def by_statements(
@@ -55,7 +65,7 @@ def by_statements(
 
     bases: further names that make a class a Dataset.
     """
-    scopes, classes, packages = _outline(root, ".eval()" in text or "train(" in text)
+    scopes, classes, packages, loaders = _outline(root, ".eval()" in text or "train(" in text)
     if packages & _OTHER_FRAMEWORKS and not packages & _TORCH_PACKAGES:
         return frozenset()
     loops = [loop for each in scopes for loop in each.loops]
@@ -66,21 +76,23 @@ def by_statements(
         found.add(Subject.DATASET)
     if Subject.OPENCV in subjects and (datasets or serves):
         found.add(Subject.OPENCV)
-    if Subject.STEPS in subjects and _may_step(scopes, loops, text):
+    if Subject.STEPS in subjects and _may_step(scopes, loops, loaders, text):
         found.add(Subject.STEPS)
     if Subject.EVALUATION in subjects and _may_evaluate(scopes, text):
         found.add(Subject.EVALUATION)
     return frozenset(found)
 
 
-def _may_step(scopes: list[_Scope], loops: list[_Loop], text: str) -> bool:
+def _may_step(scopes: list[_Scope], loops: list[_Loop], loaders: set[str], text: str) -> bool:
     if any(each.name in hints.STEP_METHODS for each in scopes):
         return True
     if not loops:
         return False
-    if "backward(" in text or "DataLoader(" in text or any(each.loops and each.evaluates for each in scopes):
+    if "backward(" in text or any(each.loops and each.evaluates for each in scopes):
         return True
-    return any(_names_loader(each) for each in loops)
+    if "next(" in text and "oader" in text and any(isinstance(each, ast.While) for each in loops):
+        return True
+    return any(_names_loader(each, loaders) for each in loops)
 
 
 def _may_evaluate(scopes: list[_Scope], text: str) -> bool:
@@ -108,12 +120,13 @@ class _Scope:
     evaluates: bool = False
 
 
-def _outline(root: ast.Module, switches: bool) -> tuple[list[_Scope], list[ast.ClassDef], set[str]]:
-    """Scopes, classes and imported packages: a walk over statements that does not look into expressions."""
+def _outline(root: ast.Module, switches: bool) -> tuple[list[_Scope], list[ast.ClassDef], set[str], set[str]]:
+    """Scopes, classes, imported packages, variables bound to a DataLoader: a walk over statements alone."""
     module = _Scope("", [])
     scopes: list[_Scope] = [module]
     classes: list[ast.ClassDef] = []
     packages: set[str] = set()
+    loaders: set[str] = set()
     stack: list[tuple[ast.AST, _Scope]] = [(each, module) for each in root.body]
     while stack:
         node, scope = stack.pop()
@@ -121,6 +134,8 @@ def _outline(root: ast.Module, switches: bool) -> tuple[list[_Scope], list[ast.C
         if kind is ast.Expr or kind is ast.Assign:
             if switches and not scope.evaluates and _switches(node.value):  # type: ignore[attr-defined]
                 scope.evaluates = True
+            if kind is ast.Assign and _makes_loader(node.value):  # type: ignore[attr-defined]
+                loaders.update(last_name(target) for target in node.targets)  # type: ignore[attr-defined]
             continue
         blocks = _BLOCKS.get(kind)
         if blocks is None:
@@ -138,14 +153,19 @@ def _outline(root: ast.Module, switches: bool) -> tuple[list[_Scope], list[ast.C
             classes.append(node)
         for block in blocks:
             stack += [(each, scope) for each in getattr(node, block)]
-    return scopes, classes, packages
+    return scopes, classes, packages, loaders
+
+
+def _makes_loader(value: ast.expr) -> bool:
+    return value.__class__ is ast.Call and last_name(value.func).endswith("DataLoader")
 
 
 def _switches(value: ast.expr) -> bool:
     """Whether a statement is a chain of calls with `.eval()` or `.train(False)` in it."""
     while isinstance(value, (ast.Call, ast.Attribute)):
         if isinstance(value, ast.Call):
-            if isinstance(value.func, ast.Attribute) and (value.func.attr == "eval" and not value.args or value.func.attr == "train" and value.args):
+            name = value.func.attr if isinstance(value.func, ast.Attribute) else ""
+            if name == "eval" and not value.args or name == "train" and value.args:
                 return True
             value = value.func
         else:
@@ -164,8 +184,7 @@ _BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.Match: ("cases",),
     ast.match_case: ("body",),
 }
-if hasattr(ast, "TryStar"):
-    _BLOCKS[ast.TryStar] = _BLOCKS[ast.Try]
+_BLOCKS[getattr(ast, "TryStar", ast.Try)] = _BLOCKS[ast.Try]  # since Python 3.11
 
 
 def _may_be_dataset(node: ast.ClassDef, serves: bool, bases: tuple[str, ...]) -> bool:
@@ -185,9 +204,12 @@ def _may_be_dataset(node: ast.ClassDef, serves: bool, bases: tuple[str, ...]) ->
     return bool(node.bases) and any(name.startswith(("next_", "__iter__")) for name in methods)
 
 
-def _names_loader(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+def _names_loader(loop: ast.For | ast.AsyncFor | ast.While, loaders: set[str]) -> bool:
     """Whether what a loop goes over (or tests) names a loader."""
-    return any(hints.is_loader(name) for name in _names(loop.test if isinstance(loop, ast.While) else loop.iter))
+    return any(
+        name in loaders or hints.is_loader(name)
+        for name in _names(loop.test if isinstance(loop, ast.While) else loop.iter)
+    )
 
 
 def _names(expression: ast.expr) -> Iterator[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from flake8_torchleak.rule import rule_table
 from tests.conftest import ROOT, torchleak
 
@@ -14,13 +12,11 @@ def filled(readme: str) -> str:
     """`readme` with the rule table, and with what the command prints about the example, between their markers."""
     shown = torchleak("check", EXAMPLE, cwd=ROOT).stdout.decode()
     for name, text in {"rules": rule_table(), "example": f"```\n{shown}```"}.items():
-        readme, count = re.subn(
-            rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)",
-            lambda match, text=text: f"{match[1]}{text}\n{match[2]}",
-            readme,
-            flags=re.DOTALL,
-        )
-        assert count == 1, name
+        before, start, rest = readme.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition(f"<!-- /{name} -->")
+        assert start, name
+        assert end, name
+        readme = f"{before}{start}{text}\n{end}{after}"
     return readme
 
 

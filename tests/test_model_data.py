@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
+from textwrap import indent
 
 import pytest
 
 from flake8_torchleak.config import DEFAULT, Config
-from flake8_torchleak.model.containers import containers
+from flake8_torchleak.lint import lint
 from flake8_torchleak.model.samples import edits, given_out, moved_elements
 from flake8_torchleak.model.tree import FUNCTIONS
-from tests.model import codes, dataset, module
+from tests.model import IMPORTS, codes, dataset, module
 
 FILES = "self.data = glob.glob(root)"
 ARGUMENT = "self.data = data"
@@ -22,6 +23,11 @@ def reported(text: str) -> list[str]:
 
 
 KEPT = {
+    "made in one branch, from elsewhere in the other": (
+        dataset("self.data = glob.glob(root)\nif root:\n    self.data = frobnicate(root)"), ["TLK101"]),
+    "a value that no parameter gives, through a name": (dataset("data = f(root)\nself.data = data"), []),
+    "an argument whose elements are objects with a shape": (
+        dataset(ARGUMENT, "row = self.data[i]\nrow.shape\nreturn row.path"), ["TLK101"]),
     "a list of files": (dataset(FILES), ["TLK101"]),
     "an argument of unknown type": (dataset(ARGUMENT), ["TLK901"]),
     "an argument used as an array": (dataset(ARGUMENT, "return self.data[i].astype(float)"), []),
@@ -105,13 +111,31 @@ def test_state(text: str, found: list[str]) -> None:
     assert [code for code in codes("import functools\n" + text, config) if code in ("TLK101", "TLK901")] == found
 
 
-def test_the_remedy_for_lists_of_lists_of_numbers_is_one_array_with_offsets() -> None:
-    text = dataset("self.data = [[int(n) for n in f.split()] for f in open(root)]")
-    assert [each.name for each in containers(module(text))] == ["self.data"]
-    assert reported(text) == ["TLK101"]
+REMEDIES = {
+    "arrays": ("np.load(f)", "keep one array with offsets"),
+    "numbers": ("int(f)", "keep np.array(...) or a torch.tensor"),
+    "texts": ("f.strip()", "keep np.array(..., dtype=np.bytes_) and decode at the read"),
+}
+
+
+@pytest.mark.parametrize(("element", "remedy"), REMEDIES.values(), ids=REMEDIES)
+def test_the_remedy_goes_by_the_elements(element: str, remedy: str) -> None:
+    text = IMPORTS + dataset(f"self.data = [{element} for f in glob.glob(root)]")
+    assert [each.message.partition("; ")[2] for each in lint(text) if each.code == "TLK101"] == [remedy]
+
+
+def test_what_a_sample_moves_to_the_device_is_reported_once() -> None:
+    sample = "item = self.data[i]\nitem['a'] = item['a'].to(device)\nreturn 1"
+    text = dataset(
+        "self.data = [{} for f in open(root)]", "return self.fetch(i)", "def fetch(self, i):\n" + indent(sample, "    ")
+    )
+    assert len(list(moved_elements(module(text)))) == 1
+    assert codes(text).count("TLK203") == 1
 
 
 SHARED = {
+    "by a name that is returned twice": (
+        "self.data = [np.zeros(3) for f in data]", "x = self.data[i], 1\nif i:\n    return x\nreturn x", 1),
     "an element of a list of arrays": ("self.data = [np.zeros(3) for f in glob.glob(root)]", "return self.data[i]", 1),
     "either of two": ("self.data = [np.zeros(3) for f in data]", "return self.data[i] if i else self.data[0]", 2),
     "in a dict": ("self.data = [np.zeros(3) for f in data]", "return {'a': self.data[i], **x}", 1),
@@ -144,8 +168,8 @@ def test_a_sample_that_nobody_can_edit_is_no_finding(made: str, found: list[str]
 
 
 def test_the_same_expression_is_reported_once_for_a_class_and_its_base() -> None:
-    for kept, code in (("np.zeros(3)", "TLK201"), ("{}", "TLK202")):
-        text = dataset(f"self.data = [{kept} for f in data]") + "class More(Rows):\n    pass\n"
+    for kept, code in (("np.zeros((9, 3))", "TLK201"), ("[{} for f in data]", "TLK202")):
+        text = dataset(f"self.data = {kept}") + "class More(Rows):\n    pass\n"
         assert codes(text).count(code) == 1
     text = (
         dataset("self.data = [{} for f in open(root)]", "self.data[i]['a'] = 1\nreturn 1")
@@ -161,6 +185,9 @@ def test_a_label_is_one_number() -> None:
 
 
 EDITS = {
+    "by building the Dataset anew": (
+        "self.data = [[] for f in open(root)]\nself.data[0].append(1)", "self.__init__(1, 2)", 0),
+    "an entry of a stored dict, annotated": ("self.data = [{} for f in open(root)]", "self.data[i]['a']: int = 1", 0),
     "an entry of a stored dict": ("self.data = [{} for f in open(root)]", "self.data[i]['a'] = 1", 1),
     "an entry of a stored dict, removed": ("self.data = [{} for f in open(root)]", "del self.data[i]['a']", 1),
     "an entry of a stored array, added to": ("self.data = [np.zeros(3) for f in open(root)]", "self.data[i][0] += 1", 1),

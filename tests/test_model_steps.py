@@ -11,6 +11,16 @@ GROWS = ["TLK401"]
 STORES = ["TLK402"]
 
 SUMS = {
+    "a sum that is emptied now and then": (step("total += loss\nif y:\n    total.clear()"), GROWS),
+    "a sum of a step made of several updates": (
+        "def f(model, loader, criterion, optimizer):\n    for x in loader:\n        total = 0\n        for z in x:\n"
+        "            loss = criterion(model(z), z)\n            loss.backward()\n            optimizer.step()\n            total += loss\n", []),
+    "a sum of several updates in every step": (
+        "def f(model, loader, criterion, optimizer):\n    total = 0\n    for x in loader:\n        for z in x:\n"
+        "            loss = criterion(model(z), z)\n            loss.backward()\n            optimizer.step()\n            total += loss\n", GROWS),
+    "a sum that flows into the objective by its data alone": (
+        step("total += loss\n(loss + total.data + f().x + total.item()).backward()"), GROWS),
+    "a sum that flows into the objective": (step("total += loss\n(loss + f(total).x).backward()"), []),
     "a sum that starts before the loop": (step("total += loss"), GROWS),
     "a sum that starts anew in every step": (step("total = 0\ntotal += loss"), []),
     "a sum that is emptied by the loop's target": (step("for total in y:\n    total += loss"), []),
@@ -79,6 +89,7 @@ def test_sums(text: str, found: list[str]) -> None:
 
 
 STORED = {
+    "a list that takes the entries of a loss": (step("kept += loss"), STORES),
     "a list that lives on": (step("kept.append(loss)"), STORES),
     "a list that is cut to its last entries": (step("kept.append(loss)\nkept = kept[-3:]"), []),
     "a list that is emptied in every step": (step("kept.append(loss)\nkept.clear()"), []),
@@ -186,6 +197,15 @@ def evaluation(body: str = "out = model(x)", before: str = "model.eval()", aroun
 
 CALLED = "def train(model, loader, optimizer, criterion):\n    for x, y in loader:\n        loss = criterion(model(x), y)\n        loss.backward()\n"
 EVALUATIONS = {
+    "evaluation or training mode, by a flag": (
+        evaluation(before="if train:\n    model.eval()\nelse:\n    model.train()").replace("validate", "run"), 1),
+    "called from far away where gradients are off": (
+        evaluation() + "".join(f"def f{n}():\n    {g}()\n" for n, g in enumerate(["validate", "f0", "f1", "f2", "f3", "f4", "f5"]))
+        + "with torch.no_grad():\n    f6()\n", 1),
+    "called from near where gradients are off": (
+        evaluation() + "def f0():\n    validate()\ndef f1():\n    f0()\nwith torch.no_grad():\n    f1()\n", 0),
+    "a loop of steps around steps": (
+        "def f(net, rows, model):\n    model.eval()\n    for x in rows:\n        model(x)\n        for z in x:\n            model(z)\n", 1),
     "evaluation mode alone": (evaluation(), 1),
     "under no_grad": (evaluation(around="with torch.no_grad():"), 0),
     "under no_grad where a flag says so": (evaluation(around="with torch.no_grad() if train else x:"), 0),
@@ -260,6 +280,14 @@ def test_evaluation(text: str, count: int | None) -> None:
 
 
 BATCHES = {
+    "a part of a batch that is moved as a whole": ("y.to(device)\nkept.append(y['image'])", 0),
+    "a part of a batch of which a copy is moved": ("z = y.to(device)\nkept.append(y['image'])", 1),
+    "a part of a batch that the model is given": ("z = y['thing']\nkept.append(z)\nmodel(z)", 1),
+    "a part of a batch that something else is given": ("z = y['thing']\nkept.append(z)\nuse(z)", 0),
+    "a part of a batch that is used as a tensor": ("z = y['thing']\nkept.append(z)\nz.view(1)", 1),
+    "one of a pair": ("kept.append((y, z)[0])", 0),
+    "one of a pair of tensors": ("kept.append((y.cpu().view(1), z)[0])", 1),
+    "the least of all batches": ("kept.append(min(loader)['image'])", 0),
     "a part of a batch": ("kept.append(x)", 1),
     "a clone": ("kept.append(x.clone())", 0),
     "an array of it": ("kept.append(x.numpy())", 1),
@@ -296,3 +324,36 @@ def test_batches_are_shared_memory_where_there_are_workers(made: str, found: int
 
 def test_a_loader_that_is_an_attribute_is_taken_to_have_workers() -> None:
     assert codes(step("kept.append(x)").replace("in loader:", "in self.loader:")).count("TLK404") == 1
+
+
+def test_a_method_of_another_class_keeps_nothing_for_this_one() -> None:
+    text = (
+        METER.format(body="self.sum += value", init="[]")
+        + "class Other:\n    def put(self, value):\n        self.last = value\n"
+    )
+    body = step("meter.update(loss)\nother.update(loss)").replace(
+        "total, kept = 0, []", "meter, other = Meter(), Other()"
+    )
+    assert codes(text + body) == ["TLK403"]
+
+
+def test_a_loader_under_another_name_that_a_function_of_the_file_makes() -> None:
+    text = """\
+import torch
+from torch.utils.data import DataLoader
+
+def feed(dataset):
+    return DataLoader(dataset, num_workers=2)
+
+def collect(dataset):
+    kept, data = [], None
+    data = feed(dataset)
+    for x, y in data:
+        kept.append(y.numpy())
+    return kept
+
+def train(loss):
+    for _ in range(3):
+        loss().backward()
+"""
+    assert codes(text) == ["TLK404"]

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from flake8_torchleak.model.values import Kind, OriginKind, Size
 from tests.model import module, value
 
 KINDS = {
+    "the first parameter of a static method is no self": (
+        "class A:\n    x = 'a'\n    @staticmethod\n    def f(a):\n        y = a.x", Kind.UNKNOWN),
+    "the first parameter of a method is its self, whatever its name": (
+        "class A:\n    x = 'a'\n    def f(a):\n        y = a.x", Kind.STRING),
+    "one table of a parsed file of two": ("a, b = json.load(open('x'))\ny = a", Kind.JSON),
+    "a name that a comprehension only reads in its target": ("x = 'a'\ny = [x for a[x] in z][0]", Kind.STRING),
+    "super() runs the nearest base that has the method": (
+        "class A:\n    def f(self): return 'a'\nclass B(A):\n    pass\nclass C(B):\n    def f(self):\n        y = super().f()",
+        Kind.STRING),
+    "a function in a class without parameters has no self": (
+        "class A:\n    x = 'a'\n    def f():\n        y = self.x", Kind.UNKNOWN),
     "an Optional is what it may hold": ("def f(x: Optional[list[str]]):\n    y = x", Kind.LIST),
     "a union with None is the other alternative": ("def f(x: None | np.ndarray | None):\n    y = x", Kind.ARRAY),
     "a union of two kinds is neither": ("def f(x: list | np.ndarray):\n    y = x", Kind.UNKNOWN),
@@ -72,6 +85,12 @@ def test_kind(text: str, kind: Kind) -> None:
 
 
 GRAPHS = {
+    "the parts of what a helper of the file gives": (
+        "model = nn.Linear(1, 1)\ndef f(x):\n    return model(x).sum(), 1\nloss, n = f(x)\ny = loss", True),
+    "a loss that is differentiated with a gradient": ("loss = f(x)\nloss.backward(gradient)\ny = loss", True),
+    "a loss of an engine's backward": ("loss = f(x)\nengine.backward(loss)\ny = loss", True),
+    "an engine": ("engine = f(x)\nengine.backward(loss)\ny = engine", None),
+    "a loss whose data are differentiated": ("loss = f(x)\nloss.data.backward()\ny = loss", None),
     "the logits of a model's output": ("y = net.encoder.run(x).logits", True),
     "logits where gradients are off": ("with torch.no_grad():\n    y = net.encoder.run(x).logits", None),
     "the count that a loss function gives beside the loss": (
@@ -189,7 +208,9 @@ def test_a_batch_belongs_to_its_loader_or_to_the_device(loader: str, kind: Origi
 
 def test_records_that_a_method_rewrites_are_of_no_known_make() -> None:
     rewritten = "    def f(self):\n        for row in self.rows:\n            row['a'] = torch.zeros(3)\n"
-    text = "class Rows(Dataset):\n    def __init__(self):\n        self.rows = [{'a': [1]} for each in glob.glob('*')]\n"
+    text = (
+        "class Rows(Dataset):\n    def __init__(self):\n        self.rows = [{'a': [1]} for each in glob.glob('*')]\n"
+    )
     use = "    def g(self):\n        x = y = self.rows[0]['a']\n"
     assert value(text + use).kind is Kind.LIST
     assert value(text + rewritten + use).kind is Kind.UNKNOWN
@@ -206,3 +227,9 @@ def test_a_budget_bounds_the_work_and_what_is_beyond_it_is_unknown(monkeypatch: 
     model = module("y = [[[['a']]]]")
     assert model.infer.value(model.root.body[-1].value).kind is Kind.LIST  # type: ignore[attr-defined]
     assert value("y = [[[['a']]]][0][0][0]").kind is Kind.UNKNOWN
+
+
+def test_a_parameter_of_a_lambda_is_what_its_name_says() -> None:
+    model = module("f = lambda loader, x: [loader, x]")
+    display = model.tree.all(ast.List)[0]
+    assert [model.infer.value(each).kind for each in display.elts] == [Kind.LOADER, Kind.UNKNOWN]

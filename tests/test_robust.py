@@ -141,7 +141,8 @@ def calls_during(text: str) -> int:
 
 CHAINS = {
     "attributes": ("loss", ".a"), "calls": ("loss", "()"), "subscripts": ("loss", "[i]"),
-    "methods": ("loss", ".mean()"), "sums": ("loss", " + loss"), "products": ("loss", " * loss"), "alternatives": ("list", " | list"),
+    "methods": ("loss", ".mean()"), "sums": ("loss", " + loss"), "products": ("loss", " * loss"),
+    "alternatives": ("list", " | list"),
     "conditions": ("loss", " and loss"), "comparisons": ("loss", " < loss"), "lookups": ("loss", ".setdefault(0, {})"),
 }  # fmt: skip
 PREFIXES = {"signs": "-", "negations": "not ", "lambdas": "lambda: ", "brackets": "[", "tuples": "(", "calls": "f("}

@@ -36,7 +36,7 @@ def flake8_hides(text: str, code: str, line: int) -> bool:
     # Where flake8 cannot tokenize it reads the line from the file.
     linecache.cache["oracle.py"] = (len(text), None, lines, "oracle.py")
     violation = Violation(code, "oracle.py", line, 1, "text", processor.noqa_line_for(line))
-    return violation.is_inline_ignored(disable_noqa=False)
+    return bool(violation.is_inline_ignored(disable_noqa=False))
 
 
 PIECES = st.sampled_from(

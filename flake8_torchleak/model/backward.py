@@ -157,7 +157,7 @@ class Backward:
                     continue
                 stack += node.args
                 stack += [k.value for k in node.keywords]
-            elif isinstance(node, ast.AST):
+            else:
                 stack += list(ast.iter_child_nodes(node))
 
 

@@ -134,7 +134,8 @@ class Bindings:
                 for alias in node.names:
                     name = alias.asname or alias.name.partition(".")[0]
                     found.append(Definition(name, alias, node, None, How.OTHER))
-            elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            else:
+                assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
                 found.append(Definition(node.name, node, node, None, How.OTHER))
         return found
 

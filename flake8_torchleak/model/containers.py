@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.attributes import is_property
-from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.names import last_name
@@ -83,15 +83,12 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts) -> Containe
         if not (value.kind is Kind.PICKLE and state.indexed and (state.counted or _elements_are_python(state))):
             return None
         known = True
-    place = _place(module, state)
-    if place is None:
-        return None
     notes = list(value.why[:3])
     if proof is not None:
         notes.append((proof, "used as a Python container of objects"))
     notes += dataset.chain(read.function)
     notes.append((read.node, f"read for every sample in `{read.function.name}`"))
-    return Container(place, f"self.{state.attr}", dataset, value, read, tuple(notes), known)
+    return Container(_place(module, state), f"self.{state.attr}", dataset, value, read, tuple(notes), known)
 
 
 def _is_cheap(value: Value) -> bool:
@@ -186,18 +183,15 @@ def _lazily(state: StateFacts, statement: ast.AST) -> bool:
     return False
 
 
-def _place(module: Module, state: StateFacts) -> ast.AST | None:
+def _place(module: Module, state: StateFacts) -> ast.AST:
     """The binding to report: the one that makes the container, or a cached_property's return."""
-    best: ast.AST | None = None
-    for each in state.bindings:
-        value = module.infer.definition(each, NO_ENV)
-        if value.kind is Kind.NONE:
-            continue
-        if value.is_container or value.kind is state.value.kind:
-            return each.statement
-        best = best or each.statement
-    if best is None and state.attr in state.dataset.facts.methods:
-        for node in module.tree.within(state.dataset.facts.methods[state.attr]):
-            if isinstance(node, ast.Return):
-                return node
-    return best
+
+    def makes(binding: Definition) -> bool:
+        value = module.infer.definition(binding, NO_ENV)
+        return value.is_container or value.kind is state.value.kind
+
+    bindings = sorted(state.bindings, key=makes, reverse=True)
+    if bindings:
+        return bindings[0].statement
+    method = state.dataset.facts.methods[state.attr]
+    return next((node for node in module.tree.within(method) if isinstance(node, ast.Return)), method)

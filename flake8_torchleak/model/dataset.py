@@ -90,18 +90,11 @@ class DatasetFacts:
     def chain(self, function: FunctionNode) -> list[tuple[ast.AST, str]]:
         """Evidence of how a sample method comes to `function`: the calls, outermost first."""
         notes: list[tuple[ast.AST, str]] = []
-        seen = set()
-        while function not in seen:
-            seen.add(function)
-            call = self.calls_in.get(function)
-            if call is None:
-                break
+        called: FunctionNode | None = function
+        while called is not None and (call := self.calls_in.get(called)) is not None:
             verb = "called" if isinstance(call, ast.Call) else "read"
-            notes.append((call, f"`{function.name}` is {verb} for every sample"))
-            caller = self.module.tree.function(call)
-            if caller is None:
-                break
-            function = caller
+            notes.append((call, f"`{called.name}` is {verb} for every sample"))
+            called = self.module.tree.function(call)
         return notes[::-1]
 
     # -- indices --------------------------------------------------------------------------------------------

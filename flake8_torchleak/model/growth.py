@@ -53,8 +53,6 @@ class Growth:
         for each in mutations[:_MOST_MUTATIONS]:
             if each.method not in GROWING and each.method != "augment":
                 continue
-            if since is not None and not tree.inside(each.node, tree.scope(since.node)):
-                continue
             loops = [loop for loop in tree.loops(each.node) if loop not in floor]
             value = self._put(value, each, loops, env)
         return value
@@ -76,7 +74,7 @@ class Growth:
         text = f"filled by `{_verb(change.method)}`"
         if loops and isinstance(loops[0], (ast.For, ast.AsyncFor)):
             over = _text(loops[0].iter)
-            text += f" in a loop over `{over}`" if "..." != over else " in a loop"
+            text += f" in a loop over `{over}`" if over != "..." else " in a loop"
         if change.depth or change.method == "setitem":
             constant = isinstance(change.index, ast.Constant) and change.method == "setitem" and not change.depth
             if constant:
@@ -86,11 +84,8 @@ class Growth:
                 element = put
         if value.size is Size.GROWS:
             return value.but(element=_joined(value.element, element))
-        grown_size = size if size is Size.GROWS or value.size is not Size.UNKNOWN else value.size
-        if grown_size is Size.SMALL and value.size is Size.UNKNOWN:
-            grown_size = Size.UNKNOWN
         return value.but(
-            size=grown_size,
+            size=size if size is Size.GROWS or value.size is not Size.UNKNOWN else value.size,
             element=_joined(value.element, element),
             graph=True if put.graph else value.graph,
             why=((change.node, text), *why)[:4] if size is Size.GROWS else (value.why or ((change.node, text),)),

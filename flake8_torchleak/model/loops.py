@@ -108,10 +108,11 @@ class Loops:
     def _names_loader(self, iterable: ast.expr) -> bool:
         """Whether an expression names something that can be a loader: cheap, before its value is asked for."""
         return any(
-            isinstance(node, (ast.Name, ast.Attribute)) and (last_name(node) in self._loaders or hints.is_loader(last_name(node)))
-            or isinstance(node, ast.Call) and last_name(node.func).endswith("DataLoader")
+            (name in self._loaders or hints.is_loader(name))
+            or (isinstance(node, ast.Call) and last_name(node.func).endswith("DataLoader"))
             for node in ast.walk(iterable)
-        )  # fmt: skip
+            if (name := last_name(node)) or isinstance(node, ast.Call)
+        )
 
     @cached_property
     def _loaders(self) -> frozenset[str]:
@@ -198,9 +199,8 @@ class Loops:
             for c in self.classes.callers.get(name, ())
             if isinstance(c.func, ast.Attribute)
         ]
-        return sorted(
-            (c for c in found if c.func.attr == "train" or not c.args), key=lambda c: (c.lineno, c.col_offset)
-        )  # type: ignore[attr-defined]
+        found = [c for c in found if last_name(c.func) == "train" or not c.args]
+        return sorted(found, key=lambda c: (c.lineno, c.col_offset))
 
     @staticmethod
     def _is_false(call: ast.Call) -> bool:

@@ -21,7 +21,6 @@ from flake8_torchleak.model.workers import WorkerSide
 from flake8_torchleak.source import Source
 
 
-
 class Module:
     """Facts about one module; rules read them and nothing else."""
 

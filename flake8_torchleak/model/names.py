@@ -144,17 +144,16 @@ class Names:
 
     def comprehension(self, name: ast.Name) -> ast.comprehension | None:
         """The generator of an enclosing comprehension that binds this name, if one does."""
+        parents = self.tree.parents
         child: ast.AST = name
-        for up in self.tree.ancestors(name):
-            if isinstance(up, COMPREHENSIONS):
-                for generator in up.generators:
-                    if generator is not child and any(
-                        isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(generator.target)
-                    ):
-                        return generator
-            elif isinstance(up, (ast.stmt, ast.Lambda)):
-                return None
-            child = up
+        up = parents[name]
+        while not isinstance(up, (ast.stmt, ast.Lambda)):
+            for generator in up.generators if isinstance(up, COMPREHENSIONS) else ():
+                if generator is not child and any(
+                    isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(generator.target)
+                ):
+                    return generator
+            child, up = up, parents[up]
         return None
 
     @cached_property

@@ -135,9 +135,9 @@ class Retention:
 
     def _carries(self, value: ast.expr | None, key: str) -> bool:
         """Whether a right-hand side reads the variable itself (`a = a + x` is no fresh start)."""
-        if value is None:
-            return False
-        return any(isinstance(n, (ast.Name, ast.Attribute)) and key_of(n) == key for n in ast.walk(value))
+        return value is not None and any(
+            isinstance(n, (ast.Name, ast.Attribute)) and key_of(n) == key for n in ast.walk(value)
+        )
 
     def _per_batch(self, loop: Loop, definitions: list[Definition]) -> bool:
         """False when the variable starts anew for every batch of an outer loop: the inner loop is part of the step."""

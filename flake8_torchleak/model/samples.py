@@ -134,8 +134,6 @@ def _parts(module: Module, node: ast.expr) -> Iterator[ast.expr]:
 def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
     """Changes in place of stored elements, in sample functions and in helpers that are handed such an element."""
     for function in dataset.calls_in:
-        if function.name == "__init__":
-            continue
         yield from _edits_in(module, function, NO_ENV)
         for call in module.tree.calls(function):
             helper = dataset.resolve(call)
@@ -202,13 +200,7 @@ def _is_looked_up(module: Module, name: ast.Name) -> bool:
 
 
 def _root(node: ast.AST) -> ast.AST:
-    """The variable that a change is made to."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        node = node.func.value
-    elif isinstance(node, (ast.Assign, ast.Delete)):
-        node = node.targets[0]
-    elif isinstance(node, ast.AugAssign):
-        node = node.target
+    """The variable under subscripts."""
     while isinstance(node, ast.Subscript):
         node = node.value
     return node

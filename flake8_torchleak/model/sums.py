@@ -9,7 +9,11 @@ from collections.abc import Iterator
 def additions(node: ast.AugAssign | ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
     """(what holds the sum, what is added) of `a += v`, `a = a + v`, `d[k] = d.get(k, 0) + v` and weighted forms."""
     if isinstance(node, ast.AugAssign):
-        if isinstance(node.op, (ast.Add, ast.Sub)) and not _is_count(node.value) and not isinstance(node.value, (ast.List, ast.Tuple, ast.ListComp)):
+        if (
+            isinstance(node.op, (ast.Add, ast.Sub))
+            and not _is_count(node.value)
+            and not isinstance(node.value, (ast.List, ast.Tuple, ast.ListComp))
+        ):
             yield node.target, node.value
         return
     if len(node.targets) != 1:

@@ -22,8 +22,8 @@ With workers it happens in each worker's copy and lasts until that worker ends.
 
 Measured
 --------
-A stored array normalised in place: 32, 64, 128 as the sum over three epochs with persistent workers. A popped
-key: KeyError in the second epoch.
+An in-place edit in workers, by epoch: 2, 4, 8 times the stored value with persistent_workers, clean again each
+epoch without; at `num_workers=0` the Dataset itself changes. A popped key: KeyError in the second epoch.
 
 Silent when
 -----------

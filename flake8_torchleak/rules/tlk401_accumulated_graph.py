@@ -62,10 +62,7 @@ def check(module: Module) -> Iterator[Report]:
     nodes: list[ast.AugAssign | ast.Assign] = [*module.loops.steps(ast.AugAssign), *module.loops.steps(ast.Assign)]
     for node in nodes:
         for target, added in additions(node):
-            holder, depth = container_of(target)
-            key = key_of(holder)
-            if not key or (depth == 0 and isinstance(target, ast.Subscript)):
-                continue
+            key = key_of(container_of(target)[0])
             if module.retention.kept_graph(key, added, node) is None:
                 continue
             if module.infer.value(target).is_container or module.grad.off(node):

@@ -19,7 +19,8 @@ share that memory, so each kept batch keeps its descriptor: "Too many open files
 Measured
 --------
 200 batches from two workers, one int tensor kept of each: 200 descriptors by `t`, `t.numpy()`, `t.cpu()`,
-`t.detach()`; 0 by `t.clone()`, `t.numpy().copy()`, `t.tolist()`. With or without pin_memory.
+`t.detach()`; 0 by `t.clone()`, `t.numpy().copy()`, `t.tolist()`.
+pin_memory was not measured: it needs a GPU.
 
 Silent when
 -----------

@@ -1,0 +1,57 @@
+"""`lint` itself: which texts it looks into, and what becomes of a rule that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+import flake8_torchleak.lint
+from flake8_torchleak.config import Config
+from flake8_torchleak.lint import lint
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.rule import Report, all_rules
+from tests.conftest import LEAK
+from tests.model import dataset
+
+
+def fail(module: Module) -> Iterator[Report]:
+    """A check that fails after its first report."""
+    yield Report(module.root, "lost with the rest")
+    raise LookupError("no\nluck")
+
+
+def test_a_rule_that_fails_costs_one_finding_and_no_other_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = tuple(replace(each, check=fail) if each.code == "TLK402" else each for each in all_rules())
+    monkeypatch.setattr(flake8_torchleak.lint, "all_rules", lambda: rules)
+    monkeypatch.setattr(flake8_torchleak.lint, "reraise", False)
+    found = {each.code: each.message for each in lint(LEAK)}
+    assert found["TLK000"] == "internal error in TLK402: LookupError: no luck"
+    assert "TLK401" in found
+    monkeypatch.setattr(flake8_torchleak.lint, "reraise", True)
+    with pytest.raises(LookupError):
+        lint(LEAK)
+
+
+@pytest.mark.parametrize(
+    ("imports", "looked_into"),
+    [
+        ("import torch", True),
+        ("import tensorflow", False),
+        ("import tensorflow, torch", True),
+        ("import jax\nimport lightning", True),
+        ("", True),
+    ],
+)
+def test_code_of_other_frameworks_is_not_looked_into(imports: str, looked_into: bool) -> None:
+    assert bool(lint(LEAK.replace("import torch", imports + "  # torch"))) is looked_into
+
+
+@pytest.mark.parametrize(("base", "found"), [("Corpus", True), ("corpora.Corpus", True), ("Other", False)])
+def test_a_configured_base_makes_a_dataset_by_its_last_name(base: str, found: bool) -> None:
+    text = "import glob, corpora\nfrom corpora import Corpus, Other\n" + dataset(
+        "self.data = glob.glob(root)", base=base
+    )
+    config = Config(dataset_bases=("corpora.Corpus",))
+    assert (["TLK101"] if found else []) == [each.code for each in lint("import torch  # Dataset\n" + text, config)]
