@@ -327,3 +327,29 @@ OPENCV = {
 def test_opencv(before: str, count: int) -> None:
     text = before + dataset(FILES, "return cv2.resize(cv2.imread(self.data[i]), (9, 9))")
     assert codes(text, Config(cv2_guard_modules=("project.threads",))).count("TLK301") == count
+
+
+@pytest.mark.parametrize(
+    ("collate", "found"),
+    [
+        ("def join(samples):\n    return torch.stack(samples)\n", []),
+        ("def join(samples):\n    return samples\n", ["TLK201"]),
+        ("from mylib import join\n", ["TLK201"]),
+    ],
+    ids=["stacks", "passes through", "is elsewhere"],
+)
+def test_a_view_is_fine_where_a_collate_function_of_the_file_copies_it(collate: str, found: list[str]) -> None:
+    text = """\
+class Rows(Dataset):
+    def __init__(self, path):
+        self.rows = np.load(path)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return torch.from_numpy(self.rows[i])
+
+loader = DataLoader(Rows("x.npy"), collate_fn=join, num_workers=2)
+"""
+    assert codes(collate + text) == found

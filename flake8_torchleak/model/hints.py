@@ -46,7 +46,7 @@ _SMALL = re.compile(
     r"fields?$|vocab|token|stoi|itos|alphabet|charset|^chars?$|datasets$|samplers?$|loaders?$|layers?$|blocks?$|config|cfg|"
     r"options?$|(?:^|_)args|params?$|stats?$|phases?$|meta$|weights?$|palette|colors?$|means$|stds$|anchors?$|pipeline|"
     r"cameras?$|channels?$|bands?$|features_names|attributes?$|tasks?$|domains?$|langs?$|languages?$|speakers?$|heads?$|"
-    r"_names$|hooks?$|callbacks?$|handlers?$|shape$|dims?$|label_?names|kwargs",
+    r"_names$|hooks?$|callbacks?$|handlers?$|shape$|dims?$|label_?names|templates?$|kwargs",
     re.IGNORECASE,
 )
 _DATASETISH = re.compile(

@@ -10,9 +10,11 @@ from functools import cached_property
 from flake8_torchleak.config import Config
 from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.tree import Tree
+from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
+
+_STACKING = frozenset({"stack", "cat", "concatenate", "vstack", "pad_sequence", "default_collate"})
 
 
 class Workers(Enum):
@@ -131,12 +133,27 @@ class Loaders:
     def copies_batches(self, node: ast.ClassDef) -> bool:
         """Whether every loader that the file gives this class copies its samples at once (default collate)."""
         sites = self.serving(node) or self.sites
-        return bool(sites) and all(self._stacks(s.collate) and s.batches for s in sites)
+        return bool(sites) and all(self._is_default(s.collate) and s.batches for s in sites)
+
+    def copies_arrays(self, node: ast.ClassDef) -> bool:
+        """Whether every such loader copies at least arrays and tensors: by a collate function that stacks them."""
+        sites = self.serving(node) or self.sites
+        return bool(sites) and all(
+            s.batches and (self._is_default(s.collate) or self._stacks(s.collate)) for s in sites
+        )
 
     def passes_through(self, node: ast.ClassDef) -> bool:
         """Whether some loader of the file gives this class a collate function of its own, or no batches."""
-        return any(not self._stacks(s.collate) or not s.batches for s in self.serving(node))
+        return any(not self._is_default(s.collate) or not s.batches for s in self.serving(node))
 
     def _stacks(self, collate: ast.expr | None) -> bool:
+        """Whether a collate function of the file puts samples into new arrays."""
+        function = self.infer.names.definition(collate) if collate is not None else None
+        if not isinstance(function, FUNCTIONS):
+            return False
+        return any(last_name(call.func) in _STACKING for call in self.tree.calls(function))
+
+    @staticmethod
+    def _is_default(collate: ast.expr | None) -> bool:
         default = collate is None or (isinstance(collate, ast.Constant) and collate.value is None)
         return default or (collate is not None and last_name(collate) == "default_collate")

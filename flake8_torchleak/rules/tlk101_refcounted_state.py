@@ -93,6 +93,8 @@ def remedy(value: Value) -> str:
             return "keep one array with offsets"
         if element in _RECORDS:
             return "pickle the records into one torch.uint8 tensor with offsets"
+    if value.kind in (Kind.UNKNOWN, Kind.PICKLE):
+        return "pickle its records into one torch.uint8 tensor, or load them by index"
     if value.kind is Kind.JSON:
         return "pickle the records into one torch.uint8 tensor with offsets"
     return "pack it in an array, an Arrow table or one torch tensor"

@@ -27,8 +27,8 @@ Severity: a note where the file does not show the collate function, a warning wh
 
 Silent when
 -----------
-Every DataLoader of this class in the file uses the default collate (the batch is copied at once), the read
-copies (fancy index, `astype`, arithmetic), or a one-dimensional array gives a scalar.
+Every DataLoader of this class in the file copies the batch at once (the default collate, or a collate function of
+the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a one-dimensional array gives a scalar.
 
 Fix
 ---
@@ -53,7 +53,7 @@ from flake8_torchleak.rule import Report, rule
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
     for dataset in module.datasets.all:
-        if module.loaders.copies_batches(dataset.facts.node):
+        if module.loaders.copies_arrays(dataset.facts.node):
             continue
         for given in given_out(module, dataset):
             origin = given.value.origin
