@@ -44,12 +44,16 @@ _LOOPS_OF_INTEREST = (
 """Words of training, loaders and evaluation."""
 
 
-def by_words(text: str) -> frozenset[Subject]:
-    """The subjects that a text may hold, by its words alone."""
-    if not any(word in text for word in _TORCH):
+def by_words(text: str, bases: tuple[str, ...]) -> frozenset[Subject]:
+    """The subjects that a text may hold, by its words alone.
+
+    bases: further names that make a class a Dataset.
+    """
+    configured = any(each.rpartition(".")[2] in text for each in bases)
+    if not configured and not any(word in text for word in _TORCH):
         return frozenset()
     found = set()
-    if any(word in text for word in _DATASET):
+    if configured or any(word in text for word in _DATASET):
         found.add(Subject.DATASET)
     if "cv2" in text:
         found.add(Subject.OPENCV)

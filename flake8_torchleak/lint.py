@@ -27,7 +27,7 @@ def lint(
     path: where the text lives, if known; it is never read.
     Raises SyntaxError (or ValueError for NUL bytes) when `tree` is not given and the text does not parse.
     """
-    subjects = by_words(source)
+    subjects = by_words(source, config.dataset_bases)
     if not subjects:
         return []
     if tree is None:

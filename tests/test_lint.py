@@ -55,3 +55,23 @@ def test_a_configured_base_makes_a_dataset_by_its_last_name(base: str, found: bo
     )
     config = Config(dataset_bases=("corpora.Corpus",))
     assert (["TLK101"] if found else []) == [each.code for each in lint("import torch  # Dataset\n" + text, config)]
+
+
+def test_a_configured_base_passes_the_gate_without_any_word_of_torch() -> None:
+    text = """\
+import glob
+from project.data import CropSet
+
+class Crops(CropSet):
+    def __init__(self, root):
+        self.paths = sorted(glob.glob(root))
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, i):
+        return read(self.paths[i])
+"""
+    assert lint(text) == []
+    found = lint(text, Config(dataset_bases=("project.data.CropSet",)))
+    assert [(each.code, each.span.line) for each in found] == [("TLK101", 6)]

@@ -68,7 +68,7 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts) -> Containe
     value = state.value
     if not (value.is_container or value.kind in _PROXY) or _is_cheap(value):
         return None
-    if module.datasets.is_serialised(dataset, state.attr) or _rebound_per_sample(state):
+    if dataset.is_serialised or _rebound_per_sample(state):
         return None
     known = value.is_container
     proof = None

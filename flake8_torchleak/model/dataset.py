@@ -51,6 +51,14 @@ class DatasetFacts:
         return self.facts.node.name
 
     @cached_property
+    def is_serialised(self) -> bool:
+        """Whether a base class elsewhere (mmengine's) packs what the Dataset holds into one buffer."""
+        if _SERIALISING_HOOKS & set(self.facts.methods):
+            return True
+        bases = {last_name(base) for base in self.facts.outer_bases}
+        return bool(bases & _SERIALISING_BASES) and any("mm" in name for name in self.module.names.imports)
+
+    @cached_property
     def entries(self) -> list[FunctionNode]:
         """The methods a loader calls per sample, or those a base class elsewhere is known to call."""
         methods = self.facts.methods
@@ -218,11 +226,3 @@ class Datasets:
             return True
         outer = [b for b in facts.outer_bases if last_name(b) not in ("object", "ABC", "Generic")]
         return not outer and facts.node.name.endswith("Dataset") and "torch" in self.module.names.imports
-
-    def is_serialised(self, dataset: DatasetFacts, attr: str) -> bool:
-        """Whether a base class elsewhere (mmengine's) packs what this attribute holds into one buffer."""
-        del attr
-        bases = {last_name(b) for b in dataset.facts.outer_bases}
-        return bool(_SERIALISING_HOOKS & set(dataset.facts.methods)) or bool(
-            bases & _SERIALISING_BASES and "mm" in "".join(self.module.names.imports)
-        )

@@ -13,7 +13,7 @@ from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.names import last_name, mentions, parameters
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FunctionNode
-from flake8_torchleak.model.values import ARRAY_METHODS, MUTABLE, Kind, OriginKind, Value
+from flake8_torchleak.model.values import ARRAY_METHODS, MUTABLE, UNKNOWN, Kind, OriginKind, Value
 from flake8_torchleak.wording import short
 
 if TYPE_CHECKING:
@@ -160,26 +160,20 @@ def moved_elements(module: Module) -> Iterator[Edit]:
                 continue
             for changes in module.flow.mutations(function).values():
                 for change in changes:
-                    moved = (
-                        change.method == "setitem"
-                        and isinstance(change.value, ast.Call)
-                        and isinstance(change.value.func, ast.Attribute)
-                    )
-                    if not moved or not _goes_to_device(change.value):  # type: ignore[arg-type]
-                        continue
-                    target = _target(change)
-                    if target is None or not isinstance(target, ast.Name):
-                        continue
-                    unmoved, slot = change.value.func.value, change.node.targets[0]  # type: ignore[union-attr]
-                    value = module.infer.value(target)
-                    if (
-                        same(unmoved, slot)
-                        and value.origin is not None
-                        and is_stored(value)
-                        and isinstance(value.origin.node, ast.Attribute)
-                    ):
-                        if _is_looked_up(module, target):
-                            yield Edit(change.node, short(target), value, function)
+                    target = _moved(change)
+                    value = module.infer.value(target) if target is not None else UNKNOWN
+                    if target is not None and is_stored(value) and _is_looked_up(module, target):
+                        yield Edit(change.node, short(target), value, function)
+
+
+def _moved(change: Mutation) -> ast.Name | None:
+    """`item` of `item[k] = item[k].to(device)`."""
+    target, call = _target(change), change.value
+    if not isinstance(target, ast.Name) or not isinstance(change.node, ast.Assign) or not isinstance(call, ast.Call):
+        return None
+    if not isinstance(call.func, ast.Attribute) or not _goes_to_device(call):
+        return None
+    return target if same(call.func.value, change.node.targets[0]) else None
 
 
 def _goes_to_device(call: ast.Call) -> bool:
