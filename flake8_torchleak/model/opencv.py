@@ -12,7 +12,7 @@ from flake8_torchleak.model.tree import FunctionNode
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-# Functions that split their work over the pool; copies and borders (flip, copyMakeBorder) do not.
+# The heavy functions that augmentation uses; cheap ones (flip, copyMakeBorder) are left out, not measured.
 _COMPUTES = frozenset({
     "resize", "cvtColor", "warpAffine", "warpPerspective", "remap", "GaussianBlur", "blur", "medianBlur", "filter2D",
     "bilateralFilter", "sepFilter2D", "Sobel", "Laplacian", "Canny", "Scharr", "erode", "dilate", "morphologyEx",

@@ -21,7 +21,8 @@ Holds
 Why
 ---
 OpenCV starts as many threads as there are cores, in every worker: workers x cores threads compete. torch's own
-limit of one thread per worker does not reach OpenCV. Some builds (OpenMP, conda) can also deadlock after fork.
+limit of one thread per worker does not reach OpenCV. Reports tie deadlocks after fork to some builds (OpenMP);
+they were not reproduced with the wheel from PyPI.
 The call must run in the worker: at module level of the worker-side module, in worker_init_fn, or in the sample
 method. In `Dataset.__init__` or under `if __name__ == "__main__":` it does not reach spawned workers.
 Exactly 0: `setNumThreads(1)` in a forked child joins threads that are not there, and can hang.
