@@ -353,3 +353,22 @@ class Rows(Dataset):
 loader = DataLoader(Rows("x.npy"), collate_fn=join, num_workers=2)
 """
     assert codes(collate + text) == found
+
+
+@pytest.mark.parametrize(("hook", "found"), [("load_data_list", []), ("load_list", ["TLK101"])])
+def test_a_base_class_that_packs_what_its_hook_returns(hook: str, found: list[str]) -> None:
+    text = f"""\
+class Photos(ProjectDataset):
+    def __init__(self, root):
+        self.paths = sorted(glob.glob(root))
+
+    def {hook}(self):
+        return self.paths
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, i):
+        return read(self.paths[i])
+"""
+    assert codes(text) == found
