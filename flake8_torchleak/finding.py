@@ -48,8 +48,33 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Text that takes the place of a span; what is inserted has a span that begins where it ends."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One way to end a leak: what it does, in words for a person, and the edits that do it.
+
+    early: applied before others, in a pass of its own, for it can make them needless (gradients off for a function).
+    """
+
+    level: FixLevel
+    title: str
+    edits: tuple[Edit, ...]
+    early: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """One leak at one place. `message` is one line without a trailing period; `notes` are its evidence."""
+    """One leak at one place. `message` is one line without a trailing period; `notes` are its evidence.
+
+    fixes: what could be applied, the best first (only from `lint(..., fixes=True)`); remedy: what a person would
+    do instead or besides, one line; unfixed: why a rule that has a fix offers none here.
+    """
 
     code: str
     slug: str
@@ -58,6 +83,15 @@ class Finding:
     severity: Severity
     fix: FixLevel
     notes: tuple[Note, ...] = field(default=())
+    fixes: tuple[Fix, ...] = ()
+    remedy: str = ""
+    unfixed: str = ""
+
+    @property
+    def fixable(self) -> FixLevel | None:
+        """The mildest level at which it can be fixed; None if it cannot be."""
+        levels = {each.level for each in self.fixes}
+        return FixLevel.SAFE if FixLevel.SAFE in levels else FixLevel.UNSAFE if levels else None
 
     def sort_key(self) -> tuple[Span, str, str]:
         """Order of a report: by place, then code, then text."""

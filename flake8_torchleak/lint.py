@@ -19,12 +19,17 @@ reraise = False
 
 
 def lint(
-    source: str, config: Config = DEFAULT, tree: ast.Module | None = None, path: str | None = None
+    source: str,
+    config: Config = DEFAULT,
+    tree: ast.Module | None = None,
+    path: str | None = None,
+    fixes: bool = False,
 ) -> list[Finding]:
     """Findings of all rules (opinionated ones too) in `source`, in order of place.
 
     tree: an `ast.parse` of the same text, if the caller has one (flake8 does); else it is parsed here.
     path: where the text lives, if known; it is never read.
+    fixes: work out the edits that would end each leak, too.
     Raises SyntaxError (or ValueError for NUL bytes) when `tree` is not given and the text does not parse.
     """
     subjects = by_words(source, config.dataset_bases)
@@ -36,14 +41,14 @@ def lint(
     if not subjects:
         return []
     module = Module(Source(source), tree, config, path)
-    found = {f for each in all_rules() if each.subject in subjects for f in _guarded(each, module)}
+    found = {f for each in all_rules() if each.subject in subjects for f in _guarded(each, module, fixes)}
     return sorted(found, key=Finding.sort_key)
 
 
-def _guarded(each: Rule, module: Module) -> list[Finding]:
+def _guarded(each: Rule, module: Module, fixes: bool) -> list[Finding]:
     """The rule's findings; an exception in it costs one TLK000, never the user's whole run."""
     try:
-        return [each.finding(report, module) for report in each.check(module)]
+        return [each.finding(report, module, fixes) for report in each.check(module)]
     except Exception as error:
         if reraise:
             raise

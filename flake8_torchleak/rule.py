@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.finding import Finding, FixLevel, Note, Severity
+from flake8_torchleak.builder import Builder, Unfixable
+from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
 from flake8_torchleak.gate import Subject
 
 if TYPE_CHECKING:
@@ -55,31 +56,51 @@ class Rule:
         """The page's first line without its slug: the README row."""
         return self.page.partition("\n")[0].partition(": ")[2]
 
-    def finding(self, report: Report, module: Module) -> Finding:
-        """The Finding for what `check` yielded, its nodes turned into spans."""
+    @property
+    def fixer(self) -> Fixer | None:
+        """The rule's `fix(report, build)`: what could be applied, the best first. HINT rules have none."""
+        found: Fixer | None = getattr(sys.modules[self.check.__module__], "fix", None)
+        return found
+
+    def finding(self, report: Report, module: Module, fixes: bool = False) -> Finding:
+        """The Finding for what `check` yielded, its nodes turned into spans, with its fixes if they are asked for."""
+        found: tuple[Fix, ...] = ()
+        unfixed = ""
+        if fixes and self.fixer is not None:
+            try:
+                found = tuple(self.fixer(report, Builder(module)))
+            except Unfixable as reason:
+                unfixed = str(reason)
         return Finding(
             code=self.code,
             slug=self.slug,
             message=report.message,
             span=module.span(report.node),
             severity=report.severity or self.severity,
-            fix=report.fix or self.fix,
+            fix=self.fix,
             notes=tuple(Note(module.span(node), text) for node, text in report.notes),
+            fixes=found,
+            remedy=report.remedy,
+            unfixed=unfixed,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a check yields: the node, the message, its evidence, and where it differs from the rule's defaults."""
+    """What a check yields: the node, the message, its evidence, and where it differs from the rule's defaults.
+
+    target: the expression (or container, ...) that the rule's `fix` is about; remedy: advice beyond the message.
+    """
 
     node: Place
     message: str
     notes: tuple[tuple[Place, str], ...] = ()
     severity: Severity | None = None
-    fix: FixLevel | None = None
+    target: object = None
+    remedy: str = ""
 
 
-Check = Callable[["Module"], Iterable[Report]]
+Fixer = Callable[[Report, Builder], Iterable[Fix]]
 
 _found: dict[str, Rule] = {}
 

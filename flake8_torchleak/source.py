@@ -22,10 +22,22 @@ def decode(raw: bytes) -> str:
     Raises SourceError when the encoding is unknown or does not fit.
     """
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
-        return raw.decode(encoding)
+        return raw.decode(_encoding(raw))
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise SourceError(f"cannot decode: {error}") from error
+
+
+def encode(text: str, raw: bytes) -> bytes:
+    """Text of a Python file to bytes, in the encoding (and with the BOM) of the bytes that it was decoded from.
+
+    Raises UnicodeEncodeError for characters that this encoding does not have.
+    """
+    return text.encode(_encoding(raw))
+
+
+def _encoding(raw: bytes) -> str:
+    """By BOM or coding line. Raises SyntaxError for one that is unknown."""
+    return tokenize.detect_encoding(io.BytesIO(raw).readline)[0]
 
 
 def parse(text: str) -> ast.Module:

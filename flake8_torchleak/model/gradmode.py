@@ -110,6 +110,24 @@ class GradMode:
             return Grad.OFF if value.value else Grad.ON
         return Grad.ON if value.value else Grad.OFF
 
+    def plain_wrappers(self, function: FunctionNode) -> int:
+        """How many of a function's decorators, counted from the inside, only wrap it for its calls.
+
+        Those of torch and functools, and functions of the file that return a function of their own. Any other may
+        register what it gets, or give out something that is no function (a property, a command of click).
+        """
+        count = 0
+        for decorator in reversed(function.decorator_list):
+            made = decorator.func if isinstance(decorator, ast.Call) else decorator
+            qualname = self.names.qualname(made)
+            wraps = qualname.startswith("torch.") and not qualname.startswith(("torch.jit", "torch.library"))
+            if not wraps and qualname not in ("functools.lru_cache", "functools.cache", "functools.wraps"):
+                own = self.names.definition(made)
+                if not isinstance(own, FUNCTIONS) or not any(isinstance(n, FUNCTIONS) for n in own.body):
+                    break
+            count += 1
+        return count
+
     def _switch(self, scope: FunctionNode | ast.Module, node: ast.AST) -> Grad:
         """`torch.set_grad_enabled(False)` as a statement, or `stack.enter_context(torch.no_grad())`, above `node`."""
         calls = self._switches.get(scope)

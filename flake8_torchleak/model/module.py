@@ -15,6 +15,7 @@ from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.loader import Loaders
 from flake8_torchleak.model.loops import Loops
 from flake8_torchleak.model.names import Names
+from flake8_torchleak.model.proof import Proof
 from flake8_torchleak.model.retention import Retention
 from flake8_torchleak.model.tree import Tree
 from flake8_torchleak.model.workers import WorkerSide
@@ -75,6 +76,11 @@ class Module:
     def retention(self) -> Retention:
         """What outlives a step."""
         return Retention(self.loops)
+
+    @cached_property
+    def proof(self) -> Proof:
+        """What is proven, not only likely: for fixes."""
+        return Proof(self)
 
     @cached_property
     def loaders(self) -> Loaders:

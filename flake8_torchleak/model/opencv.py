@@ -72,6 +72,16 @@ class OpenCV:
                 return True
         return False
 
+    @property
+    def is_imported_at_top(self) -> bool:
+        """Whether the module cannot do without cv2: it, or something in it, is imported at module level."""
+        names, tree = self.module.names, self.module.tree
+        return any(
+            tree.parents[tree.parents[alias]] is self.module.root
+            for alias in tree.all(ast.alias)
+            if names.imported(alias).partition(".")[0] == "cv2"
+        )
+
     def _imports(self, guard: str) -> bool:
         """Whether the module imports a package of the project that switches the pools off, or something in it."""
         names, tree = self.module.names, self.module.tree

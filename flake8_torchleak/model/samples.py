@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import Mutation, key_of
+from flake8_torchleak.model.bindings import How, Mutation, key_of
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.names import last_name, mentions, parameters
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import ARRAY_METHODS, MUTABLE, UNKNOWN, Kind, OriginKind, Value
-from flake8_torchleak.wording import short
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -25,6 +24,8 @@ _EDITS = frozenset({
     "discard", "fill", "resize", "partition", "itemset", "put",
 })  # fmt: skip
 _ARRAY_EDITS = frozenset({"fill", "sort", "resize", "partition", "itemset", "put"})
+_IMMUTABLE = frozenset({Kind.NONE, Kind.NUMBER, Kind.STRING, Kind.PATH})
+_LEAVES = _IMMUTABLE | {Kind.ARRAY, Kind.TENSOR, Kind.JSON}
 _DRAWS = frozenset({
     "rectangle", "circle", "line", "polylines", "fillPoly", "putText", "drawContours", "ellipse", "fillConvexPoly",
     "arrowedLine", "drawMarker",
@@ -43,10 +44,10 @@ class Given:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edit:
-    """A stored element changed in place: at `node`, called `name` there, read from the state at `read`."""
+    """A stored element changed in place: at `node`, where `target` stands for it."""
 
     node: ast.AST
-    name: str
+    target: ast.expr
     value: Value
     function: FunctionNode
 
@@ -101,6 +102,20 @@ def is_immutable(module: Module, value: Value) -> bool:
     if facts is None or facts.has_base("NamedTuple", "Enum", "tuple"):
         return True
     return any(mentions(d, "frozen") for d in facts.node.decorator_list)
+
+
+def is_plain(value: Value) -> bool:
+    """Whether it is made of containers, text, numbers, arrays and tensors only, as far down as it goes."""
+    if value.kind in _LEAVES:
+        return True
+    inner = [*value.items, *(each for _, each in value.fields)] or [value.element or UNKNOWN]
+    return value.kind in (Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SET, Kind.DEQUE) and all(map(is_plain, inner))
+
+
+def is_flat(value: Value) -> bool:
+    """Whether nothing in a container can be edited in place: a copy of the container alone is a copy of it all."""
+    inner = [*value.items, *(each for _, each in value.fields)] or [value.element or UNKNOWN]
+    return all(each.kind in _IMMUTABLE for each in inner)
 
 
 def _parts(module: Module, node: ast.expr) -> Iterator[ast.expr]:
@@ -163,7 +178,7 @@ def moved_elements(module: Module) -> Iterator[Edit]:
                     target = _moved(change)
                     value = module.infer.value(target) if target is not None else UNKNOWN
                     if target is not None and is_stored(value) and _is_looked_up(module, target):
-                        yield Edit(change.node, short(target), value, function)
+                        yield Edit(change.node, target, value, function)
 
 
 def _moved(change: Mutation) -> ast.Name | None:
@@ -193,6 +208,43 @@ def _is_looked_up(module: Module, name: ast.Name) -> bool:
     )
 
 
+def copy_place(module: Module, edit: Edit) -> tuple[ast.expr, bool] | None:
+    """The read to copy so that an edit does not reach the Dataset, and whether nested contents need copying too.
+
+    None unless a local variable of the function is bound to the element, once, and nothing else there reads it.
+    """
+    root = _root(edit.target)
+    reaching = module.flow.reaching(root.id, edit.target) if isinstance(root, ast.Name) else []
+    if len(reaching) != 1 or reaching[0].value is None or reaching[0].path or reaching[0].how is not How.ASSIGN:
+        return None
+    read, variable = reaching[0].value, reaching[0].key
+    if not isinstance(read, ast.Subscript) or isinstance(read.slice, ast.Slice):
+        return None
+    lookup = read.value
+    if module.classes.self_attribute(_root(lookup)) is None:
+        return None
+    again = [n for n in module.tree.within(edit.function) if isinstance(n, ast.Subscript) and same(n.value, lookup)]
+    if len(again) > 1:
+        return None
+    return read, _changes_nested(module, edit, variable)
+
+
+def _changes_nested(module: Module, edit: Edit, variable: str) -> bool:
+    """Whether what is inside the element is changed too: through it, through a part with a name, or by a helper."""
+    name = edit.value.origin.name if edit.value.origin is not None else ""
+    for key, changes in module.flow.mutations(edit.function).items():
+        for change in changes:
+            target = _target(change)
+            if key == variable and change.depth:
+                return True
+            if key != variable and target is not None:
+                part = module.infer.value(target)
+                if is_stored(part) and part.origin is not None and part.origin.name == name:
+                    return True
+    handed = (a for call in module.tree.calls(edit.function) for a in (*call.args, *(k.value for k in call.keywords)))
+    return any(isinstance(a, ast.Name) and a.id == variable for a in handed)
+
+
 def _root(node: ast.AST) -> ast.AST:
     """The variable under subscripts."""
     while isinstance(node, ast.Subscript):
@@ -211,7 +263,7 @@ def _edits_in(module: Module, function: FunctionNode, env: Env) -> Iterator[Edit
         if target is not None:
             value = module.infer.value(target, env)
             if is_stored(value) and value.kind in (Kind.ARRAY, Kind.TENSOR):
-                yield Edit(call, short(target), value, function)
+                yield Edit(call, target, value, function)
 
 
 def _written(module: Module, call: ast.Call) -> ast.expr | None:
@@ -227,8 +279,8 @@ def _written(module: Module, call: ast.Call) -> ast.expr | None:
     return None
 
 
-def _edited(module: Module, change: Mutation, env: Env) -> tuple[str, Value] | None:
-    """(name, value) of the stored element that a mutation changes."""
+def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value] | None:
+    """(expression, value) of the stored element that a mutation changes."""
     target = _target(change)
     if target is None:
         return None
@@ -256,7 +308,7 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[str, Value] | N
             return None
     elif method not in _EDITS or value.kind not in MUTABLE - {Kind.INSTANCE}:
         return None
-    return short(target), value
+    return target, value
 
 
 def _target(change: Mutation) -> ast.expr | None:

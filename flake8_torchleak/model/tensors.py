@@ -37,7 +37,9 @@ class Tensors:
 
     def torch(self, node: ast.Call, head: str, last: str, env: Env) -> Value | None:
         if head in ("torch.nn", "torch.nn.modules", "torch.nn.modules.loss", "torch.nn.parallel"):
-            return Value(Kind.LOSS if last.endswith("Loss") else Kind.MODULE) if last[:1].isupper() else None
+            if last.endswith("Loss"):
+                return Value(Kind.LOSS, made=node)
+            return Value(Kind.MODULE) if last[:1].isupper() else None
         if head == "torch.nn.functional":
             return Value(Kind.TENSOR, graph=self.graph(node, env))
         if last == "DataLoader":

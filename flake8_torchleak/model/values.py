@@ -123,7 +123,7 @@ class Value:
     ndim: int | None = None
     """An array's number of dimensions, where it is known."""
     made: ast.AST | None = None
-    """The class of the file (an INSTANCE) or the DataLoader call (a LOADER) that it comes from."""
+    """The class of the file (an INSTANCE) or the call (a LOADER, a LOSS of torch's own) that it comes from."""
 
     def but(self, **changes: object) -> Value:
         """A copy with fields replaced."""

@@ -46,12 +46,15 @@ Arrow (never `dtype=object`); records pickled into one torch.uint8 tensor with o
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.builder import Builder, Unfixable
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.containers import containers
+from flake8_torchleak.model.containers import Container, containers
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.packing import NotPackable, packing
 from flake8_torchleak.model.values import Kind, Value
 from flake8_torchleak.rule import Report, rule
 
@@ -64,7 +67,32 @@ def check(module: Module) -> Iterator[Report]:
                 each.place,
                 f"`{each.name}` ({described(each.value)}) is copied into every DataLoader worker; {remedy(each.value)}",
                 notes=each.notes,
+                target=each,
+                remedy=advice(each.name, each.value),
             )
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """An array in the place of a list of strings or numbers that is only subscripted, counted and gone through."""
+    container = report.target
+    assert isinstance(container, Container)
+    try:
+        packed = packing(build.module, container)
+    except NotPackable as reason:
+        raise Unfixable(str(reason)) from reason
+    numpy, imported = build.reference("numpy", packed.statement)
+    reads: tuple[ast.Subscript, ...] = ()
+    before, after = f"{numpy}.array(", ")"
+    if packed.element is Kind.STRING and packed.iterated:
+        after = f", dtype={numpy}.str_)"
+    elif packed.element is Kind.STRING:
+        before, after, reads = f"{before}[each.encode() for each in ", f"], dtype={numpy}.bytes_)", packed.decoded
+    if packed.value is not None:
+        packs = build.wrapped(packed.value, before, after)
+    else:
+        packs = build.after(packed.statement, f"{container.name} = {before}{container.name}{after}")
+    decodes = tuple(edit for read in reads for edit in build.method(read, "decode"))
+    yield Fix(FixLevel.UNSAFE, f"keep `{container.name}` as an array", (*imported, *packs, *decodes))
 
 
 def described(value: Value) -> str:
@@ -98,6 +126,31 @@ def remedy(value: Value) -> str:
     if value.kind is Kind.JSON:
         return "pickle the records into one torch.uint8 tensor with offsets"
     return "pack it in an array, an Arrow table or one torch tensor"
+
+
+def advice(name: str, value: Value) -> str:
+    """The remedy in code, and what it does under each start method."""
+    element = value.element.kind if value.element is not None else Kind.UNKNOWN
+    listed = value.kind in (Kind.LIST, Kind.TUPLE, Kind.DEQUE)
+    if value.kind is Kind.INDEX:
+        return f"load the records of `{name}` by id in the worker, from a file or a database opened there"
+    if listed and element is Kind.NUMBER:
+        return f"`{name} = torch.tensor({name})` once it is filled: shared by forked and by spawned workers"
+    if listed and element in (Kind.STRING, Kind.PATH):
+        return (
+            f"`{name} = np.array([str(each).encode() for each in {name}], dtype=np.bytes_)` once it is filled, "
+            f"`{name}[i].decode()` at the read: forked workers share it, spawned ones get one compact copy"
+        )
+    if listed and element is Kind.ARRAY:
+        return f"`np.concatenate({name})` with an array of offsets; a torch tensor is shared by spawned workers too"
+    if value.kind in (Kind.DICT, Kind.SET):
+        return (
+            f"keep the keys of `{name}` as a sorted array and its contents packed beside it, or open a database lazily"
+        )
+    return (
+        f"pickle each record of `{name}` into one torch.uint8 tensor with a tensor of offsets, and `pickle.loads` the "
+        "slice at the read: shared by forked and by spawned workers"
+    )
 
 
 _RECORDS = frozenset({Kind.DICT, Kind.LIST, Kind.TUPLE, Kind.JSON, Kind.INSTANCE})

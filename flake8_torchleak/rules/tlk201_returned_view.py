@@ -40,7 +40,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.builder import Builder
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.module import Module
@@ -76,4 +77,12 @@ def check(module: Module) -> Iterator[Report]:
                     *given.value.why[:1],
                 ),
                 severity=Severity.WARNING if passed else Severity.NOTE,
+                target=given.node,
             )
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """`.copy()` on an array, `.clone()` on a tensor."""
+    assert isinstance(report.target, ast.expr)
+    method = "copy" if build.module.infer.value(report.target).kind is Kind.ARRAY else "clone"
+    yield Fix(FixLevel.SAFE, f"return `.{method}()` of it", build.method(report.target, method))

@@ -37,10 +37,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.builder import Builder
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.samples import given_out, is_immutable
+from flake8_torchleak.model.samples import Given, given_out, is_flat, is_immutable, is_plain
 from flake8_torchleak.model.values import MUTABLE, Kind
 from flake8_torchleak.rule import Report, rule
 
@@ -72,4 +73,18 @@ def check(module: Module) -> Iterator[Report]:
                     *dataset.chain(given.function),
                     *given.value.why[:1],
                 ),
+                target=given,
             )
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """`copy.copy(...)` where all that is in it is immutable, `copy.deepcopy(...)` otherwise.
+
+    Functions, not `.copy()`: they take a None or a string as well, where an element is missing or of another type.
+    """
+    given = report.target
+    assert isinstance(given, Given)
+    flat = given.value.is_container and is_flat(given.value)
+    copies, imported = build.reference("copy.copy" if flat else "copy.deepcopy", given.node)
+    level = FixLevel.SAFE if is_plain(given.value) else FixLevel.UNSAFE
+    yield Fix(level, f"return `{copies}(...)` of it", (*imported, *build.wrapped(given.node, f"{copies}(", ")")))

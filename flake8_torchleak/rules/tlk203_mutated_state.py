@@ -39,11 +39,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.builder import Builder, Unfixable
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.samples import edits, moved_elements
+from flake8_torchleak.model.samples import Edit, copy_place, edits, moved_elements
+from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import short
 
 
 @rule("TLK203", "mutated-state", fix=FixLevel.SAFE, severity=Severity.ERROR, subject=Subject.DATASET)
@@ -57,9 +60,10 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(edit.node)
             yield Report(
                 edit.node,
-                f"`{edit.name}` is an element of `{origin.name}`: "
+                f"`{short(edit.target)}` is an element of `{origin.name}`: "
                 "changing it for a sample changes the Dataset; copy it first",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"), *dataset.chain(edit.function)),
+                target=edit,
             )
     for edit in moved_elements(module):
         origin = edit.value.origin
@@ -67,7 +71,30 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(edit.node)
             yield Report(
                 edit.node,
-                f"`{edit.name}` is an element of `{origin.name}`, "
+                f"`{short(edit.target)}` is an element of `{origin.name}`, "
                 "which keeps what is moved to the device; copy it first",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"),),
+                target=edit,
             )
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """A copy where the element is read into its variable: `.copy()`, `.clone()`, or deep where nested parts change."""
+    edit = report.target
+    assert isinstance(edit, Edit)
+    place = copy_place(build.module, edit)
+    if place is None:
+        raise Unfixable(f"`{short(edit.target)}` is no variable that is bound to the element once, and the only one")
+    read, nested = place
+    kind = build.module.infer.value(read).kind
+    if kind is Kind.TENSOR:
+        yield Fix(FixLevel.SAFE, "edit a `.clone()` of it", build.method(read, "clone"))
+    elif kind is Kind.ARRAY or kind in _CONTAINERS and not nested:
+        yield Fix(FixLevel.SAFE, "edit a `.copy()` of it", build.method(read, "copy"))
+    else:
+        deepcopy, imported = build.reference("copy.deepcopy", read)
+        level = FixLevel.SAFE if kind in _CONTAINERS else FixLevel.UNSAFE
+        yield Fix(level, f"edit a `{deepcopy}(...)` of it", (*imported, *build.wrapped(read, f"{deepcopy}(", ")")))
+
+
+_CONTAINERS = frozenset({Kind.DICT, Kind.LIST, Kind.SET, Kind.DEQUE, Kind.JSON})

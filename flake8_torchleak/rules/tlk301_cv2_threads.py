@@ -43,9 +43,11 @@ Fix
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.builder import Builder, Unfixable
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.opencv import OpenCV
@@ -60,6 +62,7 @@ def check(module: Module) -> Iterator[Report]:
             call,
             "`cv2.setNumThreads(1)` in a forked worker can hang; call cv2.setNumThreads(0)",
             severity=Severity.ERROR,
+            target=call,
         )
     use = opencv.first_use
     if use is None or opencv.is_guarded:
@@ -71,3 +74,15 @@ def check(module: Module) -> Iterator[Report]:
         "call cv2.setNumThreads(0) at module level",
         notes=tuple((each, "this call does not reach workers that are spawned") for each in opencv.out_of_reach),
     )
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """`cv2.setNumThreads(0)` below the imports; 0 for the 1 that can hang."""
+    if isinstance(report.target, ast.Call):
+        yield Fix(FixLevel.UNSAFE, "set 0 threads", build.replaced(report.target.args[0], "0"))
+        return
+    if not OpenCV(build.module).is_imported_at_top:
+        raise Unfixable("cv2 is imported under a condition or inside a function")
+    called, imported = build.reference("cv2.setNumThreads", report.node)
+    below = build.below_imports(f"{called}(0)", called.partition(".")[0])
+    yield Fix(FixLevel.UNSAFE, f"call `{called}(0)` below the imports", (*imported, *below))

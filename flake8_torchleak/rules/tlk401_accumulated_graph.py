@@ -42,11 +42,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.builder import Builder
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.sums import additions
+from flake8_torchleak.releases import Kept, releases
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
@@ -74,4 +76,11 @@ def check(module: Module) -> Iterator[Report]:
                 f"`{name}` adds up `{short(added)}` with its autograd graph at every step; add `{released(added)}`",
                 notes=module.retention.evidence(key, added, node),
                 severity=Severity.WARNING if backwarded else Severity.ERROR,
+                target=Kept(key, added, node, sums=True),
             )
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """`.detach()` on what is added; `.item()` where the sum is only shown."""
+    assert isinstance(report.target, Kept)
+    return releases(report.target, build)

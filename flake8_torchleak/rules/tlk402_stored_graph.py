@@ -40,11 +40,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.builder import Builder
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import stores
 from flake8_torchleak.model.values import Kind
+from flake8_torchleak.releases import Kept, releases
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
@@ -70,4 +72,11 @@ def check(module: Module) -> Iterator[Report]:
             f"`{store.name}` keeps `{short(store.value)}` with its autograd graph after the step; {advice}",
             notes=module.retention.evidence(store.key, store.value, store.node),
             severity=Severity.WARNING if backwarded else Severity.ERROR,
+            target=Kept(store.key, store.value, store.node),
         )
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """`.detach()` on what is stored, entry by entry in a display."""
+    assert isinstance(report.target, Kept)
+    return releases(report.target, build)

@@ -40,12 +40,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.builder import Builder
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.keeping import keeps
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import Kind
+from flake8_torchleak.releases import Kept, releases
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
@@ -84,5 +86,12 @@ def check(module: Module) -> Iterator[Report]:
                     *module.retention.evidence(key, argument, call),
                 ),
                 severity=Severity.WARNING if backwarded else Severity.ERROR,
+                target=Kept(key, argument, call),
             )
             break
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """`.detach()` on the argument."""
+    assert isinstance(report.target, Kept)
+    return releases(report.target, build)

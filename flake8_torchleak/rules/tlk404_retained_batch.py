@@ -37,7 +37,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.builder import Builder, Unfixable
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, stores
@@ -75,7 +76,20 @@ def check(module: Module) -> Iterator[Report]:
                 (value.origin.node, "batches of a DataLoader, in shared memory when it has workers"),
                 *module.retention.evidence(store.key, expression, store.node)[:2],
             ),
+            target=expression,
         )
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """`.copy()` on an array, `.clone()` on what is proven a tensor."""
+    assert isinstance(report.target, ast.expr)
+    if build.module.infer.value(report.target).kind is Kind.ARRAY:
+        method = "copy"
+    elif build.module.proof.is_tensor(report.target):
+        method = "clone"
+    else:
+        raise Unfixable(f"`{short(report.target)}` is not proven to be a tensor")
+    yield Fix(FixLevel.SAFE, f"keep `.{method}()` of it", build.method(report.target, method))
 
 
 def _held(module: Module, store: Store) -> tuple[ast.expr, Value] | None:

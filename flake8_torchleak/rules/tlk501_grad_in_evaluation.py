@@ -37,9 +37,11 @@ Fix
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.builder import Builder, Unfixable
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.evaluation import unguarded_evaluations
 from flake8_torchleak.model.module import Module
@@ -63,4 +65,20 @@ def check(module: Module) -> Iterator[Report]:
             each.call,
             f"`{called}(...)` builds an autograd graph for {where}; evaluate under torch.no_grad()",
             notes=(*([(each.loop, "evaluation loop")] if each.loop is not None else []), *each.evidence),
+            target=each.function,
         )
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """`@torch.no_grad()` on the function: above plain wrappers, below what must get or give the function itself."""
+    function, module = report.target, build.module
+    if isinstance(function, ast.AsyncFunctionDef):
+        raise Unfixable("no_grad as a decorator does not reach into an async function")
+    if not isinstance(function, ast.FunctionDef):
+        raise Unfixable("the loop stands at module level: put it under `with torch.no_grad():`")
+    if module.loops.trains(function):
+        raise Unfixable(f"`{function.name}` trains as well: put the loop under `with torch.no_grad():`")
+    no_grad, imported = build.reference("torch.no_grad", function)
+    below = len(function.decorator_list) - module.grad.plain_wrappers(function)
+    decorated = build.decorated(function, f"{no_grad}()", below)
+    yield Fix(FixLevel.UNSAFE, f"decorate `{function.name}` with `@{no_grad}()`", (*imported, *decorated), early=True)

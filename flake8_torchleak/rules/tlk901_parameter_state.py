@@ -57,4 +57,5 @@ def check(module: Module) -> Iterator[Report]:
                 f"`{each.name}` is copied into every DataLoader worker if it is a list or dict; "
                 "annotate it, or pack it in an array",
                 notes=each.notes,
+                remedy=f"annotate the argument (`{each.name.removeprefix('self.')}: np.ndarray`) if it is no list",
             )

@@ -5,10 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from flake8_torchleak import __version__
 from flake8_torchleak.config import OPTIONS, Config, ConfigError, build, split_list
+
+if TYPE_CHECKING:
+    from flake8_torchleak.shells.run import Treatment
+    from flake8_torchleak.shells.selection import Selection
+    from flake8_torchleak.shells.texts import Complain
 
 CLEAN, FOUND, ERROR = 0, 1, 2
 """Exit statuses: no finding, some findings, and something that could not be checked or done (with or without)."""
@@ -49,6 +56,11 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--ignore", metavar="CODES", help="do not report these codes or prefixes")
     check.add_argument("--statistics", action="store_true", help="count the findings by code at the end")
     check.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    check.add_argument("--fix", action="store_true", help="apply the fixes that keep meaning")
+    check.add_argument(
+        "--unsafe-fixes", action="store_true", help="with --fix or --diff: also those that may change a type or cost"
+    )
+    check.add_argument("--diff", action="store_true", help="show what --fix would change, and write nothing")
     check.add_argument("--no-color", action="store_true", help="no colours, not even on a terminal")
     for option in OPTIONS:
         choices = option.metavar.split("|") if "|" in option.metavar else None
@@ -74,7 +86,7 @@ def _fail(text: str) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     """`torchleak check`. Raises ConfigError for a setting or code that is wrong."""
     from flake8_torchleak.rule import all_rules
-    from flake8_torchleak.shells.run import Output, run
+    from flake8_torchleak.shells.run import Checking, Output, run
     from flake8_torchleak.shells.selection import Selection, known
 
     settings = _settings(arguments)
@@ -85,8 +97,30 @@ def _check(arguments: argparse.Namespace) -> int:
             lists[name.replace("-", "_")] = known(name, split_list(name, settings[name]), pairs)
     if "select" in lists and not lists["select"]:
         raise ConfigError("select: name at least one code or prefix")
+    config, selection = _config(settings), Selection(**lists)
     output = Output(arguments.output_format, arguments.statistics, arguments.no_color)
-    return run(arguments.paths, arguments.stdin_filename, _config(settings), Selection(**lists), output)
+    treatment: Callable[[Complain], Treatment]
+    if arguments.fix or arguments.diff:
+        treatment = _repairing(arguments, config, selection)
+    elif arguments.unsafe_fixes:
+        raise ConfigError("--unsafe-fixes goes with --fix or --diff")
+    else:
+        treatment = partial(Checking, config, selection)
+    return run(arguments.paths, arguments.stdin_filename, output, treatment)
+
+
+def _repairing(arguments: argparse.Namespace, config: Config, selection: Selection) -> Callable[[Complain], Treatment]:
+    """What `--fix` and `--diff` do with each file. Raises ConfigError where libcst is missing."""
+    if arguments.diff and arguments.output_format == "json":
+        raise ConfigError("--diff prints a diff, --output-format=json findings: choose one")
+    try:
+        from flake8_torchleak.shells.repair import Repairing
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"fixing needs {error.name}: pip install 'flake8-torchleak[fix]'") from error
+    to_stdout = "-" in arguments.paths
+    return partial(
+        Repairing, config, selection, unsafe=arguments.unsafe_fixes, diff=arguments.diff, to_stdout=to_stdout
+    )
 
 
 def _settings(arguments: argparse.Namespace) -> dict[str, object]:

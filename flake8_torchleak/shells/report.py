@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
-from flake8_torchleak.finding import Finding, Severity, Span
+from flake8_torchleak.finding import Finding, Fix, FixLevel, Severity, Span
 
 _LONGEST = 160
 """A source line is cut to this many characters around its finding, or one minified file would fill the screen."""
@@ -33,6 +33,7 @@ def text(path: str, findings: Iterable[Finding], lines: Sequence[str], colour: b
         for note in finding.notes:
             out.append(f"    note: line {note.span.line}: {note.text}")
             out += _excerpt(note.span, lines, "1;34" if colour else "")
+        out += [f"    {line}" for line in _advice(finding)]
     return "".join(line + "\n" for line in out)
 
 
@@ -48,9 +49,23 @@ def rows(path: str, findings: Iterable[Finding]) -> list[dict[str, object]]:
             "fix": finding.fix.value,
             **_place(finding.span),
             "notes": [{**_place(note.span), "text": note.text} for note in finding.notes],
+            "fixes": [_fix(fix) for fix in finding.fixes],
+            "unfixed": finding.unfixed,
+            "remedy": finding.remedy,
         }
         for finding in findings
     ]
+
+
+def _advice(finding: Finding) -> Iterator[str]:
+    """What can be done: the fix (or why there is none), or else the remedy."""
+    mildest = next((fix for fix in finding.fixes if fix.level is finding.fixable), None)
+    if mildest is not None:
+        yield f"fix ({mildest.level.value}): {mildest.title}"
+    if finding.unfixed and (mildest is not None or finding.fix is not FixLevel.HINT):
+        yield f"not fixed: {finding.unfixed}"
+    if finding.remedy and mildest is None:
+        yield f"remedy: {finding.remedy}"
 
 
 def statistics(counts: dict[tuple[str, str], int]) -> str:
@@ -61,6 +76,11 @@ def statistics(counts: dict[tuple[str, str], int]) -> str:
 def printable(line: str) -> str:
     """`line` with control characters replaced, so that a file (or its name) cannot steer the reader's terminal."""
     return "".join("?" if unicodedata.category(char) == "Cc" and char != "\t" else char for char in line)
+
+
+def _fix(fix: Fix) -> dict[str, object]:
+    edits = [{**_place(edit.span), "text": edit.text} for edit in fix.edits]
+    return {"level": fix.level.value, "title": fix.title, "edits": edits}
 
 
 def _place(span: Span) -> dict[str, object]:

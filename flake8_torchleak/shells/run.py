@@ -1,4 +1,4 @@
-"""`torchleak check`: reads each file, lints it, and prints what is left after selection and `# noqa`."""
+"""`torchleak check`: reads each file, checks (or fixes) it, and prints what is left after selection and `# noqa`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from flake8_torchleak.config import Config
-from flake8_torchleak.finding import Finding
+from flake8_torchleak.finding import Finding, FixLevel
 from flake8_torchleak.lint import lint
-from flake8_torchleak.shells import files, report
+from flake8_torchleak.shells import report
 from flake8_torchleak.shells.selection import INTERNAL, Selection
-from flake8_torchleak.source import Source, SourceError, decode
+from flake8_torchleak.shells.texts import Complain, File, parsing, texts
+from flake8_torchleak.source import Source
 from flake8_torchleak.suppress import Suppressions
 
 
@@ -28,10 +30,53 @@ class Output:
     no_color: bool = False
 
 
-def run(paths: Iterable[str], stdin_filename: str, config: Config, selection: Selection, output: Output) -> int:
-    """Check `paths` ("-" is stdin), print the report, and return the exit status: 0 clean, 1 findings, 2 errors.
+class Treatment(Protocol):
+    """What is done with each file: it is checked, or fixed as well (`shells/repair.py`).
 
-    A file that cannot be read or parsed costs one line on stderr; the others are still checked.
+    stdout_taken: something else is written to stdout (a diff, a fixed text), so the report goes to stderr.
+    lists: findings are shown one by one.
+    """
+
+    stdout_taken: bool
+    lists: bool
+
+    def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
+        """The text as it is now and the findings that stay in it; None if it could not be checked: complained of."""
+
+    def summary(self) -> list[str]:
+        """Lines that say what was done, or could be."""
+
+
+class Checking:
+    """`torchleak check` without `--fix`."""
+
+    stdout_taken = False
+    lists = True
+
+    def __init__(self, config: Config, selection: Selection, complain: Complain) -> None:
+        self._config, self._selection, self._complain = config, selection, complain
+        self._fixable: Counter[FixLevel] = Counter()
+
+    def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
+        found = parsing(file.path, self._complain, lambda: lint(file.text, self._config, path=file.path, fixes=True))
+        if found is None:
+            return None
+        hides = Suppressions(file.text).hides
+        shown = [f for f in found if self._selection.takes(f.code) and not hides(f.code, f.span.line)]
+        self._fixable.update(each.fixable for each in shown if each.fixable is not None)
+        return file.text, shown
+
+    def summary(self) -> list[str]:
+        safe, unsafe = self._fixable[FixLevel.SAFE], self._fixable[FixLevel.UNSAFE]
+        offers = [f"{safe} with --fix"] * bool(safe) + [f"{unsafe} with --fix --unsafe-fixes"] * bool(unsafe)
+        return [f"Can be fixed: {', '.join(offers)}."] if offers else []
+
+
+def run(paths: Iterable[str], stdin_filename: str, output: Output, treatment: Callable[[Complain], Treatment]) -> int:
+    """Treat the files at `paths` ("-" is stdin), print the report, and return the exit status.
+
+    0: no finding is left; 1: some are (or would be fixed); 2: errors. A file that cannot be read, parsed or written
+    costs one line on stderr; the others are still treated.
     """
     complaints = 0
 
@@ -41,65 +86,37 @@ def run(paths: Iterable[str], stdin_filename: str, config: Config, selection: Se
         sys.stdout.flush()
         _write(sys.stderr, f"torchleak: error: {report.printable(' '.join(text.splitlines()))}\n")
 
-    colour = report.wants_colour(sys.stdout, output.no_color)
+    treat = treatment(complain)
+    stream = sys.stderr if treat.stdout_taken else sys.stdout
+    colour = report.wants_colour(stream, output.no_color)
     rows: list[dict[str, object]] = []
     counts: Counter[tuple[str, str]] = Counter()
     checked = hit = 0
     with _undisturbed():
-        for path, text in _texts(paths, stdin_filename, complain):
-            findings = _findings(path, text, config, selection, complain)
-            if findings is None:
+        for file in texts(paths, stdin_filename, complain):
+            treated = treat(file)
+            if treated is None:
                 continue
+            text, findings = treated
             checked += 1
             hit += bool(findings)
             counts.update((finding.code, finding.slug) for finding in findings)
             if output.format == "json":
-                rows += report.rows(path, findings)
-            elif findings:
-                _write(sys.stdout, report.text(path, findings, Source(text).lines, colour))
+                rows += report.rows(file.path, findings)
+            elif findings and treat.lists:
+                _write(stream, report.text(file.path, findings, Source(text).lines, colour))
     if output.format == "json":
         import json
 
-        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+        stream.write(json.dumps(rows, indent=2) + "\n")
+    if output.format == "text":
+        stream.write("".join(f"{line}\n" for line in treat.summary()))
     if output.statistics:
         # JSON on stdout stays JSON.
-        (sys.stderr if output.format == "json" else sys.stdout).write(report.statistics(counts))
+        (sys.stderr if output.format == "json" else stream).write(report.statistics(counts))
     if output.format == "text":
-        sys.stdout.write(_summary(counts, hit, checked, complaints))
+        stream.write(_summary(counts, hit, checked, complaints) + "\n")
     return 2 if complaints else 1 if counts else 0
-
-
-def _texts(paths: Iterable[str], stdin_filename: str, complain: Callable[[str], None]) -> Iterator[tuple[str, str]]:
-    """(the path to show, the text) of each file that can be read; the others are complained of."""
-    for path in files.python_files(paths, complain):
-        try:
-            if path == "-":
-                yield stdin_filename, decode(sys.stdin.buffer.read())
-            else:
-                with open(path, "rb") as file:
-                    raw = file.read()
-                yield path, decode(raw)
-        except OSError as error:
-            complain(f"{path}: {error.strerror or error}")
-        except SourceError as error:
-            complain(f"{path}: {error}")
-
-
-def _findings(
-    path: str, text: str, config: Config, selection: Selection, complain: Callable[[str], None]
-) -> list[Finding] | None:
-    """What the report shows of one file; None for one that does not parse, which is complained of."""
-    try:
-        found = lint(text, config, path=path)
-    except SyntaxError as error:
-        place = f"{path}:{error.lineno}:{error.offset or 1}" if error.lineno else path
-        complain(f"{place}: syntax error: {error.msg}")
-        return None
-    except ValueError as error:
-        complain(f"{path}: {error}")
-        return None
-    suppressions = Suppressions(text)
-    return [each for each in found if selection.takes(each.code) and not suppressions.hides(each.code, each.span.line)]
 
 
 def _summary(counts: Counter[tuple[str, str]], hit: int, checked: int, complaints: int) -> str:
@@ -108,10 +125,10 @@ def _summary(counts: Counter[tuple[str, str]], hit: int, checked: int, complaint
         looked += f", {complaints} could not be"
     total = sum(counts.values())
     if not total:
-        return f"No findings, {looked}.\n"
+        return f"No findings, {looked}."
     explained = [code for code, _ in sorted(counts) if code != INTERNAL][:1]
     more = f" More on a finding: torchleak explain {explained[0]}" if explained else ""
-    return f"{total} finding{'s' * (total != 1)} in {hit} file{'s' * (hit != 1)}, {looked}.{more}\n"
+    return f"{total} finding{'s' * (total != 1)} in {hit} file{'s' * (hit != 1)}, {looked}.{more}"
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""Fixing: from findings to new source, and the only folder that imports libcst."""

@@ -1,0 +1,87 @@
+"""Edits put into a text, and where its places are afterwards."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+
+from flake8_torchleak.finding import Edit, Fix
+from flake8_torchleak.source import Source
+
+
+class Offsets:
+    """Places of a text as offsets in code points."""
+
+    def __init__(self, source: Source) -> None:
+        self._starts = [0, *accumulate(map(len, source.lines))]
+
+    def at(self, line: int, col: int) -> int:
+        """The offset of a 1-based line and a 0-based column; the line after the last is the end of the text."""
+        return self._starts[line - 1] + col
+
+    def ends(self, edit: Edit) -> tuple[int, int]:
+        """Where an edit's span begins and ends."""
+        span = edit.span
+        return self.at(span.line, span.col), self.at(span.end_line, span.end_col)
+
+
+class Batch:
+    """Fixes that can be applied together, as one list of edits in order of place."""
+
+    def __init__(self, offsets: Offsets) -> None:
+        self._offsets = offsets
+        self._edits: dict[tuple[int, int], list[Edit]] = {}
+
+    def add(self, fix: Fix) -> bool:
+        """Take in a fix; False (and nothing taken) if it would touch what another one of the batch touches.
+
+        Two fixes may share whole lines that they insert (an import), or all of their edits: then they are one.
+        """
+        mine: dict[tuple[int, int], list[Edit]] = {}
+        for edit in fix.edits:
+            mine.setdefault(self._offsets.ends(edit), []).append(edit)
+        same = all(self._edits.get(place) == edits for place, edits in mine.items())
+        for place, edits in mine.items():
+            known = self._edits.get(place)
+            shared = known == edits and (same or all(each.text.endswith("\n") for each in edits))
+            if not shared and any(_touch(place, other) for other in self._edits):
+                return False
+        self._edits.update(mine)
+        return True
+
+    @property
+    def replacements(self) -> list[tuple[int, int, str]]:
+        """The edits that take something away, too."""
+        return [(start, end, text) for start, end, text in self if start < end]
+
+    def __iter__(self) -> Iterator[tuple[int, int, str]]:
+        """(start, end, text) of each edit, in order of place."""
+        for (start, end), edits in sorted(self._edits.items(), key=lambda item: item[0]):
+            yield start, end, "".join(edit.text for edit in edits)
+
+
+def _touch(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether two stretches share a character, or two insertions a place."""
+    return one == other or (one[0] < other[1] and other[0] < one[1])
+
+
+class Edited:
+    """A text with edits put into it. `text` is the result."""
+
+    def __init__(self, text: str, edits: Iterable[tuple[int, int, str]]) -> None:
+        parts, position, shift = [], 0, 0
+        self._places: list[int] = []
+        self._shifts = [0]
+        for start, end, new in edits:
+            parts += [text[position:start], new]
+            position = end
+            shift += len(new) - (end - start)
+            self._places.append(start)
+            self._shifts.append(shift)
+        self.text = "".join([*parts, text[position:]])
+
+    def moved(self, offset: int) -> set[int]:
+        """Where what stood at an offset stands now: before or behind what was inserted right there."""
+        before, behind = bisect_left(self._places, offset), bisect_right(self._places, offset)
+        return {offset + self._shifts[before], offset + self._shifts[behind]}

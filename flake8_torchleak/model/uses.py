@@ -1,0 +1,78 @@
+"""Whether a variable is only shown: printed, formatted, logged, or counted into something that is."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import Scope
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_SHOWS = frozenset({
+    "print", "str", "repr", "float", "format", "info", "debug", "warning", "log", "write", "add_scalar", "add_scalars",
+    "set_postfix", "set_description", "set_postfix_str", "log_metric", "log_metrics", "isnan", "isfinite", "isinf",
+})  # fmt: skip
+"""Functions that take a number or a tensor of one element alike, and keep neither."""
+_COUNTS = frozenset({
+    "round", "abs", "sum", "len", "max", "min", "numpy.mean", "numpy.sum", "numpy.average", "numpy.std", "numpy.median",
+    "statistics.mean", "statistics.fmean", "math.sqrt", "math.exp", "math.log",
+})  # fmt: skip
+"""Functions whose result is a number if what they get is numbers."""
+_MOST_VARIABLES = 8
+
+
+def other_use(module: Module, key: str, scope: Scope, own: ast.AST) -> ast.AST | None:
+    """The first use of a local variable that could tell a number from a tensor; None if it is only shown.
+
+    own: the statement that adds to the variable, whose own reading of it does not count.
+    """
+    if "." in key:
+        return own
+    queue, seen = [key], {key}
+    while queue:
+        name = queue.pop()
+        for node in module.tree.all(ast.Name):
+            if node.id != name or not isinstance(node.ctx, ast.Load) or module.tree.inside(node, own):
+                continue
+            if module.names.scope_of(name, node) is not scope:
+                continue
+            where = _destination(module, node)
+            if isinstance(where, ast.Name) and len(seen) < _MOST_VARIABLES:
+                if where.id not in seen:
+                    seen.add(where.id)
+                    queue.append(where.id)
+            elif where is not None:
+                return node
+    return None
+
+
+def _destination(module: Module, node: ast.expr) -> ast.AST | None:
+    """Where a value goes: None if it is shown, the variable it is assigned to, or the node that may do otherwise."""
+    child: ast.AST = node
+    while True:
+        parent = module.tree.parents[child]
+        if isinstance(parent, (ast.FormattedValue, ast.Compare, ast.Expr)):
+            return None
+        if isinstance(parent, ast.Call):
+            if child is parent.func:
+                return parent
+            name = last_name(parent.func)
+            if name in _SHOWS:
+                return None
+            if module.names.qualname(parent.func) not in _COUNTS:
+                return parent
+        elif isinstance(parent, ast.Attribute):
+            outer = module.tree.parents[parent]
+            fills = isinstance(outer, ast.Call) and outer.func is parent and parent.attr in ("append", "clear")
+            return None if fills else parent
+        elif isinstance(parent, ast.Assign) and len(parent.targets) == 1:
+            return parent.targets[0]
+        elif isinstance(parent, ast.Subscript):
+            if child is not parent.value or not isinstance(parent.ctx, ast.Load):
+                return parent
+        elif not isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Dict, ast.Tuple, ast.List, ast.keyword)):
+            return parent
+        child = parent

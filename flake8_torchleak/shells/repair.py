@@ -1,0 +1,98 @@
+"""`torchleak check --fix` and `--diff`: what is done with one file, and what is said of it all in the end."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+from flake8_torchleak.config import Config
+from flake8_torchleak.finding import Finding
+from flake8_torchleak.fixing.fix import Fixed, chosen, fix
+from flake8_torchleak.fixing.write import WriteError
+from flake8_torchleak.fixing.write import replace as replace_file
+from flake8_torchleak.shells.run import Checking
+from flake8_torchleak.shells.selection import Selection
+from flake8_torchleak.shells.texts import Complain, File, parsing
+from flake8_torchleak.source import encode
+
+
+class Repairing:
+    """Fixes files in place (stdin to stdout), or, for `--diff`, shows what would change and writes nothing."""
+
+    def __init__(
+        self, config: Config, selection: Selection, complain: Complain, *, unsafe: bool, diff: bool, to_stdout: bool
+    ) -> None:
+        self._config, self._selection, self._complain = config, selection, complain
+        self._unsafe, self._diff = unsafe, diff
+        self._check = Checking(config, selection, complain)
+        self.stdout_taken = diff or to_stdout
+        self.lists = not diff
+        self._fixed = self._files = self._suppressed = self._waiting = 0
+
+    def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
+        takes = self._selection.takes
+        done = parsing(file.path, self._complain, lambda: fix(file.text, self._config, self._unsafe, takes))
+        if done is None:
+            if file.place == "-" and not self._diff:
+                _to_stdout(file.raw)  # whoever reads our output in the place of the file loses nothing
+            return None
+        if done.failed:
+            self._complain(f"{file.path}: not fixed: {done.failed}")
+        if not self._keep(file, done):
+            return self._check(file)
+        left = [self._explained(each) for each in done.left]
+        self._fixed += done.found - len(left)
+        self._files += done.text != file.text
+        self._suppressed += done.suppressed
+        self._waiting += sum(each.fixable is not None for each in left if not self._unsafe)
+        if self._diff:  # nothing is fixed yet
+            return file.text, [each for each, _ in done.fixed] + left
+        return done.text, left
+
+    def summary(self) -> list[str]:
+        would = "Would fix" if self._diff else "Fixed"
+        lines = [
+            f"{would} {self._fixed} finding{'s' * (self._fixed != 1)} in {self._files} file{'s' * (self._files != 1)}."
+        ]
+        if self._suppressed:
+            lines.append(f"Left alone, for the line carries `# noqa`: {self._suppressed} that could be fixed.")
+        if self._waiting:
+            lines.append(f"Can be fixed with --unsafe-fixes: {self._waiting}.")
+        return lines
+
+    def _keep(self, file: File, done: Fixed) -> bool:
+        """Put the new text where it belongs; False if that failed, which is complained of."""
+        try:
+            new = encode(done.text, file.raw)
+            if self._diff:
+                _to_stdout("".join(_diff(file, done.text)).encode("utf-8", "surrogateescape"))
+            elif file.place == "-":
+                _to_stdout(new)
+            elif new != file.raw:
+                replace_file(file.place, file.raw, new)
+        except (WriteError, UnicodeEncodeError) as error:
+            self._complain(f"{file.path}: {error}")
+            return False
+        return True
+
+    def _explained(self, finding: Finding) -> Finding:
+        """The finding with the reason why it is left, if it is of a kind that can be fixed."""
+        if finding.fixes and chosen(finding, self._unsafe) is None:
+            return replace(finding, unfixed="it needs --unsafe-fixes")
+        return finding
+
+
+def _diff(file: File, new: str) -> Iterator[str]:
+    """A unified diff that `patch` and `git apply` take, the missing newline at an end included."""
+    path = file.path.replace("\\", "/").lstrip("/")
+    old_lines, new_lines = (text.splitlines(keepends=True) for text in (file.text, new))
+    for line in difflib.unified_diff(old_lines, new_lines, f"a/{path}", f"b/{path}"):
+        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _to_stdout(raw: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(raw)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,55 @@
+"""The files of a run as they are read, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from flake8_torchleak.shells import files
+from flake8_torchleak.source import SourceError, decode
+
+T = TypeVar("T")
+
+Complain = Callable[[str], None]
+"""Told one line for each file that cannot be read, parsed or written."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file as it was read. path: what to call it; place: where it is ("-" for stdin and stdout)."""
+
+    path: str
+    place: str
+    raw: bytes
+    text: str
+
+
+def texts(paths: Iterable[str], stdin_filename: str, complain: Complain) -> Iterator[File]:
+    """Each file that can be read and decoded; the others are complained of."""
+    for path in files.python_files(paths, complain):
+        name = stdin_filename if path == "-" else path
+        try:
+            if path == "-":
+                raw = sys.stdin.buffer.read()
+            else:
+                with open(path, "rb") as file:
+                    raw = file.read()
+            yield File(name, path, raw, decode(raw))
+        except OSError as error:
+            complain(f"{path}: {error.strerror or error}")
+        except SourceError as error:
+            complain(f"{name}: {error}")
+
+
+def parsing(path: str, complain: Complain, work: Callable[[], T]) -> T | None:
+    """What `work` gives; None, and a complaint, if the text that it parses does not parse."""
+    try:
+        return work()
+    except SyntaxError as error:
+        place = f"{path}:{error.lineno}:{error.offset or 1}" if error.lineno else path
+        complain(f"{place}: syntax error: {error.msg}")
+    except ValueError as error:
+        complain(f"{path}: {error}")
+    return None
