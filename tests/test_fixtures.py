@@ -1,7 +1,8 @@
 """Fixtures are the specification: every marked line is found, and nothing else is, by any rule.
 
 `# TLK401` at a line's end is exactly one finding of that code on that line; `# TLK401 missed` is a known missed
-leak (the test fails when it starts to be found, so that the marker goes).
+leak (the test fails when it starts to be found, so that the marker goes); `# TLK401 no-fix` is found and not fixed
+although the rule has a fix. `fixed_x.py` is `bad_x.py` as `--fix --unsafe-fixes` leaves it.
 """
 
 from __future__ import annotations
@@ -13,26 +14,40 @@ from pathlib import Path
 
 import pytest
 
+from flake8_torchleak.config import DEFAULT
+from flake8_torchleak.finding import FixLevel
+from flake8_torchleak.fixing.fix import Fixed, fix
 from flake8_torchleak.lint import lint
 from flake8_torchleak.rule import all_rules
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 FILES = sorted(path for path in FIXTURES.glob("*/*.py") if path.name != "proof.py")
-MARKER = re.compile(r"#\s*((?:TLK\d{3}\s*)+)(missed|no-fix)?\s*(?:#|$)")
+PAIRS = [path for path in FILES if path.name.startswith("fixed_")]
+CODE = r"TLK\d{3}(?: missed| no-fix)?"
+MARKER = re.compile(rf"[ \t]*#[ ]*((?:{CODE}[ ]*)+)$", re.MULTILINE)
+
+
+def marks(text: str) -> list[tuple[int, str, str]]:
+    """(line, code, "missed", "no-fix" or "") of every marker."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        match = MARKER.search(line)
+        for each in re.findall(CODE, match[1]) if match else []:
+            code, _, what = each.partition(" ")
+            found.append((number, code, what))
+    return found
 
 
 def marked(text: str) -> tuple[Counter[tuple[int, str]], set[tuple[int, str]]]:
     """(expected findings by line and code, known missed ones)."""
-    expected: Counter[tuple[int, str]] = Counter()
-    missed: set[tuple[int, str]] = set()
-    for number, line in enumerate(text.splitlines(), 1):
-        match = MARKER.search(line)
-        for code in match[1].split() if match else []:
-            if match and match[2] == "missed":
-                missed.add((number, code))
-            else:
-                expected[number, code] += 1
-    return expected, missed
+    found = marks(text)
+    expected = Counter((line, code) for line, code, what in found if what != "missed")
+    return expected, {(line, code) for line, code, what in found if what == "missed"}
+
+
+def unmarked(text: str) -> str:
+    """The text without its markers."""
+    return MARKER.sub("", text)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -52,9 +67,32 @@ def test_a_fixture_is_what_its_name_says(path: Path) -> None:
     assert ast.get_docstring(ast.parse(text)), "says in its docstring what it shows"
     if path.name.startswith("bad_"):
         assert any(marker == code for _, marker in [*expected, *missed])
+    elif path.name.startswith("fixed_"):
+        assert path.with_name(path.name.replace("fixed_", "bad_", 1)).exists()
     else:
         assert path.name.startswith("good_")
         assert not expected
+
+
+@pytest.mark.parametrize("path", PAIRS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_bad_fixture_is_fixed_to_its_twin(path: Path) -> None:
+    bad = path.with_name(path.name.replace("fixed_", "bad_", 1)).read_text(encoding="utf-8")
+    twin = unmarked(path.read_text(encoding="utf-8"))
+    assert mended(unmarked(bad)).text == twin
+    assert mended(twin).text == twin
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_what_has_a_fix_is_fixed_unless_marked(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    left = sorted((each.message, each.code) for each in mended(unmarked(text)).left if each.fix is not FixLevel.HINT)
+    unfixed = {(line, code) for line, code, what in marks(text) if what == "no-fix"}
+    found = lint(text)
+    assert left == sorted((each.message, each.code) for each in found if (each.span.line, each.code) in unfixed)
+
+
+def mended(text: str) -> Fixed:
+    return fix(text, DEFAULT, unsafe=True, takes=lambda code: not code.startswith("TLK9"))
 
 
 def test_every_rule_has_bad_fixtures_and_at_least_as_many_good_ones() -> None:

@@ -5,9 +5,23 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
+from typing import NamedTuple
 
 from flake8_torchleak.finding import Edit, Fix
 from flake8_torchleak.source import Source
+
+
+class Replacement(NamedTuple):
+    """An edit by offsets: `text` for what stands between `start` and `end`."""
+
+    start: int
+    end: int
+    text: str
+
+    @property
+    def is_line(self) -> bool:
+        """Whether whole lines are inserted: they change nothing of the statements around them."""
+        return self.start == self.end and self.text.endswith(("\n", "\r"))
 
 
 class Offsets:
@@ -19,6 +33,10 @@ class Offsets:
     def at(self, line: int, col: int) -> int:
         """The offset of a 1-based line and a 0-based column; the line after the last is the end of the text."""
         return self._starts[line - 1] + col
+
+    def line(self, offset: int) -> int:
+        """The 1-based line of an offset."""
+        return bisect_right(self._starts, offset)
 
     def ends(self, edit: Edit) -> tuple[int, int]:
         """Where an edit's span begins and ends."""
@@ -44,21 +62,16 @@ class Batch:
         same = all(self._edits.get(place) == edits for place, edits in mine.items())
         for place, edits in mine.items():
             known = self._edits.get(place)
-            shared = known == edits and (same or all(each.text.endswith("\n") for each in edits))
+            shared = known == edits and (same or all(each.text.endswith(("\n", "\r")) for each in edits))
             if not shared and any(_touch(place, other) for other in self._edits):
                 return False
         self._edits.update(mine)
         return True
 
-    @property
-    def replacements(self) -> list[tuple[int, int, str]]:
-        """The edits that take something away, too."""
-        return [(start, end, text) for start, end, text in self if start < end]
-
-    def __iter__(self) -> Iterator[tuple[int, int, str]]:
-        """(start, end, text) of each edit, in order of place."""
+    def __iter__(self) -> Iterator[Replacement]:
+        """The edits in order of place."""
         for (start, end), edits in sorted(self._edits.items(), key=lambda item: item[0]):
-            yield start, end, "".join(edit.text for edit in edits)
+            yield Replacement(start, end, "".join(edit.text for edit in edits))
 
 
 def _touch(one: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -69,7 +82,7 @@ def _touch(one: tuple[int, int], other: tuple[int, int]) -> bool:
 class Edited:
     """A text with edits put into it. `text` is the result."""
 
-    def __init__(self, text: str, edits: Iterable[tuple[int, int, str]]) -> None:
+    def __init__(self, text: str, edits: Iterable[Replacement]) -> None:
         parts, position, shift = [], 0, 0
         self._places: list[int] = []
         self._shifts = [0]

@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import libcst
-
 from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Finding, Fix, FixLevel
 from flake8_torchleak.fixing.edits import Batch, Edited, Offsets
-from flake8_torchleak.fixing.verify import Unreadable, only_grown, read
+from flake8_torchleak.fixing.verify import Witness
 from flake8_torchleak.lint import lint
 from flake8_torchleak.source import Source, parse
 from flake8_torchleak.suppress import Suppressions
@@ -30,7 +28,7 @@ class Fixed:
 
     fixed: the findings that are gone, with the fix that ended each; left: those of the new text that stay;
     found: how many there were to begin with (a fix may end several); suppressed: how many that could be fixed carry a
-    `# noqa`; failed: why libcst could not be asked about a fix, or "".
+    `# noqa`.
     """
 
     text: str
@@ -38,7 +36,6 @@ class Fixed:
     left: tuple[Finding, ...]
     found: int
     suppressed: int
-    failed: str = ""
 
 
 def chosen(finding: Finding, unsafe: bool) -> Fix | None:
@@ -56,18 +53,13 @@ def fix(source: str, config: Config, unsafe: bool, takes: Callable[[str], bool])
     found = len(state.shown)
     fixed: list[Chosen] = []
     refused: dict[str, str] = {}
-    failed = ""
     passes = 0
     while passes < _MOST_PASSES:
         wanted = list(state.wanted(unsafe, refused))
         if not wanted:
             break
-        try:
-            after, done, bad = _operate(state, [pair for pair in wanted if pair[1].early] or wanted)
-        except Unreadable as error:
-            failed = str(error)
-            break
-        refused.update((state.name(each), "the result would not be clean") for each, _ in bad)
+        after, done, bad = _operate(state, [pair for pair in wanted if pair[1].early] or wanted)
+        refused.update((state.name(each), "its result would not be clean, or libcst cannot tell") for each, _ in bad)
         if after is not None:
             fixed += done
             state = after
@@ -75,7 +67,7 @@ def fix(source: str, config: Config, unsafe: bool, takes: Callable[[str], bool])
     left = [
         replace(each, fixes=(), unfixed=why) if (why := refused.get(state.name(each))) else each for each in state.shown
     ]
-    return Fixed(state.text, tuple(fixed), tuple(left), found, state.suppressed, failed)
+    return Fixed(state.text, tuple(fixed), tuple(left), found, state.suppressed)
 
 
 class _Linted:
@@ -93,9 +85,9 @@ class _Linted:
         self.suppressed = sum(bool(each.fixes) for each in selected) - sum(bool(each.fixes) for each in self.shown)
 
     @cached_property
-    def concrete(self) -> libcst.Module:
-        """libcst's tree. Raises Unreadable."""
-        return read(self.text, self.tree)
+    def witness(self) -> Witness:
+        """libcst's view of the text."""
+        return Witness(self.source, self.tree, self.offsets)
 
     def wanted(self, unsafe: bool, refused: dict[str, str]) -> Iterator[Chosen]:
         """The findings to fix, each with its fix. A line that carries a `# noqa` for its code is not touched."""
@@ -139,7 +131,8 @@ def _operate(before: _Linted, wanted: list[Chosen]) -> tuple[_Linted | None, lis
 
 def _after(before: _Linted, batch: Batch, taken: list[Chosen]) -> _Linted | None:
     """The text after a batch, if it is clean: see the module's docstring."""
-    edited = Edited(before.text, batch)
+    edits = list(batch)
+    edited = Edited(before.text, edits)
     try:
         after = _Linted(edited.text, before.config, before.takes)
     except (SyntaxError, ValueError):
@@ -153,6 +146,4 @@ def _after(before: _Linted, batch: Batch, taken: list[Chosen]) -> _Linted | None
     }
     if any(after.place(each) not in stay for each in after.findings):
         return None
-    replacements = batch.replacements
-    old = before if not replacements else _Linted(Edited(before.text, replacements).text, before.config, before.takes)
-    return after if only_grown(old.concrete, after.concrete) else None
+    return after if before.witness.keeps_whole(edits) else None

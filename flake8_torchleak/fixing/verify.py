@@ -1,9 +1,10 @@
-"""The second opinion on a fix: does libcst find the old module, whole, in the new one?
+"""The second opinion on a fix: does libcst find the old statements, whole, in the new ones?
 
-Edits are worked out from `ast` positions. libcst parses both texts on its own and keeps every parenthesis, comment
-and blank; the new tree must be the old one with nodes only added: around a node (`x` in `x.detach()`), or between the
-statements, decorators and parentheses of a list. A return tuple that became two arguments, an operator that now binds
-otherwise, or a comment that was swallowed is found out here.
+Edits are worked out from `ast` positions. libcst parses each statement that was edited on its own, before and after,
+and keeps every parenthesis, comment and blank; the new tree must be the old one with nodes only added: around a node
+(`x` in `x.detach()`), or between those of a list. A return tuple that became two arguments, an operator that now
+binds otherwise, or a comment that was swallowed is found out here. What no edit touches is the same bytes anyway, so
+it is not parsed: libcst takes 70 ms for 1,000 lines.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from functools import cache
 
 import libcst
 
+from flake8_torchleak.fixing.edits import Edited, Offsets, Replacement
+from flake8_torchleak.source import Source
+
 _DEEPEST = 300
 """Levels of nesting that are handed to libcst: its parser takes the square of them, and some thousands crash it."""
 _WRAPPING = 10
@@ -26,21 +30,86 @@ _MOST_WORK = 60
 """Comparisons per node of the old tree; a fix that needs more is no fix."""
 
 
-class Unreadable(Exception):
-    """libcst cannot parse the text: one line that says why."""
+class Witness:
+    """libcst's view of one text, asked about edits of it."""
+
+    def __init__(self, source: Source, tree: ast.Module, offsets: Offsets) -> None:
+        self._source, self._tree, self._offsets = source, tree, offsets
+
+    def keeps_whole(self, edits: Sequence[Replacement]) -> bool:
+        """Whether every statement that the edits touch stands whole in what becomes of it, and libcst can tell."""
+        inside = [each for each in edits if not each.is_line]
+        inside += [each for each in edits if each.is_line and self._splits(each.start)]
+        units = {self._unit(each.start) for each in inside}
+        return all(unit is not None and self._same(*unit, edits) for unit in units)
+
+    def _splits(self, offset: int) -> bool:
+        """Whether a line begins at an offset in the middle of a simple statement."""
+        line = self._offsets.line(offset)
+        around = self._around(line)
+        return bool(around) and not hasattr(around[-1], "body") and _first(around[-1]) < line
+
+    def _around(self, line: int) -> list[ast.stmt]:
+        """The statements that a line belongs to, from the outside in."""
+        found: list[ast.stmt] = []
+        body: Sequence[ast.AST] = self._tree.body
+        while body:
+            inner = [each for each in body if _first(each) <= line <= (getattr(each, "end_lineno", None) or 0)]
+            if not inner:
+                break
+            each = inner[0]
+            if isinstance(each, ast.stmt):
+                found.append(each)
+            body = [child for name in _BLOCKS for child in getattr(each, name, ())]
+        return found
+
+    def _unit(self, offset: int) -> tuple[int, int] | None:
+        """Where the lines of the smallest statement around an offset begin and end that libcst can parse alone."""
+        for each in reversed(self._around(self._offsets.line(offset))):
+            start = self._offsets.at(_first(each), 0)
+            end = self._offsets.at((each.end_lineno or each.lineno) + 1, 0)
+            if _is_flat(each) and _parsed(self._source.text[start:end]) is not None:
+                return start, end
+        return None
+
+    def _same(self, start: int, end: int, edits: Sequence[Replacement]) -> bool:
+        """Whether the text between two offsets is kept whole by the edits in it."""
+        text = self._source.text[start:end]
+        mine = [
+            Replacement(each.start - start, each.end - start, each.text)
+            for each in edits
+            if start <= each.start and each.end <= end and not (each.is_line and each.start in (start, end))
+        ]
+        old = _parsed(Edited(text, [each for each in mine if each.start < each.end]).text)
+        new = _parsed(Edited(text, mine).text)
+        return old is not None and new is not None and only_grown(old, new)
 
 
-def read(text: str, tree: ast.Module) -> libcst.Module:
-    """libcst's tree of a text. `tree` is Python's own, which tells how deep it is. Raises Unreadable."""
-    level: list[ast.AST] = [tree]
+_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
+
+
+def _first(node: ast.AST) -> int:
+    """The first line of a statement, its decorators included (of a case, that of its pattern)."""
+    if isinstance(node, ast.match_case):
+        return node.pattern.lineno
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([each.lineno for each in decorators], default=getattr(node, "lineno", 0))
+
+
+def _is_flat(tree: ast.AST) -> bool:
+    """Whether a tree is flat enough for libcst."""
+    level = [tree]
     for _ in range(_DEEPEST):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
-    if level:
-        raise Unreadable("too deeply nested for libcst")
+    return not level
+
+
+def _parsed(text: str) -> libcst.Module | None:
+    """libcst's tree of whole lines, indented or not; None if they are no statements."""
     try:
-        return libcst.parse_module(text)
-    except (libcst.ParserSyntaxError, RecursionError, ValueError) as error:
-        raise Unreadable(f"libcst cannot parse it: {str(error).splitlines()[0]}") from error
+        return libcst.parse_module(f"if 1:\n{text}" if text[:1].isspace() else text)
+    except (libcst.ParserSyntaxError, RecursionError, ValueError):
+        return None
 
 
 def only_grown(old: libcst.Module, new: libcst.Module) -> bool:
@@ -51,12 +120,9 @@ def only_grown(old: libcst.Module, new: libcst.Module) -> bool:
 
 
 def _comments(root: libcst.Module) -> tuple[list[str], int]:
-    found, count = [], 0
-    for node in _below(root, 10**9):
-        count += 1
-        if isinstance(node, libcst.Comment):
-            found.append(node.value)
-    return found, count
+    """Its comments in order, and the number of its nodes."""
+    nodes = list(_below(root, -1))
+    return [node.value for node in nodes if isinstance(node, libcst.Comment)], len(nodes)
 
 
 class _Comparison:
@@ -99,7 +165,7 @@ def _parts(kind: type[libcst.CSTNode]) -> tuple[str, ...]:
 
 
 def _below(node: libcst.CSTNode, levels: int) -> Iterator[libcst.CSTNode]:
-    """The nodes below, level by level."""
+    """A node and those below it, level by level (-1: all)."""
     queue = deque([(node, levels)])
     while queue:
         each, left = queue.popleft()

@@ -39,13 +39,13 @@ class Packing:
     """How a container becomes an array.
 
     value: the expression it is bound to, or None if it is filled bit by bit and `statement` is the last that does;
-    element: STRING or NUMBER; decoded: the subscripts that read one string each; iterated: it is also gone through.
+    element: str, int or float; reads: the subscripts that read one element each; iterated: strings are gone through.
     """
 
     value: ast.expr | None
     statement: ast.stmt
-    element: Kind
-    decoded: tuple[ast.Subscript, ...]
+    element: type
+    reads: tuple[ast.Subscript, ...]
     iterated: bool
 
 
@@ -59,8 +59,10 @@ def packing(module: Module, container: Container) -> Packing:
     element = _Elements(module).kind(elements)
     if element is None:
         raise NotPackable("its elements are not proven to be all strings or all numbers")
-    decoded, iterated = _uses(module, state, statement)
-    return Packing(value, statement, element, decoded, iterated)
+    reads, iterated = _uses(module, state, statement)
+    if iterated and element is not str:
+        raise NotPackable("it is gone through, and NumPy's numbers are not Python's")
+    return Packing(value, statement, element, reads, iterated)
 
 
 def _only_binding(state: StateFacts) -> Definition:
@@ -104,12 +106,12 @@ class _Elements:
     def __init__(self, module: Module) -> None:
         self.module = module
 
-    def kind(self, parts: list[tuple[str, ast.expr]]) -> Kind | None:
-        """STRING or NUMBER if all elements are provably of that kind."""
+    def kind(self, parts: list[tuple[str, ast.expr]]) -> type | None:
+        """str, int or float if all elements are provably of that very type."""
         kinds = {self._of_list(value) if how == "list" else self._of(value) for how, value in parts}
         return kinds.pop() if len(kinds) == 1 else None
 
-    def _of_list(self, node: ast.expr, depth: int = _MOST_DEPTH) -> Kind | None:
+    def _of_list(self, node: ast.expr, depth: int = _MOST_DEPTH) -> type | None:
         """What every element of a list is."""
         if not depth:
             return None
@@ -131,51 +133,53 @@ class _Elements:
         if qualname in _SAME_ELEMENTS and node.args:
             return self._of_list(node.args[0], depth - 1)
         if qualname in _TEXT_LISTS:
-            return Kind.STRING
+            return str
         if qualname == "range":
-            return Kind.NUMBER
+            return int
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("splitlines", "split", "readlines"):
-            return Kind.STRING if self._is_text_file(node.func.value) else None
+            return str if self._is_text_file(node.func.value) else None
         return None
 
-    def _of_display(self, node: ast.expr, depth: int) -> Kind | None:
+    def _of_display(self, node: ast.expr, depth: int) -> type | None:
         if not isinstance(node, (ast.List, ast.Tuple)) or not node.elts:
-            return Kind.STRING if self._is_text_file(node) else None
+            return str if self._is_text_file(node) else None
         kinds = {self._of(each, depth - 1) for each in node.elts}
         lengths = [len(e.value) for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
         if lengths and max(lengths) > _LONGEST_RATIO * (1 + sum(lengths) / len(lengths)):
             raise NotPackable("its strings differ too much in length")
         return kinds.pop() if len(kinds) == 1 else None
 
-    def _of(self, node: ast.expr, depth: int = _MOST_DEPTH) -> Kind | None:
+    def _of(self, node: ast.expr, depth: int = _MOST_DEPTH) -> type | None:
         """What one element is."""
         if not depth:
             return None
         if isinstance(node, ast.JoinedStr):
-            return Kind.STRING
+            return str
         if isinstance(node, ast.Constant):
-            plain = isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
-            return Kind.STRING if isinstance(node.value, str) else Kind.NUMBER if plain else None
+            kind = type(node.value)
+            return kind if kind in (str, int, float) else None
         if isinstance(node, ast.Name):
             return self._of_name(node, depth)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             sides = {self._of(node.left, depth - 1), self._of(node.right, depth - 1)}
-            return Kind.STRING if Kind.STRING in sides else None
+            return str if str in sides else None
         if isinstance(node, ast.Subscript):
             split = isinstance(node.value, ast.Call) and last_name(node.value.func) in ("split", "rsplit", "splitext")
-            return Kind.STRING if split and self._of(node.value, depth - 1) is Kind.STRING else None
+            return str if split and self._of(node.value, depth - 1) is str else None
         if not isinstance(node, ast.Call):
             return None
         qualname = self.module.names.qualname(node.func)
         if qualname in _TEXTS:
-            return Kind.STRING
-        if qualname in ("int", "float", "len"):
-            return Kind.NUMBER
+            return str
+        if qualname in ("int", "len"):
+            return int
+        if qualname == "float":
+            return float
         if isinstance(node.func, ast.Attribute) and node.func.attr in (*_TEXT_METHODS, "split", "rsplit"):
             return self._of(node.func.value, depth - 1)
         return None
 
-    def _of_name(self, node: ast.Name, depth: int) -> Kind | None:
+    def _of_name(self, node: ast.Name, depth: int) -> type | None:
         generator = self.module.names.comprehension(node)
         if generator is not None:
             plain = isinstance(generator.target, ast.Name)
@@ -203,7 +207,7 @@ class _Elements:
 
 def _uses(module: Module, state: StateFacts, last: ast.stmt) -> tuple[tuple[ast.Subscript, ...], bool]:
     """The subscripts that read an element, and whether it is iterated over. Raises NotPackable for other uses."""
-    decoded: list[ast.Subscript] = []
+    reads: list[ast.Subscript] = []
     iterated = False
     seen: set[ast.AST] = set()
     for function in state.dataset.facts.all_functions:
@@ -217,7 +221,7 @@ def _uses(module: Module, state: StateFacts, last: ast.stmt) -> tuple[tuple[ast.
             if read.use is Use.ITERATE and not _needs_list(parent):
                 iterated = True
             elif read.use is Use.SUBSCRIPT and isinstance(parent, ast.Subscript) and _is_one(read):
-                decoded.append(parent)
+                reads.append(parent)
                 if function.name == "__init__":
                     raise NotPackable(f"it is read in `__init__` at line {parent.lineno}")
             else:
@@ -225,7 +229,7 @@ def _uses(module: Module, state: StateFacts, last: ast.stmt) -> tuple[tuple[ast.
     for node in module.tree.all(ast.Attribute):
         if node.attr == state.attr and node not in seen and not _is_alias_read(module, node):
             raise NotPackable(f"`.{state.attr}` is used at line {node.lineno}")
-    return tuple(decoded), iterated
+    return tuple(reads), iterated
 
 
 def _is_one(read: Read) -> bool:

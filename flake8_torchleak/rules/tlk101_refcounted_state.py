@@ -46,7 +46,6 @@ Arrow (never `dtype=object`); records pickled into one torch.uint8 tensor with o
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
@@ -81,18 +80,18 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     except NotPackable as reason:
         raise Unfixable(str(reason)) from reason
     numpy, imported = build.reference("numpy", packed.statement)
-    reads: tuple[ast.Subscript, ...] = ()
-    before, after = f"{numpy}.array(", ")"
-    if packed.element is Kind.STRING and packed.iterated:
-        after = f", dtype={numpy}.str_)"
-    elif packed.element is Kind.STRING:
-        before, after, reads = f"{before}[each.encode() for each in ", f"], dtype={numpy}.bytes_)", packed.decoded
+    # What is read stays what it was: `.decode()` gives the str, `.item()` the Python number; np.str_ is a str.
+    before, after, read = f"{numpy}.array(", ")", "item"
+    if packed.iterated:
+        after, read = f", dtype={numpy}.str_)", ""
+    elif packed.element is str:
+        before, after, read = f"{before}[each.encode() for each in ", f"], dtype={numpy}.bytes_)", "decode"
     if packed.value is not None:
         packs = build.wrapped(packed.value, before, after)
     else:
         packs = build.after(packed.statement, f"{container.name} = {before}{container.name}{after}")
-    decodes = tuple(edit for read in reads for edit in build.method(read, "decode"))
-    yield Fix(FixLevel.UNSAFE, f"keep `{container.name}` as an array", (*imported, *packs, *decodes))
+    reads = tuple(edit for each in packed.reads for edit in build.method(each, read)) if read else ()
+    yield Fix(FixLevel.UNSAFE, f"keep `{container.name}` as an array", (*imported, *packs, *reads))
 
 
 def described(value: Value) -> str:

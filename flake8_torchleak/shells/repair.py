@@ -38,8 +38,6 @@ class Repairing:
             if file.place == "-" and not self._diff:
                 _to_stdout(file.raw)  # whoever reads our output in the place of the file loses nothing
             return None
-        if done.failed:
-            self._complain(f"{file.path}: not fixed: {done.failed}")
         if not self._keep(file, done):
             return self._check(file)
         left = [self._explained(each) for each in done.left]
