@@ -23,6 +23,7 @@ class Subject(Enum):
     STEPS = "a loop over steps"
     EVALUATION = "an evaluation loop"
     OPENCV = "cv2 beside a Dataset or a loader"
+    TORCH = "anything of PyTorch: for rules that name words of their own"
 
 
 _TORCH = ("torch", "lightning", "accelerate", "Dataset", "oader", ".backward(", ".eval()")
@@ -52,7 +53,7 @@ def by_words(text: str, bases: tuple[str, ...]) -> frozenset[Subject]:
     configured = any(each.rpartition(".")[2] in text for each in bases)
     if not configured and not any(word in text for word in _TORCH):
         return frozenset()
-    found = set()
+    found = {Subject.TORCH}
     if configured or any(word in text for word in _DATASET):
         found.add(Subject.DATASET)
     if "cv2" in text:
@@ -73,7 +74,7 @@ def by_statements(
     if packages & _OTHER_FRAMEWORKS and not packages & _TORCH_PACKAGES:
         return frozenset()
     loops = [loop for each in scopes for loop in each.loops]
-    found = set()
+    found = {Subject.TORCH} & subjects
     serves = "DataLoader" in text
     datasets = Subject.DATASET in subjects and any(_may_be_dataset(each, serves, bases) for each in classes)
     if datasets:

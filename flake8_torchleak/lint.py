@@ -35,13 +35,16 @@ def lint(
     subjects = by_words(source, config.dataset_bases)
     if not subjects:
         return []
+    rules = [each for each in all_rules() if each.subject in subjects and each.may_find(source)]
+    if not rules:
+        return []
     if tree is None:
         tree = parse(source)
-    subjects = by_statements(subjects, source, tree, config.dataset_bases)
+    subjects = by_statements(frozenset(each.subject for each in rules), source, tree, config.dataset_bases)
     if not subjects:
         return []
     module = Module(Source(source), tree, config, path)
-    found = {f for each in all_rules() if each.subject in subjects for f in _guarded(each, module, fixes)}
+    found = {f for each in rules if each.subject in subjects for f in _guarded(each, module, fixes)}
     return sorted(found, key=Finding.sort_key)
 
 

@@ -30,7 +30,8 @@ Place = ast.AST
 class Rule:
     """One rule's contract and its check.
 
-    subject: what a file must contain for the rule to find anything (the gate).
+    subject: what a file must contain for the rule to find anything (the gate); words: and one of these, if there are
+    any, as plain text.
     default: False for opinionated rules, which users opt into.
     """
 
@@ -40,6 +41,11 @@ class Rule:
     severity: Severity
     subject: Subject
     check: Callable[[Module], Iterator[Report]]
+    words: tuple[str, ...] = ()
+
+    def may_find(self, text: str) -> bool:
+        """Whether one of the rule's own words stands in a text."""
+        return not self.words or any(word in text for word in self.words)
 
     @property
     def default(self) -> bool:
@@ -106,12 +112,12 @@ _found: dict[str, Rule] = {}
 
 
 def rule(
-    code: str, slug: str, *, fix: FixLevel, severity: Severity, subject: Subject
+    code: str, slug: str, *, fix: FixLevel, severity: Severity, subject: Subject, words: tuple[str, ...] = ()
 ) -> Callable[[Callable[[Module], Iterator[Report]]], Callable[[Module], Iterator[Report]]]:
     """Register the decorated `check(module) -> Iterator[Report]` as the rule `code`."""
 
     def register(check: Callable[[Module], Iterator[Report]]) -> Callable[[Module], Iterator[Report]]:
-        _found[code] = Rule(code, slug, fix, severity, subject, check)
+        _found[code] = Rule(code, slug, fix, severity, subject, check, words)
         return check
 
     return register
@@ -132,5 +138,6 @@ def rule_table() -> str:
     rows = ["| code | name | finds | default | fix |", "|---|---|---|---|---|"]
     for each in all_rules():
         on = "on" if each.default else "off"
-        rows.append(f"| {each.code} | {each.slug} | {each.summary} | {on} | {each.fix.value} |")
+        fix = "hint, or unsafe" if each.fix is FixLevel.HINT and each.fixer else each.fix.value
+        rows.append(f"| {each.code} | {each.slug} | {each.summary} | {on} | {fix} |")
     return "\n".join(rows)

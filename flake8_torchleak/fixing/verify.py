@@ -120,9 +120,17 @@ def only_grown(old: libcst.Module, new: libcst.Module) -> bool:
 
 
 def _comments(root: libcst.Module) -> tuple[list[str], int]:
-    """Its comments in order, and the number of its nodes."""
-    nodes = list(_below(root, -1))
-    return [node.value for node in nodes if isinstance(node, libcst.Comment)], len(nodes)
+    """Its comments in the order of the text, and the number of its nodes."""
+    found: list[str] = []
+    stack: list[libcst.CSTNode] = [root]
+    count = 0
+    while stack:
+        node = stack.pop()
+        count += 1
+        if isinstance(node, libcst.Comment):
+            found.append(node.value)
+        stack += reversed(node.children)
+    return found, count
 
 
 class _Comparison:
@@ -133,8 +141,20 @@ class _Comparison:
         """Whether `new` is `old`, grown inside, or is wrapped around it."""
         if self._same(old, new):
             return True
+        old = self._bare(old, new)
         kind = type(old)
         return any(type(each) is kind and self._same(old, each) for each in _below(new, _WRAPPING) if each is not new)
+
+    def _bare(self, old: libcst.CSTNode, new: libcst.CSTNode) -> libcst.CSTNode:
+        """`old` without the outer parentheses that `new` has: libcst takes `(x.detach())` for a call that has them."""
+        left, right = getattr(new, "lpar", ()), getattr(new, "rpar", ())
+        count, kept = len(left), len(getattr(old, "lpar", ())) - len(left)
+        if not count or kept < 0:
+            return old
+        mine_left, mine_right = getattr(old, "lpar", ()), getattr(old, "rpar", ())
+        if not (self._in_order(mine_left[:count], left) and self._in_order(mine_right[kept:], right)):
+            return old
+        return old.with_changes(lpar=mine_left[count:], rpar=mine_right[:kept])
 
     def _same(self, old: libcst.CSTNode, new: libcst.CSTNode) -> bool:
         """Whether both are the same node, their parts the same or grown."""
@@ -165,7 +185,7 @@ def _parts(kind: type[libcst.CSTNode]) -> tuple[str, ...]:
 
 
 def _below(node: libcst.CSTNode, levels: int) -> Iterator[libcst.CSTNode]:
-    """A node and those below it, level by level (-1: all)."""
+    """A node and those below it, level by level."""
     queue = deque([(node, levels)])
     while queue:
         each, left = queue.popleft()

@@ -42,6 +42,9 @@ Fix
 ---
 Hint, by element: numbers in a torch tensor or `np.array`; strings in `np.array(..., dtype=np.bytes_)` or
 Arrow (never `dtype=object`); records pickled into one torch.uint8 tensor with offsets; or keep an index only.
+Applied (unsafe) to a list whose elements are provably all str, all int or all float, which is bound once and only
+subscripted, counted and gone through: an array after the last assignment, `.decode()` or `.item()` at each read, so
+that what is read stays what it was. What other files do with the attribute is not seen.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a
 
 Fix
 ---
-`.copy()` for arrays, `.clone()` for tensors: same values, own memory.
+Safe: `.copy()` for arrays, `.clone()` for tensors: same values, own memory.
 """
 
 from __future__ import annotations

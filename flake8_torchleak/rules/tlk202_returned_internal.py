@@ -29,7 +29,8 @@ is a string, number or tuple, is copied or rebuilt, or its type is not known (TL
 
 Fix
 ---
-`copy.deepcopy(...)` for plain containers; `dict(...)` or `list(...)` where nothing nested is edited.
+`copy.copy(...)` where all that is in it is immutable, else `copy.deepcopy(...)`. Safe for containers of text, numbers,
+arrays and the like; unsafe where its elements are not known: they may be costly to copy.
 """
 
 from __future__ import annotations

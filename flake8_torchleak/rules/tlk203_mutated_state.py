@@ -31,7 +31,8 @@ The element is copied first, is made anew for each sample, or is a cache slot or
 
 Fix
 ---
-Copy at the read: `dict(...)`, `list(...)`, `.copy()`, `.clone()`; `copy.deepcopy` where nested contents change.
+Safe: a copy where the element is read into its variable: `.copy()`, `.clone()`, or `copy.deepcopy(...)` where nested
+contents change too or a helper is handed the element. Unsafe for objects of unknown classes.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ Silent when
 
 Fix
 ---
-`cv2.setNumThreads(0)` after the imports of the module. Unsafe: OpenCV in the main process slows down too.
+`cv2.setNumThreads(0)` below the imports of the module, and 0 for 1. Unsafe: OpenCV in the main process slows down too.
 """
 
 from __future__ import annotations

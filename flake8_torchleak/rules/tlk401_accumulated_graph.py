@@ -34,7 +34,8 @@ gradients are off, or the value is a number already (`.item()`, `float()`, a hel
 
 Fix
 ---
-`.detach()` keeps a tensor and costs no synchronisation; `.item()` gives a float and waits for the GPU.
+Safe: `.detach()` on what is proven a tensor; it costs no synchronisation. Unsafe, where the sum is only printed,
+formatted or logged: `.item()`, which gives a float and waits for the GPU.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ is emptied in every step, is bounded (`deque(maxlen=...)`), or one slot is overw
 
 Fix
 ---
-`.detach()` on what is proven a tensor; for outputs in evaluation, no_grad around the loop is better still.
+Safe: `.detach()` on what is proven a tensor, entry by entry in a display; unsafe, where it is only shown: `.item()`.
+For outputs in evaluation, no_grad around the loop (TLK501) is better still.
 """
 
 from __future__ import annotations

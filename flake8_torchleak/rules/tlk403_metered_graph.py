@@ -32,7 +32,7 @@ The class releases its argument, is not in the file (TLK904 covers unknown meter
 
 Fix
 ---
-`.detach()` on the argument; `.item()` where the meter only prints.
+Safe: `.detach()` on the argument that is proven a tensor. `.item()` where the meter only prints is up to you.
 """
 
 from __future__ import annotations

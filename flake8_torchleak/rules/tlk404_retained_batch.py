@@ -29,7 +29,7 @@ first, what is kept is new memory (arithmetic, `torch.cat`, `np.array`), or it i
 
 Fix
 ---
-`.numpy().copy()` for arrays, `.clone()` for tensors: one small copy per step.
+Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: one small copy per step.
 """
 
 from __future__ import annotations

@@ -32,7 +32,9 @@ or in the framework (Lightning's validation_step); the loop needs gradients (att
 
 Fix
 ---
-`@torch.no_grad()` on the function, or `with torch.no_grad():` around the loop. Unsafe: a caller may need grad.
+Unsafe, for a caller may need gradients: `@torch.no_grad()` on the function, above decorators that only wrap it and
+below those that register it or make it something else (staticmethod, property). A loop at module level or in a
+function that also trains takes `with torch.no_grad():` around it, by hand.
 """
 
 from __future__ import annotations
