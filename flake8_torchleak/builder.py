@@ -86,24 +86,25 @@ class Builder:
     def decorated(self, function: FunctionNode, text: str, below: int) -> Edits:
         """`@text` on a function, below its first `below` decorators."""
         under = [*function.decorator_list, function][below]
-        indent = self._indent(under.lineno).partition("@")[0]
+        indent = self._indent(under.lineno)
         return (_insert(under.lineno, 0, f"{indent}@{text}{self.imports.newline}"),)
 
     def after(self, statement: ast.stmt, text: str) -> Edits:
         """A statement on the next line, in the same block. Raises Unfixable where lines are shared."""
-        indent = self._line(statement.lineno)[: self.module.span(statement).col]
+        before = self._line(statement.lineno)[: self.module.span(statement).col]
         end = statement.end_lineno or statement.lineno
         rest = self._line(end)[self._span(statement).end_col :].partition("#")[0]
-        if indent.strip() or rest.strip():
+        if before.strip() or rest.strip():
             raise Unfixable(f"line {statement.lineno} holds several statements")
-        return (_insert(*self.imports.line_after(end, f"{indent}{text}")),)
+        return (_insert(*self.imports.line_after(end, f"{self._indent(statement.lineno)}{text}")),)
 
     def _line(self, number: int) -> str:
         return self._lines[number - 1]
 
     def _indent(self, number: int) -> str:
         line = self._line(number)
-        return line[: len(line) - len(line.lstrip(" \t\f"))]
+        # What stands before a form feed does not count, and the form feed stays with its line.
+        return line[: len(line) - len(line.lstrip(" \t\f"))].rpartition("\f")[2]
 
     def _span(self, node: ast.expr | ast.stmt) -> Span:
         """All of a node (`Module.span` stops at a header). Raises Unfixable inside an f-string."""

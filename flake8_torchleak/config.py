@@ -25,6 +25,7 @@ class Config:
     assume_workers: what to believe where num_workers cannot be seen: "auto", "yes" or "no".
         "auto" takes a loader that is built in the file at its word and assumes workers elsewhere;
         "yes" assumes workers everywhere, "no" only where they are seen.
+    follow_imports: "yes" reads other modules of the project for base classes, decorators, meters and helpers.
     """
 
     dataset_bases: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class Config:
     cv2_guard_modules: tuple[str, ...] = ()
     min_literal: int = 1000
     assume_workers: str = "auto"
+    follow_imports: str = "yes"
 
 
 DEFAULT = Config()
@@ -63,6 +65,7 @@ OPTIONS = (
     Option("cv2-guard-modules", "NAMES", "modules that call cv2.setNumThreads(0) when they are imported"),
     Option("min-literal", "COUNT", "a literal with at least COUNT elements counts as data (default: 1000)"),
     Option("assume-workers", "auto|yes|no", "whether a DataLoader that the file does not show has workers"),
+    Option("follow-imports", "yes|no", "whether other modules of the project are read for bases, decorators, meters"),
 )
 
 

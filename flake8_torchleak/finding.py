@@ -41,10 +41,14 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One piece of evidence: a second place in the file, and why it matters (one line of text)."""
+    """One piece of evidence: a second place, and why it matters (one line of text).
+
+    path: the file it is in, if that is another one.
+    """
 
     span: Span
     text: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

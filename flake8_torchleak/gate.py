@@ -203,6 +203,8 @@ def _may_be_dataset(node: ast.ClassDef, serves: bool, bases: tuple[str, ...]) ->
             return True
         if name and any(name == each.rpartition(".")[2] for each in bases):
             return True
+    if node.bases and node.name.endswith("Dataset"):
+        return True
     methods = {each.name for each in node.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))}
     if "__getitem__" in methods:
         return serves or node.name.endswith("Dataset") or bool(node.bases)

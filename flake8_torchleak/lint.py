@@ -1,6 +1,6 @@
 """`lint`: text in, findings out. The only loop over rules.
 
-Pure: it prints nothing, keeps no state, reads no file and never imports or runs the linted code.
+It prints nothing, keeps no state, writes no file and never imports or runs the linted code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def lint(
     """Findings of all rules (opinionated ones too) in `source`, in order of place.
 
     tree: an `ast.parse` of the same text, if the caller has one (flake8 does); else it is parsed here.
-    path: where the text lives, if known; it is never read.
+    path: where the text lives, if known. It is not read; other modules of its project are, where a question needs it.
     fixes: work out the edits that would end each leak, too.
     Raises SyntaxError (or ValueError for NUL bytes) when `tree` is not given and the text does not parse.
     """
@@ -51,7 +51,9 @@ def lint(
 def _guarded(each: Rule, module: Module, fixes: bool) -> list[Finding]:
     """The rule's findings; an exception in it costs one TLK000, never the user's whole run."""
     try:
-        return [each.finding(report, module, fixes) for report in each.check(module)]
+        # What a rule finds in another file of the project is found when that file is checked.
+        own = [report for report in each.check(module) if module.tree.is_own(report.node)]
+        return [each.finding(report, module, fixes) for report in own]
     except Exception as error:
         if reraise:
             raise

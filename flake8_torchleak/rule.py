@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -84,11 +85,16 @@ class Rule:
             span=module.span(report.node),
             severity=report.severity or self.severity,
             fix=self.fix,
-            notes=tuple(Note(module.span(node), text) for node, text in report.notes),
+            notes=tuple(self._note(node, text, module) for node, text in report.notes),
             fixes=found,
             remedy=report.remedy,
             unfixed=unfixed,
         )
+
+    @staticmethod
+    def _note(node: ast.AST, text: str, module: Module) -> Note:
+        home = module.home(node)
+        return Note(module.span(node, home), text, os.path.relpath(home.path) if home is not None else "")
 
 
 @dataclass(frozen=True, slots=True)

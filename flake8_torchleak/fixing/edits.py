@@ -28,7 +28,10 @@ class Offsets:
     """Places of a text as offsets in code points."""
 
     def __init__(self, source: Source) -> None:
-        self._starts = [0, *accumulate(map(len, source.lines))]
+        lines = source.lines
+        self._starts = [0, *accumulate(map(len, lines))]
+        open_ended = bool(lines) and not lines[-1].endswith(("\n", "\r"))
+        self._last = len(lines) + (not open_ended)
 
     def at(self, line: int, col: int) -> int:
         """The offset of a 1-based line and a 0-based column; the line after the last is the end of the text."""
@@ -36,7 +39,7 @@ class Offsets:
 
     def line(self, offset: int) -> int:
         """The 1-based line of an offset."""
-        return bisect_right(self._starts, offset)
+        return min(bisect_right(self._starts, offset), self._last)
 
     def ends(self, edit: Edit) -> tuple[int, int]:
         """Where an edit's span begins and ends."""

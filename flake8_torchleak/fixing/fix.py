@@ -43,42 +43,42 @@ def chosen(finding: Finding, unsafe: bool) -> Fix | None:
     return next((each for each in finding.fixes if unsafe or each.level is FixLevel.SAFE), None)
 
 
-def fix(source: str, config: Config, unsafe: bool, takes: Callable[[str], bool]) -> Fixed:
+def fix(source: str, config: Config, unsafe: bool, takes: Callable[[str], bool], path: str | None = None) -> Fixed:
     """`source` with every fix of the allowed levels that holds.
 
     unsafe: also those that may change a type, timing or cost. takes: whether a code is selected.
+    path: where the text lives, if known, as for `lint`.
     Raises SyntaxError (or ValueError for NUL bytes) when the text does not parse.
     """
-    state = _Linted(source, config, takes)
+    state = _Linted(source, config, takes, path)
     found = len(state.shown)
     fixed: list[Chosen] = []
-    refused: dict[str, str] = {}
+    refused: dict[Finding, str] = {}
     passes = 0
     while passes < _MOST_PASSES:
         wanted = list(state.wanted(unsafe, refused))
         if not wanted:
             break
         after, done, bad = _operate(state, [pair for pair in wanted if pair[1].early] or wanted)
-        refused.update((state.name(each), "its result would not be clean, or libcst cannot tell") for each, _ in bad)
+        refused.update((each, "its result would not be clean, or libcst cannot tell") for each, _ in bad)
         if after is not None:
             fixed += done
             state = after
+            refused.clear()  # the findings that stay are at other places now, and are asked about again
             passes += 1
-    left = [
-        replace(each, fixes=(), unfixed=why) if (why := refused.get(state.name(each))) else each for each in state.shown
-    ]
+    left = [replace(each, fixes=(), unfixed=refused[each]) if each in refused else each for each in state.shown]
     return Fixed(state.text, tuple(fixed), tuple(left), found, state.suppressed)
 
 
 class _Linted:
     """A text on its way, with its findings."""
 
-    def __init__(self, text: str, config: Config, takes: Callable[[str], bool]) -> None:
-        self.text, self.config, self.takes = text, config, takes
+    def __init__(self, text: str, config: Config, takes: Callable[[str], bool], path: str | None) -> None:
+        self.text, self.config, self.takes, self.path = text, config, takes, path
         self.source = Source(text)
         self.tree = parse(text)
         self.offsets = Offsets(self.source)
-        self.findings = lint(text, config, self.tree, fixes=True)
+        self.findings = lint(text, config, self.tree, path, fixes=True)
         self._suppressions = Suppressions(text)
         selected = [each for each in self.findings if takes(each.code)]
         self.shown = [each for each in selected if not self._suppressions.hides(each.code, each.span.line)]
@@ -89,22 +89,18 @@ class _Linted:
         """libcst's view of the text."""
         return Witness(self.source, self.tree, self.offsets)
 
-    def wanted(self, unsafe: bool, refused: dict[str, str]) -> Iterator[Chosen]:
+    def wanted(self, unsafe: bool, refused: dict[Finding, str]) -> Iterator[Chosen]:
         """The findings to fix, each with its fix. A line that carries a `# noqa` for its code is not touched."""
         for each in self.shown:
-            how, name = chosen(each, unsafe), self.name(each)
-            if how is None or name in refused:
+            how = chosen(each, unsafe)
+            if how is None or each in refused:
                 continue
-            lines = {edit.span.line for edit in how.edits if not edit.text.endswith("\n")}
+            lines = {edit.span.line for edit in how.edits if not edit.text.endswith(("\n", "\r"))}
             hidden = next((line for line in sorted(lines) if self._suppressions.hides(each.code, line)), None)
             if hidden is None:
                 yield each, how
             else:
-                refused[name] = f"line {hidden} carries `# noqa`"
-
-    def name(self, finding: Finding) -> str:
-        """What tells a finding from others while lines move."""
-        return f"{finding.code} {finding.message} {self.source.lines[finding.span.line - 1].strip()}"
+                refused[each] = f"line {hidden} carries `# noqa`"
 
     def place(self, finding: Finding) -> tuple[str, int]:
         """The finding's code and the offset where it begins."""
@@ -134,7 +130,7 @@ def _after(before: _Linted, batch: Batch, taken: list[Chosen]) -> _Linted | None
     edits = list(batch)
     edited = Edited(before.text, edits)
     try:
-        after = _Linted(edited.text, before.config, before.takes)
+        after = _Linted(edited.text, before.config, before.takes, before.path)
     except (SyntaxError, ValueError):
         return None
     ended = {before.place(each) for each, _ in taken}

@@ -111,7 +111,7 @@ class ClassTable:
     def methods_by_class(self) -> dict[ast.ClassDef, list[FunctionNode]]:
         """class -> the functions in its body."""
         found: dict[ast.ClassDef, list[FunctionNode]] = {}
-        for function in self.tree.all(*FUNCTIONS):
+        for function in self.tree.everywhere(*FUNCTIONS):
             owner = self.tree.class_of(function)
             if owner is not None:
                 found.setdefault(owner, []).append(function)
@@ -120,7 +120,7 @@ class ClassTable:
     @cached_property
     def all(self) -> dict[ast.ClassDef, ClassFacts]:
         """Facts of every class, by node."""
-        return {node: ClassFacts(node, self) for node in self.tree.all(ast.ClassDef)}
+        return {node: ClassFacts(node, self) for node in self.tree.everywhere(ast.ClassDef)}
 
     def of(self, expression: ast.AST) -> ClassFacts | None:
         """The class of this file that an expression (a base, a constructor) names."""
@@ -182,6 +182,9 @@ class ClassTable:
             found = self.names.definition(func)
             return found if isinstance(found, FUNCTIONS) else None
         if isinstance(func, ast.Attribute):
+            linked = self.names.definition(func)
+            if isinstance(linked, FUNCTIONS):
+                return linked
             if (
                 isinstance(func.value, ast.Call)
                 and isinstance(func.value.func, ast.Name)
@@ -236,7 +239,7 @@ class ClassTable:
     def callers(self) -> dict[str, list[ast.Call]]:
         """Last name of what is called -> the calls. By name only: an over-estimate of who calls a function."""
         found: dict[str, list[ast.Call]] = {}
-        for call in self.tree.all(ast.Call):
+        for call in self.tree.everywhere(ast.Call):
             func = call.func
             name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
             if name:

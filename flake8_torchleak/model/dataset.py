@@ -186,9 +186,13 @@ class Datasets:
 
     @cached_property
     def all(self) -> list[DatasetFacts]:
-        """Every class that is a Dataset, in source order."""
-        table = self.module.classes.all
-        return [DatasetFacts(self.module, facts) for facts in table.values() if self.is_dataset(facts)]
+        """Every class of the file that is a Dataset, in source order."""
+        table, tree = self.module.classes.all, self.module.tree
+        return [
+            DatasetFacts(self.module, facts)
+            for node, facts in table.items()
+            if tree.is_own(node) and self.is_dataset(facts)
+        ]
 
     def is_dataset(self, facts: ClassFacts) -> bool:
         """Whether a class is a PyTorch Dataset: by its bases, or by its shape and how the file uses it."""

@@ -48,6 +48,8 @@ def _candidates(module: Module) -> list[Scope]:
     callers = module.classes.callers
     found: dict[Scope, None] = {}
     for call in (*callers.get("eval", ()), *callers.get("train", ())):
+        if not module.tree.is_own(call):
+            continue
         if isinstance(call.func, ast.Attribute) and (not call.args) == (call.func.attr == "eval"):
             found[module.tree.function(call) or module.root] = None
     for function in module.tree.all(*FUNCTIONS):

@@ -41,6 +41,7 @@ class GradMode:
         self._functions: dict[ast.AST, Grad] = {}
         self._switches: dict[ast.AST, list[tuple[ast.Call, Grad]]] = {}
         self._contexts: dict[ast.AST, Grad] = {}
+        self._definitions: dict[ast.AST, Grad] = {}
         self._depth = 0
 
     def at(self, node: ast.AST) -> Grad:
@@ -95,7 +96,17 @@ class GradMode:
                 return found.pop() if len(found) == 1 else Grad.MIXED
         if name in self._known or turns_grad_off(name):
             return Grad.OFF
-        return Grad.ON
+        return self._defined(func)
+
+    def _defined(self, made: ast.expr) -> Grad:
+        """What a decorator or context manager of the project does: OFF if its definition speaks of no_grad."""
+        definition = self.names.definition(made)
+        if definition is None:
+            return Grad.ON
+        if definition not in self._definitions:
+            words = {last_name(node) for node in ast.walk(definition)}
+            self._definitions[definition] = Grad.OFF if words & {"no_grad", "inference_mode"} else Grad.ON
+        return self._definitions[definition]
 
     @staticmethod
     def _argument(call: ast.Call | None, default: Grad) -> Grad:

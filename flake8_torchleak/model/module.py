@@ -9,12 +9,14 @@ from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Span
 from flake8_torchleak.model.classes import ClassTable
 from flake8_torchleak.model.dataset import Datasets
+from flake8_torchleak.model.firstparty import File
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
 from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.loader import Loaders
 from flake8_torchleak.model.loops import Loops
 from flake8_torchleak.model.names import Names
+from flake8_torchleak.model.project import Attached, Project
 from flake8_torchleak.model.proof import Proof
 from flake8_torchleak.model.retention import Retention
 from flake8_torchleak.model.tree import Tree
@@ -27,25 +29,45 @@ class Module:
 
     def __init__(self, source: Source, root: ast.Module, config: Config, path: str | None = None) -> None:
         self.source, self.root, self.config, self.path = source, root, config, path
+        self.attached = Attached()
+        """Definitions in other files, once the tree is there."""
+        self.project: Project | None = None
+        if path is not None and path.endswith(".py") and config.follow_imports == "yes":
+            self.project = Project(path)
 
-    def span(self, node: ast.AST) -> Span:
-        """Where a node stands. A `def` or `class` is its header's first line, without decorators and body."""
+    def home(self, node: ast.AST) -> File | None:
+        """The other file that a node is in; None for the module's own."""
+        if self.tree.is_own(node):
+            return None
+        return self.attached.files[self.tree.module_of(node)]
+
+    def span(self, node: ast.AST, home: File | None = None) -> Span:
+        """Where a node stands, in the file that is its `home`.
+
+        A `def` or `class` is its header's first line, without decorators and body.
+        """
+        source = self.source if home is None else home.source
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
         end_line = getattr(node, "end_lineno", None) or line
         end_column = getattr(node, "end_col_offset", None) or column
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.While, ast.With)):
-            end_line, end_column = line, len(self.source.lines[line - 1].rstrip("\r\n").encode())
-        return Span(line, self.source.column(line, column), end_line, self.source.column(end_line, end_column))
+            end_line, end_column = line, len(source.lines[line - 1].rstrip("\r\n").encode())
+        return Span(line, source.column(line, column), end_line, source.column(end_line, end_column))
 
     @cached_property
     def tree(self) -> Tree:
         """Parents, nodes by kind, scopes."""
-        return Tree(self.root)
+        tree = Tree(self.root)
+        if self.project is not None:
+            self.attached = self.project.attach(tree)
+            tree.attach(self.attached.modules)
+        return tree
 
     @cached_property
     def names(self) -> Names:
         """Bindings and imports."""
-        return Names(self.tree)
+        tree = self.tree
+        return Names(tree, self.attached.links)
 
     @cached_property
     def flow(self) -> Flow:

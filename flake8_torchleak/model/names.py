@@ -7,6 +7,7 @@ below its use counts, a parameter or assignment that shadows an import hides it.
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from functools import cached_property
 
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Tree
@@ -50,8 +51,10 @@ def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
 class Names:
     """Bindings of one module by scope."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, links: Mapping[tuple[ast.Module, str], ast.AST] | None = None) -> None:
         self.tree = tree
+        self.links = links or {}
+        """(module, what a name stands for there) -> its `def` or `class` in an attached module."""
 
     @cached_property
     def bindings(self) -> dict[Scope, dict[str, list[ast.AST]]]:
@@ -64,24 +67,24 @@ class Names:
             scope = elsewhere.get(scope, {}).get(name, scope)
             found.setdefault(scope, {}).setdefault(name, []).append(node)
 
-        for statement in tree.all(ast.Global, ast.Nonlocal):
+        for statement in tree.everywhere(ast.Global, ast.Nonlocal):
             scope = tree.scope(statement)
-            target = tree.root if isinstance(statement, ast.Global) else self._outer_function(scope)
+            target = tree.module_of(statement) if isinstance(statement, ast.Global) else self._outer_function(scope)
             for name in statement.names:
                 elsewhere.setdefault(scope, {})[name] = target
-        for alias in tree.all(ast.alias):
+        for alias in tree.everywhere(ast.alias):
             name = alias.asname or alias.name.partition(".")[0]
             if name != "*":
                 bind(name, alias, tree.scope(alias))
-        for definition in tree.all(*FUNCTIONS, ast.ClassDef):
+        for definition in tree.everywhere(*FUNCTIONS, ast.ClassDef):
             bind(definition.name, definition, tree.scope(definition))
-        for function in tree.all(*FUNCTIONS, ast.Lambda):
+        for function in tree.everywhere(*FUNCTIONS, ast.Lambda):
             for parameter in parameters(function):
                 bind(parameter.arg, parameter, function)
-        for node in tree.all(ast.Name):
+        for node in tree.everywhere(ast.Name):
             if not isinstance(node.ctx, ast.Load):
                 bind(node.id, node, tree.scope(node))
-        for handler in tree.all(ast.ExceptHandler):
+        for handler in tree.everywhere(ast.ExceptHandler):
             if handler.name:
                 bind(handler.name, handler, tree.scope(handler))
         return found
@@ -135,12 +138,15 @@ class Names:
         return f"{module}.{alias.name}" if statement.module else module + alias.name
 
     def definition(self, node: ast.AST) -> ast.AST | None:
-        """The `def` or `class` of this file that a plain name stands for, if it is bound to nothing else."""
-        if not isinstance(node, ast.Name):
+        """The `def` or `class` that a name stands for, if it is bound to nothing else: here, or where it is from."""
+        if isinstance(node, ast.Name):
+            bound = self.bound(node.id, node)
+            found = [each for each in bound if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
+            if found:
+                return found[-1] if len(found) == len(bound) else None
+        if not self.links or not isinstance(node, (ast.Name, ast.Attribute)):
             return None
-        bound = self.bound(node.id, node)
-        found = [each for each in bound if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
-        return found[-1] if found and len(found) == len(bound) else None
+        return self.links.get((self.tree.module_of(node), self.qualname(node)))
 
     def comprehension(self, name: ast.Name) -> ast.comprehension | None:
         """The generator of an enclosing comprehension that binds this name, if one does."""

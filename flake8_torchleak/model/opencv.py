@@ -34,6 +34,8 @@ class OpenCV:
         """The first computing call in worker-side code, its function, and how that comes to run there."""
         found = []
         for function, how in self.module.workers.functions.items():
+            if not self.module.tree.is_own(function):
+                continue
             for call in self.module.tree.calls(function):
                 qualname = self.module.names.qualname(call.func)
                 if qualname.startswith("cv2.") and qualname.rpartition(".")[2] in _COMPUTES:
@@ -64,6 +66,8 @@ class OpenCV:
     def is_guarded(self) -> bool:
         """Whether the workers' thread pools are switched off, or the environment limits them."""
         if any(self._reaches(call) for call, _ in self._settings):
+            return True
+        if self.module.project is not None and self.module.project.limits_opencv:
             return True
         if any(self._imports(guard) for guard in self.module.config.cv2_guard_modules):
             return True

@@ -168,6 +168,8 @@ def moved_elements(module: Module) -> Iterator[Edit]:
     `item = self.cache[i]; item["image"] = item["image"].to(device)`: device memory grows by every element served.
     """
     for facts in module.classes.all.values():
+        if not module.tree.is_own(facts.node):
+            continue
         for function in facts.own_methods.values() if not facts.has_base("Optimizer", "Module") else ():
             if function.name.startswith(
                 ("__", "setup", "prepare", "build", "load", "to", "cuda", "_load", "_setup", "step")

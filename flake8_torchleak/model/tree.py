@@ -1,5 +1,8 @@
 """One walk over the syntax tree: parents, nodes by kind, and what encloses what.
 
+Parts of other modules of the project can be attached (`model/project.py` says which): they are numbered after the
+module's own nodes and seen by `everywhere`, by scopes and by names, but never by `all`: what is found, is found here.
+
 The walk is iterative (a 3,000-term sum is 3,000 levels deep) and table-driven: fields that never hold
 a node with a position (contexts, operators) are not visited.
 """
@@ -7,6 +10,7 @@ a node with a position (contexts, operators) are not visited.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TypeVar, overload
 
@@ -35,6 +39,11 @@ class Tree:
 
     def __init__(self, root: ast.Module) -> None:
         self.root = root
+        self._own = 0
+        """How many nodes are the module's own."""
+        self._modules: list[tuple[int, ast.Module]] = []
+        """The root and the attached modules with the number of their first node."""
+        self._attached: dict[type[ast.AST], list[ast.AST]] = {}
         self.parents: dict[ast.AST, ast.AST] = {}
         self.blocks: dict[ast.AST, str] = {}
         """For a statement (or handler, or case): the field of its parent whose list it stands in."""
@@ -47,18 +56,25 @@ class Tree:
         self._ends: list[int] = []
         """By number: one past the last node below."""
         self._within: dict[ast.AST, list[ast.AST]] = {}
-        self._walk()
+        self._walk(root, self._kinds)
+        self._own = len(self._order)
 
-    def _walk(self) -> None:
+    def attach(self, modules: Sequence[ast.Module]) -> None:
+        """Index parts of other modules as well."""
+        for each in modules:
+            self._walk(each, self._attached)
+
+    def _walk(self, root: ast.Module, kinds: dict[type[ast.AST], list[ast.AST]]) -> None:
         """Number every node: a parent, its leaves, then its other children with all that is below each.
 
         Names and constants are half of all nodes and have nothing below: they never see the stack.
         """
-        parents, kinds, blocks, order, number = self.parents, self._kinds, self.blocks, self._order, self._number
-        holders = self._holders
+        parents, blocks, order, number, holders = self.parents, self.blocks, self._order, self._number, self._holders
+        first = len(order)
+        self._modules.append((first, root))
         above: list[int] = []
         names, constants = kinds.setdefault(ast.Name, []), kinds.setdefault(ast.Constant, [])
-        stack: list[tuple[ast.AST, int, int]] = [(self.root, 0, 0)]
+        stack: list[tuple[ast.AST, int, int]] = [(root, first, first)]
         while stack:
             node, parent, holder = stack.pop()
             kind = node.__class__
@@ -97,10 +113,10 @@ class Tree:
                     parents[child] = node
             inner.reverse()
             stack += inner
-        sizes = [1] * len(order)
-        for i in range(len(order) - 1, 0, -1):
-            sizes[above[i]] += sizes[i]
-        self._ends = [i + size for i, size in enumerate(sizes)]
+        sizes = [1] * len(above)
+        for i in range(len(above) - 1, 0, -1):
+            sizes[above[i] - first] += sizes[i]
+        self._ends += [first + i + size for i, size in enumerate(sizes)]
 
     @overload
     def all(self, one: type[N], two: type[M], /) -> list[N | M]: ...
@@ -109,10 +125,31 @@ class Tree:
     @overload
     def all(self, *kinds: type[N]) -> list[N]: ...
     def all(self, *kinds: type[ast.AST]) -> Sequence[ast.AST]:
-        """Every node of these kinds, in source order within each kind."""
+        """Every node of these kinds in the module itself, in source order within each kind."""
         if len(kinds) == 1:
             return self._kinds.get(kinds[0], [])
         return [node for kind in kinds for node in self._kinds.get(kind, [])]
+
+    @overload
+    def everywhere(self, one: type[N], two: type[M], /) -> list[N | M]: ...
+    @overload
+    def everywhere(self, one: type[N], two: type[M], three: type[K], /) -> list[N | M | K]: ...
+    @overload
+    def everywhere(self, *kinds: type[N]) -> list[N]: ...
+    def everywhere(self, *kinds: type[ast.AST]) -> Sequence[ast.AST]:
+        """Every node of these kinds, those of attached modules last."""
+        found = [node for kind in kinds for node in self._kinds.get(kind, [])]
+        found += [node for kind in kinds for node in self._attached.get(kind, [])]
+        return found
+
+    def is_own(self, node: ast.AST) -> bool:
+        """Whether a node is the module's own, not one of an attached module."""
+        return self._number[node] < self._own
+
+    def module_of(self, node: ast.AST) -> ast.Module:
+        """The module that a node belongs to."""
+        at = bisect_right(self._modules, self._number[node], key=lambda each: each[0])
+        return self._modules[at - 1][1]
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """Parents from the inside out."""
@@ -141,13 +178,13 @@ class Tree:
         if ast.Lambda in self._kinds and (found := self._lambda_around(node)) is not None:
             return found
         holder = self._order[self._holders[number]]
-        while holder is not self.root:
+        while not isinstance(holder, ast.Module):
             start, end = self._bodies.get(holder) or self._body(holder)
             if start <= number < end:
                 return holder  # type: ignore[return-value]
             number = self._number[holder]
             holder = self._order[self._holders[number]]
-        return self.root
+        return holder
 
     def _body(self, holder: ast.AST) -> tuple[int, int]:
         """The numbers of what runs inside a def or class: parameters and body, not decorators and bases."""

@@ -6,7 +6,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.tree import Scope
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -24,26 +23,29 @@ _COUNTS = frozenset({
 _MOST_VARIABLES = 8
 
 
-def other_use(module: Module, key: str, scope: Scope, own: ast.AST) -> ast.AST | None:
-    """The first use of a local variable that could tell a number from a tensor; None if it is only shown.
+def other_use(module: Module, key: str, own: ast.AST) -> ast.AST | None:
+    """The first use of a variable of the file that could tell a number from a tensor; None if it is only shown.
 
     own: the statement that adds to the variable, whose own reading of it does not count.
     """
     if "." in key:
         return own
-    queue, seen = [key], {key}
+    scope_of = module.names.scope_of
+    queue = [(key, scope_of(key, own))]
+    seen = {queue[0]}
     while queue:
-        name = queue.pop()
+        name, scope = queue.pop()
         for node in module.tree.all(ast.Name):
             if node.id != name or not isinstance(node.ctx, ast.Load) or module.tree.inside(node, own):
                 continue
-            if module.names.scope_of(name, node) is not scope:
+            if scope_of(name, node) is not scope:
                 continue
             where = _destination(module, node)
             if isinstance(where, ast.Name) and len(seen) < _MOST_VARIABLES:
-                if where.id not in seen:
-                    seen.add(where.id)
-                    queue.append(where.id)
+                variable = where.id, scope_of(where.id, where)
+                if variable not in seen:
+                    seen.add(variable)
+                    queue.append(variable)
             elif where is not None:
                 return node
     return None
@@ -59,10 +61,10 @@ def _destination(module: Module, node: ast.expr) -> ast.AST | None:
         if isinstance(parent, ast.Call):
             if child is parent.func:
                 return parent
-            name = last_name(parent.func)
-            if name in _SHOWS:
-                return None
-            if module.names.qualname(parent.func) not in _COUNTS:
+            qualname = module.names.qualname(parent.func)
+            if last_name(parent.func) in _SHOWS and not qualname.startswith("torch."):
+                return None  # torch.isnan and torch.log want a tensor
+            if qualname not in _COUNTS:
                 return parent
         elif isinstance(parent, ast.Attribute):
             outer = module.tree.parents[parent]
@@ -71,7 +73,8 @@ def _destination(module: Module, node: ast.expr) -> ast.AST | None:
         elif isinstance(parent, ast.Assign) and len(parent.targets) == 1:
             return parent.targets[0]
         elif isinstance(parent, ast.Subscript):
-            if child is not parent.value or not isinstance(parent.ctx, ast.Load):
+            read = child is parent.value and isinstance(parent.ctx, ast.Load)
+            if not read or not module.infer.value(parent.value).is_container:
                 return parent
         elif not isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Dict, ast.Tuple, ast.List, ast.keyword)):
             return parent

@@ -33,7 +33,7 @@ class Repairing:
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
         takes = self._selection.takes
-        done = parsing(file.path, self._complain, lambda: fix(file.text, self._config, self._unsafe, takes))
+        done = parsing(file.path, self._complain, lambda: fix(file.text, self._config, self._unsafe, takes, file.path))
         if done is None:
             if file.place == "-" and not self._diff:
                 _to_stdout(file.raw)  # whoever reads our output in the place of the file loses nothing

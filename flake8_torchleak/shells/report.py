@@ -31,6 +31,9 @@ def text(path: str, findings: Iterable[Finding], lines: Sequence[str], colour: b
         )
         out += _excerpt(finding.span, lines, tint)
         for note in finding.notes:
+            if note.path:
+                out.append(f"    note: {printable(note.path)}:{note.span.line}: {note.text}")
+                continue
             out.append(f"    note: line {note.span.line}: {note.text}")
             out += _excerpt(note.span, lines, "1;34" if colour else "")
         out += [f"    {line}" for line in _advice(finding)]
@@ -48,7 +51,10 @@ def rows(path: str, findings: Iterable[Finding]) -> list[dict[str, object]]:
             "severity": finding.severity.value,
             "fix": finding.fix.value,
             **_place(finding.span),
-            "notes": [{**_place(note.span), "text": note.text} for note in finding.notes],
+            "notes": [
+                {**({"path": note.path} if note.path else {}), **_place(note.span), "text": note.text}
+                for note in finding.notes
+            ],
             "fixes": [_fix(fix) for fix in finding.fixes],
             "unfixed": finding.unfixed,
             "remedy": finding.remedy,

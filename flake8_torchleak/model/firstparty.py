@@ -1,0 +1,204 @@
+"""The files of the project around one module, found as Python would find them, without importing anything.
+
+Relative and absolute imports, packages with and without `__init__.py`, `src` layouts, and names that are re-exported.
+Files are parsed once per process; links out of the project are not followed.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from flake8_torchleak.model.tree import FUNCTIONS
+from flake8_torchleak.source import Source, SourceError, decode, parse
+
+_MOST_FILES = 12
+"""Other files that are read for one module."""
+_LARGEST = 400_000
+"""Bytes of a file that is still read."""
+_MOST_LEVELS = 8
+"""Folders above the module in which its imports are looked for."""
+_MOST_HOPS = 4
+"""Re-exports (`from .impl import Thing`) that are followed."""
+_MARKERS = frozenset({".git", "pyproject.toml", "setup.py", "setup.cfg"})
+
+
+@dataclass(eq=False)
+class File:
+    """One parsed file: its text, and which of its top-level statements bind a name."""
+
+    path: str
+    text: str
+    root: ast.Module
+
+    @cached_property
+    def source(self) -> Source:
+        """The text with its lines."""
+        return Source(self.text)
+
+    @cached_property
+    def index(self) -> dict[str, list[ast.stmt]]:
+        """name -> the top-level statements that bind it; those in `if` and `try` count as the whole block."""
+        found: dict[str, list[ast.stmt]] = {}
+        for statement in self.root.body:
+            for name in _bound(statement):
+                found.setdefault(name, []).append(statement)
+        return found
+
+    @cached_property
+    def stars(self) -> list[ast.ImportFrom]:
+        """Its `from x import *`."""
+        return [s for s in self.root.body if isinstance(s, ast.ImportFrom) and s.names[0].name == "*"]
+
+
+class Finder:
+    """Where a module's first-party imports lead."""
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+        self._files: dict[str, File | None] = {}
+
+    def resolve(self, importer: str, qualname: str, hops: int = _MOST_HOPS) -> tuple[File, str] | None:
+        """The file and top-level name that a dotted name stands for in the file `importer`."""
+        if not hops:
+            return None
+        level = len(qualname) - len(qualname.lstrip("."))
+        parts = qualname[level:].split(".")
+        if not level and (parts[0] in sys.stdlib_module_names or not self.is_near(parts[0])):
+            return None
+        for root in [_upwards(importer, level)] if level else self._roots:
+            for count in range(len(parts) - 1, -1, -1):
+                file = self._module(os.path.join(root, *parts[:count])) if count or level else None
+                if file is not None and count == len(parts) - 1:
+                    return self._defined(file, parts[count], hops)
+                if file is not None:
+                    return None
+        return None
+
+    def _defined(self, file: File, name: str, hops: int) -> tuple[File, str] | None:
+        """Where a name of a module is defined: there, or where it is imported from."""
+        for statement in reversed(file.index.get(name, ())):
+            if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+                return file, name
+            if isinstance(statement, ast.ImportFrom):
+                for alias in statement.names:
+                    if (alias.asname or alias.name) == name:
+                        return self.resolve(file.path, imported(statement, alias), hops - 1)
+        for star in file.stars:
+            found = self.resolve(file.path, f"{'.' * star.level}{star.module or ''}.{name}", hops - 1)
+            if found is not None:
+                return found
+        return None
+
+    def _module(self, place: str) -> File | None:
+        """The module at a path without its ending: a file, or a package's `__init__`."""
+        for path in (f"{place}.py", os.path.join(place, "__init__.py")):
+            if os.path.basename(path) in listing(os.path.dirname(path)):
+                return self._read(path)
+        return None
+
+    def _read(self, path: str) -> File | None:
+        if path not in self._files:
+            if len(self._files) >= _MOST_FILES or os.path.realpath(path) == os.path.realpath(self.path):
+                return None
+            self._files[path] = _parsed(path, self.top)
+        return self._files[path]
+
+    @cached_property
+    def top(self) -> str:
+        """The project's folder: the nearest one above with a marker, else the one that holds the outermost package."""
+        folder = os.path.dirname(self.path)
+        nearest = folder
+        while "__init__.py" in listing(nearest) and os.path.dirname(nearest) != nearest:
+            nearest = os.path.dirname(nearest)
+        for _ in range(_MOST_LEVELS):
+            if _MARKERS & listing(folder):
+                return folder
+            if os.path.dirname(folder) == folder:
+                break
+            folder = os.path.dirname(folder)
+        return nearest
+
+    @cached_property
+    def _roots(self) -> list[str]:
+        """Folders that absolute imports can start from, nearest first: no package's own, up to the project's top."""
+        found = []
+        folder = os.path.dirname(self.path)
+        for _ in range(_MOST_LEVELS):
+            names = listing(folder)
+            if "__init__.py" not in names:
+                found.append(folder)
+            if "src" in names:
+                found.append(os.path.join(folder, "src"))
+            if folder == self.top or os.path.dirname(folder) == folder:
+                break
+            folder = os.path.dirname(folder)
+        return found
+
+    def is_near(self, head: str) -> bool:
+        """Whether a top-level name is a module of the project (or the import is relative)."""
+        return head == "" or any(f"{head}.py" in listing(r) or head in listing(r) for r in self._roots)
+
+
+def imported(statement: ast.ImportFrom, alias: ast.alias) -> str:
+    """The dotted name of what an import names, with the dots of a relative one."""
+    module = "." * statement.level + (statement.module or "")
+    return f"{module}.{alias.name}" if statement.module else module + alias.name
+
+
+def _bound(statement: ast.stmt) -> list[str]:
+    """The names that a top-level statement binds."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return [statement.name]
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return [alias.asname or alias.name.partition(".")[0] for alias in statement.names]
+    if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+    if isinstance(statement, (ast.If, ast.Try)):
+        blocks = [*statement.body, *statement.orelse, *(s for h in getattr(statement, "handlers", ()) for s in h.body)]
+        return [name for inner in blocks for name in _bound(inner)]
+    return []
+
+
+def _upwards(importer: str, level: int) -> str:
+    """The folder that a relative import starts from."""
+    folder = importer
+    for _ in range(level):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+@lru_cache(maxsize=4096)
+def listing(folder: str) -> frozenset[str]:
+    """The names in a folder; empty if it cannot be read."""
+    try:
+        return frozenset(os.listdir(folder))
+    except OSError:
+        return frozenset()
+
+
+def text_of(path: str, top: str) -> str | None:
+    """The text of a file inside the project; None if it is too large, elsewhere, or cannot be read."""
+    try:
+        real = os.path.realpath(path)
+        if not real.startswith(os.path.join(os.path.realpath(top), "")) or os.path.getsize(real) > _LARGEST:
+            return None
+        with open(real, "rb") as file:
+            return decode(file.read())
+    except (OSError, SourceError):
+        return None
+
+
+@lru_cache(maxsize=512)
+def _parsed(path: str, top: str) -> File | None:
+    text = text_of(path, top)
+    if text is None:
+        return None
+    try:
+        return File(path, text, parse(text))
+    except (SyntaxError, ValueError):
+        return None

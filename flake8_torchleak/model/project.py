@@ -1,0 +1,184 @@
+"""What other modules of the project say: the definitions behind a module's first-party imports, read from disk.
+
+Only what a question needs is read: the classes that the module's classes derive from, decorators and context
+managers, and what it calls. Of each file only those definitions and what they use are kept. Files are parsed once per
+process, never imported or executed; links out of the project are not followed, and everything is bounded.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.firstparty import File, Finder, imported, listing, text_of
+from flake8_torchleak.model.names import Names, dotted, last_name
+from flake8_torchleak.model.tree import FUNCTIONS, Tree
+
+Links = dict[tuple[ast.Module, str], ast.AST]
+
+_MOST_STATEMENTS = 300
+"""Top-level statements of other files that are looked into for one module."""
+_DEPTH = 2
+"""Definitions of definitions in yet other files."""
+_WORKER_KEYWORDS = frozenset({"collate_fn", "worker_init_fn"})
+_GUARD = re.compile(r"^(?:\w+\.)?setNumThreads\(\s*0\s*\)", re.MULTILINE)
+_SCRIPTS = ("", "tools", "scripts")
+_MOST_SCRIPTS = 40
+
+
+@dataclass(eq=False)
+class Attached:
+    """Parts of other files: `modules` to index beside the module, `links` to them, and the file behind each."""
+
+    modules: list[ast.Module] = field(default_factory=list)
+    links: Links = field(default_factory=dict)
+    files: dict[ast.Module, File] = field(default_factory=dict)
+
+
+class Project:
+    """The files around one module."""
+
+    def __init__(self, path: str) -> None:
+        self._finder = Finder(path)
+        self._statements = 0
+
+    def attach(self, tree: Tree) -> Attached:
+        """The definitions in other files that a module's classes, decorators and calls name."""
+        names = Names(tree)
+        if not any(self._finder.is_near(head) for head in _heads(tree)):
+            return Attached()
+        wanted: dict[str, None] = {}
+        for expression in _questions(tree):
+            qualname = names.qualname(expression)
+            if "." in qualname:
+                wanted[qualname] = None
+        found: dict[File, dict[str, None]] = {}
+        own: dict[str, tuple[File, str]] = {}
+        for qualname in wanted:
+            target = self._finder.resolve(self._finder.path, qualname)
+            if target is not None:
+                own[qualname] = target
+                found.setdefault(target[0], {})[target[1]] = None
+        return self._collect(tree.root, own, found)
+
+    def _collect(
+        self, root: ast.Module, own: dict[str, tuple[File, str]], found: dict[File, dict[str, None]]
+    ) -> Attached:
+        attached = Attached()
+        parts: dict[File, ast.Module] = {}
+        inner: list[tuple[File, str, tuple[File, str]]] = []
+        queue = [(file, names, 0) for file, names in found.items()]
+        chosen: dict[File, dict[ast.stmt, None]] = {}
+        while queue:
+            file, wanted, depth = queue.pop(0)
+            statements = self._closure(file, wanted, chosen.setdefault(file, {}))
+            for statement in statements if depth < _DEPTH else ():
+                for qualname in _mentioned(file, statement):
+                    target = self._finder.resolve(file.path, qualname)
+                    if target is not None:
+                        inner.append((file, qualname, target))
+                        if target[1] not in found.setdefault(target[0], {}):
+                            found[target[0]][target[1]] = None
+                            queue.append((target[0], {target[1]: None}, depth + 1))
+        for file, kept in chosen.items():
+            if kept:
+                body = sorted(kept, key=lambda each: each.lineno)
+                parts[file] = ast.Module(body=body, type_ignores=[])
+                attached.modules.append(parts[file])
+                attached.files[parts[file]] = file
+        for qualname, target in own.items():
+            self._link(attached, parts, root, qualname, target)
+        for file, qualname, target in inner:
+            if file in parts:
+                self._link(attached, parts, parts[file], qualname, target)
+        return attached
+
+    @staticmethod
+    def _link(
+        attached: Attached, parts: dict[File, ast.Module], at: ast.Module, qualname: str, target: tuple[File, str]
+    ) -> None:
+        file, name = target
+        definitions = [s for s in file.index.get(name, ()) if isinstance(s, (*FUNCTIONS, ast.ClassDef))]
+        if file in parts and definitions:
+            attached.links[at, qualname] = definitions[-1]
+
+    def _closure(self, file: File, wanted: dict[str, None], chosen: dict[ast.stmt, None]) -> list[ast.stmt]:
+        """The top-level statements that bind these names, and those that bind what they use; new ones are returned."""
+        queue, new = list(wanted), []
+        while queue and self._statements < _MOST_STATEMENTS:
+            for statement in file.index.get(queue.pop(), ()):
+                if statement in chosen:
+                    continue
+                chosen[statement] = None
+                new.append(statement)
+                self._statements += 1
+                queue += [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id in file.index]
+        return new
+
+    # -- OpenCV ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def limits_opencv(self) -> bool:
+        """Whether importing this module's packages, or a script of the project, calls `cv2.setNumThreads(0)`."""
+        own, top = self._finder.path, self._finder.top
+        folder = os.path.dirname(own)
+        paths = []
+        while "__init__.py" in listing(folder) and os.path.dirname(folder) != folder:
+            paths.append(os.path.join(folder, "__init__.py"))
+            folder = os.path.dirname(folder)
+        for name in _SCRIPTS:
+            place = os.path.join(top, name)
+            paths += [os.path.join(place, each) for each in sorted(listing(place)) if each.endswith(".py")]
+        texts = (text_of(path, top) for path in paths[:_MOST_SCRIPTS] if path != own)
+        return any(text is not None and "setNumThreads" in text and _GUARD.search(text) for text in texts)
+
+
+def _heads(tree: Tree) -> set[str]:
+    """First names of what a module imports; "" for a relative import."""
+    found = {alias.name.partition(".")[0] for each in tree.all(ast.Import) for alias in each.names}
+    for statement in tree.all(ast.ImportFrom):
+        found.add("" if statement.level else (statement.module or "").partition(".")[0])
+    return found - sys.stdlib_module_names
+
+
+def _questions(tree: Tree) -> Iterator[ast.expr]:
+    """The expressions whose definition a rule may ask for."""
+    for each in tree.all(ast.ClassDef):
+        for base in each.bases:
+            yield base.value if isinstance(base, ast.Subscript) else base
+    for function in tree.all(*FUNCTIONS):
+        for decorator in function.decorator_list:
+            yield decorator.func if isinstance(decorator, ast.Call) else decorator
+    for call in tree.all(ast.Call):
+        name = last_name(call.func)
+        if name and not (hints.is_model(name) or hints.makes_model(name)):
+            yield call.func
+        for keyword in call.keywords:
+            if keyword.arg in _WORKER_KEYWORDS:
+                yield keyword.value
+
+
+def _mentioned(file: File, statement: ast.stmt) -> Iterator[str]:
+    """Dotted names, as the file imports them, of what a definition derives from, is decorated with, or calls."""
+    expressions: list[ast.expr] = []
+    for node in ast.walk(statement):
+        if isinstance(node, ast.ClassDef):
+            expressions += node.bases
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            expressions.append(node.func)
+    for each in expressions:
+        head, *rest = dotted(each) or [""]
+        if hints.is_model(head):
+            continue
+        for binding in file.index.get(head, ()):
+            for alias in binding.names if isinstance(binding, (ast.Import, ast.ImportFrom)) else ():
+                if (alias.asname or alias.name) == head:
+                    name = imported(binding, alias) if isinstance(binding, ast.ImportFrom) else alias.name
+                    if "." in name or rest:
+                        yield ".".join([name, *rest])
