@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel
+from flake8_torchleak.model.bindings import Definition, How
+from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.uses import other_use
 from flake8_torchleak.wording import released, short
 
@@ -34,13 +36,44 @@ def releases(kept: Kept, build: Builder) -> Iterator[Fix]:
     for part in parts:
         if module.proof.is_tensor(part):
             continue
-        if not (kept.sums and module.proof.holder_is_tensor(kept.key, kept.node)):
+        if not (kept.sums and module.proof.sums_tensors(kept.key, kept.value, kept.node)):
             raise Unfixable(f"`{short(part)}` is not proven to be a tensor")
     if parts == [kept.value] and _is_only_shown(kept, build):
         title = f"add `{short(kept.value)}` as a number, with `.item()`: its holder is only shown"
         yield Fix(FixLevel.UNSAFE, title, build.method(kept.value, "item"))
+    parts += _starts(kept, build) if kept.sums else ()
     edits = tuple(edit for part in parts for edit in build.method(part, "detach"))
     yield Fix(FixLevel.SAFE, f"keep `{released(parts[0])}`", edits)
+
+
+def _starts(kept: Kept, build: Builder) -> Iterator[ast.expr]:
+    """What else a sum gets with its graph: where it starts (`avg = loss`), or in the other branch of a ternary.
+
+    It would carry every later step's addition along. Raises Unfixable for what is not proven a tensor.
+    """
+    module = build.module
+    scope = module.tree.scope(kept.node)
+    values: list[ast.expr] = []
+    for each in module.flow.definitions(scope).get(kept.key, []):
+        if each.statement is kept.node and isinstance(each.value, ast.IfExp):
+            branches = (each.value.body, each.value.orelse)
+            values += [branch for branch in branches if not module.tree.inside(kept.value, branch)]
+        elif each.statement is not kept.node and each.how is How.ASSIGN and each.value is not None:
+            values.append(each.value)
+    for value in values:
+        if not module.infer.value(value).graph or any(each.key == kept.key for each in _reads(module, value)):
+            continue
+        if not module.proof.is_tensor(value):
+            raise Unfixable(
+                f"`{kept.key}` starts with the graph of `{short(value)}`, which is not proven to be a tensor"
+            )
+        yield value
+
+
+def _reads(module: Module, value: ast.expr) -> list[Definition]:
+    """The definitions of the variables that an expression reads."""
+    names = [node for node in ast.walk(value) if isinstance(node, ast.Name)]
+    return [each for name in names for each in module.flow.reaching(name.id, name)]
 
 
 def _is_only_shown(kept: Kept, build: Builder) -> bool:
@@ -48,7 +81,7 @@ def _is_only_shown(kept: Kept, build: Builder) -> bool:
     module = build.module
     if not module.proof.is_scalar(kept.value):
         return False
-    return other_use(module, kept.key, module.tree.scope(kept.node), kept.node) is None
+    return other_use(module, kept.key, kept.node) is None
 
 
 def _carriers(value: ast.expr, build: Builder) -> Iterator[ast.expr]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _PREPARES = (".eval()", "load_state_dict", ".backward(", "torch.load")
 """A file with none of these neither trains nor loads a model: what its name calls evaluation needs no gradients."""
+_ATTACKS = re.compile(r"attack|adversar|(?:^|_)(?:pgd|fgsm|deepfool)(?:_|$)|saliency|grad_?cam", re.IGNORECASE)
+"""Names of what needs gradients of a model that is evaluated."""
 _NEEDS_GRAD = frozenset({"requires_grad_", "enable_grad", "retain_grad", "jacobian", "hessian", "vjp"})
 
 
@@ -62,6 +65,8 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
     if not any(isinstance(node, LOOPS) for node in module.tree.within(scope)):
         return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
     if _needs_grad(module, scope) or _is_test(module, scope) or _is_forward(module, scope):
+        return None
+    if isinstance(scope, FUNCTIONS) and module.retention.is_differentiated_by_callers(scope):
         return None
     for call in module.tree.calls(scope):
         loops = module.tree.loops(call)
@@ -168,7 +173,7 @@ def _needs_grad(module: Module, scope: Scope) -> bool:
             return True
         if isinstance(node, ast.Call):
             name = last_name(node.func)
-            if name in _NEEDS_GRAD:
+            if name in _NEEDS_GRAD or _ATTACKS.search(name):
                 return True
             if name == "grad" and "autograd" in (dotted(node.func) or []):
                 return True

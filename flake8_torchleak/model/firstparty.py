@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.names import dotted
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.source import Source, SourceError, decode, parse
 
@@ -33,6 +35,7 @@ class File:
     path: str
     text: str
     root: ast.Module
+    _walks: dict[ast.stmt, tuple[frozenset[str], tuple[str, ...]]] = field(default_factory=dict)
 
     @cached_property
     def source(self) -> Source:
@@ -47,6 +50,43 @@ class File:
             for name in _bound(statement):
                 found.setdefault(name, []).append(statement)
         return found
+
+    def names(self, statement: ast.stmt) -> frozenset[str]:
+        """The names that stand in a statement."""
+        return self._walked(statement)[0]
+
+    def mentioned(self, statement: ast.stmt) -> tuple[str, ...]:
+        """Dotted names, as the file imports them, of what a statement derives classes from, or calls."""
+        return self._walked(statement)[1]
+
+    def _walked(self, statement: ast.stmt) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Both, found in one walk and kept: many modules ask about the same base class."""
+        known = self._walks.get(statement)
+        if known is None:
+            names: set[str] = set()
+            asked: dict[str, None] = {}
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name):
+                    names.add(node.id)
+                elif isinstance(node, ast.ClassDef):
+                    asked.update(dict.fromkeys(self._imported_as(base) for base in node.bases))
+                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    asked[self._imported_as(node.func)] = None
+            asked.pop("", None)
+            known = self._walks[statement] = (frozenset(names), tuple(asked))
+        return known
+
+    def _imported_as(self, expression: ast.expr) -> str:
+        """The dotted name that an expression was imported under; "" if it was not."""
+        head, *rest = dotted(expression) or [""]
+        if hints.is_model(head):
+            return ""
+        for binding in self.index.get(head, ()):
+            for alias in binding.names if isinstance(binding, (ast.Import, ast.ImportFrom)) else ():
+                if (alias.asname or alias.name) == head:
+                    name = imported(binding, alias) if isinstance(binding, ast.ImportFrom) else alias.name
+                    return ".".join([name, *rest]) if "." in name or rest else ""
+        return ""
 
     @cached_property
     def stars(self) -> list[ast.ImportFrom]:

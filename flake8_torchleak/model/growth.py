@@ -76,9 +76,13 @@ class Growth:
             over = _text(loops[0].iter)
             text += f" in a loop over `{over}`" if over != "..." else " in a loop"
         if change.depth or change.method == "setitem":
-            constant = isinstance(change.index, ast.Constant) and change.method == "setitem" and not change.depth
-            if constant:
-                return value.but(element=_joined(value.element, put), graph=value.graph or put.graph)
+            if isinstance(change.index, ast.Constant) and change.method == "setitem" and not change.depth:
+                fields, key = dict(value.fields), change.index.value
+                if isinstance(key, str):
+                    fields[key] = join([fields[key], put]) if key in fields else put
+                return value.but(
+                    element=_joined(value.element, put), graph=value.graph or put.graph, fields=tuple(fields.items())
+                )
             if change.depth and change.method in ("append", "add", "extend", "insert"):
                 put = Value(Kind.LIST, size=size, element=element, why=((change.node, text),))
                 element = put

@@ -63,6 +63,11 @@ _TENSOR = re.compile(
 )
 _TEXT = re.compile(r"path|name|file|text|str|url|caption|word|sentence|meta|info", re.IGNORECASE)
 _EVALUATION = re.compile(r"(?:^|_)(?:eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|dev)(?:_|$|\d)", re.IGNORECASE)
+_KEEPER = re.compile(
+    r"meter|track|log|average|metric|buffer|memory|history|stat|record|accum|monitor|queue|pool|store|collect|dataset|"
+    r"collat|transform|augment",
+    re.IGNORECASE,
+)
 _SMALL_FILE = re.compile(
     r"(?:^|[/_.-])(?:\w*class(?:es)?|categor(?:y|ies)|config|cfg|stats|vocab|options|palette|settings?|names)(?:[/_.-]|$)",
     re.IGNORECASE,
@@ -119,9 +124,19 @@ def is_layer(name: str) -> bool:
     return bool(re.search(r"dropout|relu|activation|(?:^|_)act(?:_|$)|softmax|sigmoid|pool", name, re.IGNORECASE))
 
 
+def is_text(name: str) -> bool:
+    """A name for strings: paths, captions, file names."""
+    return bool(_TEXT.search(name))
+
+
 def is_label(name: str) -> bool:
     """A name for one number per sample."""
     return bool(re.search(r"label|target|(?:^|[._])ys?$|class", name, re.IGNORECASE))
+
+
+def keeps_values(name: str) -> bool:
+    """The name of a class whose objects may keep what they are given, or make samples."""
+    return bool(_KEEPER.search(name))
 
 
 def is_small(name: str) -> bool:

@@ -23,7 +23,7 @@ _MOST_DEPTH = 8
 _SAME_ELEMENTS = frozenset({"sorted", "list", "tuple", "reversed"})
 _TEXT_LISTS = frozenset({"glob.glob", "glob.iglob", "os.listdir"})
 _TEXTS = frozenset({
-    "os.path.join", "os.path.basename", "os.path.abspath", "os.path.splitext", "os.path.normpath", "str",
+    "os.path.join", "os.path.basename", "os.path.abspath", "os.path.normpath", "os.path.dirname", "str",
 })  # fmt: skip
 _TEXT_METHODS = frozenset({"strip", "rstrip", "lstrip", "lower", "upper", "replace", "format", "join", "removesuffix"})
 _LONGEST_RATIO = 10
@@ -164,8 +164,7 @@ class _Elements:
             sides = {self._of(node.left, depth - 1), self._of(node.right, depth - 1)}
             return str if str in sides else None
         if isinstance(node, ast.Subscript):
-            split = isinstance(node.value, ast.Call) and last_name(node.value.func) in ("split", "rsplit", "splitext")
-            return str if split and self._of(node.value, depth - 1) is str else None
+            return self._of_part(node, depth)
         if not isinstance(node, ast.Call):
             return None
         qualname = self.module.names.qualname(node.func)
@@ -175,8 +174,21 @@ class _Elements:
             return int
         if qualname == "float":
             return float
-        if isinstance(node.func, ast.Attribute) and node.func.attr in (*_TEXT_METHODS, "split", "rsplit"):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _TEXT_METHODS:
             return self._of(node.func.value, depth - 1)
+        return None
+
+    def _of_part(self, node: ast.Subscript, depth: int) -> type | None:
+        """`text.split(...)[i]`, `os.path.splitext(path)[0]`, a slice of a text."""
+        if isinstance(node.slice, ast.Slice):
+            return str if self._of(node.value, depth - 1) is str else None
+        if not isinstance(node.value, ast.Call):
+            return None
+        func = node.value.func
+        if self.module.names.qualname(func) in ("os.path.splitext", "os.path.split"):
+            return str
+        if isinstance(func, ast.Attribute) and func.attr in ("split", "rsplit", "partition", "rpartition"):
+            return self._of(func.value, depth - 1)
         return None
 
     def _of_name(self, node: ast.Name, depth: int) -> type | None:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.firstparty import File, Finder, imported, listing, text_of
-from flake8_torchleak.model.names import Names, dotted, last_name
+from flake8_torchleak.model.firstparty import File, Finder, listing, text_of
+from flake8_torchleak.model.names import Names, last_name
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
 Links = dict[tuple[ast.Module, str], ast.AST]
@@ -79,7 +79,7 @@ class Project:
             file, wanted, depth = queue.pop(0)
             statements = self._closure(file, wanted, chosen.setdefault(file, {}))
             for statement in statements if depth < _DEPTH else ():
-                for qualname in _mentioned(file, statement):
+                for qualname in file.mentioned(statement):
                     target = self._finder.resolve(file.path, qualname)
                     if target is not None:
                         inner.append((file, qualname, target))
@@ -118,7 +118,7 @@ class Project:
                 chosen[statement] = None
                 new.append(statement)
                 self._statements += 1
-                queue += [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id in file.index]
+                queue += [name for name in file.names(statement) if name in file.index]
         return new
 
     # -- OpenCV ---------------------------------------------------------------------------------------------
@@ -158,27 +158,19 @@ def _questions(tree: Tree) -> Iterator[ast.expr]:
     for call in tree.all(ast.Call):
         name = last_name(call.func)
         if name and not (hints.is_model(name) or hints.makes_model(name)):
-            yield call.func
+            # Helpers are asked about where samples or steps are made, objects wherever they are made.
+            if hints.keeps_values(name) if name[:1].isupper() else _is_repeated(tree, call):
+                yield call.func
         for keyword in call.keywords:
             if keyword.arg in _WORKER_KEYWORDS:
                 yield keyword.value
 
 
-def _mentioned(file: File, statement: ast.stmt) -> Iterator[str]:
-    """Dotted names, as the file imports them, of what a definition derives from, is decorated with, or calls."""
-    expressions: list[ast.expr] = []
-    for node in ast.walk(statement):
-        if isinstance(node, ast.ClassDef):
-            expressions += node.bases
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            expressions.append(node.func)
-    for each in expressions:
-        head, *rest = dotted(each) or [""]
-        if hints.is_model(head):
-            continue
-        for binding in file.index.get(head, ()):
-            for alias in binding.names if isinstance(binding, (ast.Import, ast.ImportFrom)) else ():
-                if (alias.asname or alias.name) == head:
-                    name = imported(binding, alias) if isinstance(binding, ast.ImportFrom) else alias.name
-                    if "." in name or rest:
-                        yield ".".join([name, *rest])
+def _is_repeated(tree: Tree, call: ast.Call) -> bool:
+    """Whether a call stands in a loop, or in a class with a base that is no network."""
+    for up in tree.ancestors(call):
+        if isinstance(up, ast.ClassDef):
+            return bool(up.bases) and not any(last_name(base).endswith("Module") for base in up.bases)
+        if isinstance(up, (ast.For, ast.AsyncFor, ast.While)):
+            return True
+    return False

@@ -7,12 +7,20 @@ goes by names: only torch's own functions, operations that tensors alone have, a
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, key_of
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.tree import Scope
-from flake8_torchleak.model.values import TENSOR_METHODS, TORCH_FUNCTIONS, Kind
+from flake8_torchleak.model.tree import COMPREHENSIONS, SCOPES, Scope, Tree
+from flake8_torchleak.model.values import (
+    ARRAY_ATTRIBUTES,
+    ARRAY_METHODS,
+    NUMPY_FUNCTIONS,
+    TENSOR_METHODS,
+    TORCH_FUNCTIONS,
+    Kind,
+)
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -33,7 +41,8 @@ _OF_ARRAYS = frozenset({
 _ONLY_TENSORS = frozenset(TENSOR_METHODS) - _OF_OTHERS - _OF_ARRAYS | {"backward", "requires_grad_", "retain_grad"}
 _OF_A_GRAPH = _OF_ARRAYS | {"item", "mean", "sum", "min", "max", "cpu", "clone", "contiguous", "long", "round"}
 """Methods that, of all values that can carry a graph, only tensors have: no array, table or number can."""
-_TENSOR_PARTS = frozenset({"data", "T", "mT", "H", "real", "grad"})
+_TENSOR_PARTS = frozenset({"data", "T", "mT", "H", "real"})
+_REDUCTIONS = frozenset({"reduction", "reduce", "size_average"})
 _TENSOR_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult, ast.FloorDiv, ast.Mod)
 
 
@@ -47,14 +56,14 @@ class Proof:
         """Whether an expression is a tensor for sure, wherever it comes from."""
         if not depth:
             return False
-        if isinstance(node, (ast.Name, ast.Attribute)) and self._variable(node, depth):
+        if isinstance(node, (ast.Name, ast.Attribute)) and self._variable(node, self.is_tensor, depth):
             return True
         if isinstance(node, ast.Attribute):
             return node.attr in _TENSOR_PARTS and self.is_tensor(node.value, depth - 1)
         if isinstance(node, ast.Call):
-            return self._call(node, depth)
+            return self._tensor_call(node, depth)
         if isinstance(node, ast.BinOp):
-            sides = (node.left, node.right)
+            sides = (node.left,) if isinstance(node.op, ast.Mod) else (node.left, node.right)
             return isinstance(node.op, _TENSOR_OPERATORS) and any(self.is_tensor(s, depth - 1) for s in sides)
         if isinstance(node, ast.UnaryOp):
             return isinstance(node.op, ast.USub) and self.is_tensor(node.operand, depth - 1)
@@ -64,20 +73,44 @@ class Proof:
             return self.is_tensor(node.value, depth - 1)
         return False
 
+    def is_array(self, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
+        """Whether an expression is a NumPy array (or a NumPy scalar, which has `.copy()` too) for sure."""
+        if not depth:
+            return False
+        if isinstance(node, (ast.Name, ast.Attribute)) and self._variable(node, self.is_array, depth):
+            return True
+        if isinstance(node, ast.Attribute):
+            return node.attr in ARRAY_ATTRIBUTES and self.is_array(node.value, depth - 1)
+        if isinstance(node, ast.Subscript):
+            text = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
+            return not text and self.is_array(node.value, depth - 1)
+        if isinstance(node, ast.BinOp):
+            return self.is_array(node.left, depth - 1) or self.is_array(node.right, depth - 1)
+        if not isinstance(node, ast.Call):
+            return False
+        qualname = self.module.names.qualname(node.func)
+        if qualname.startswith("numpy.") and qualname.count(".") == 1:
+            return qualname[6:] in NUMPY_FUNCTIONS or qualname in ("numpy.load", "numpy.memmap", "numpy.loadtxt")
+        if isinstance(node.func, ast.Attribute):
+            if node.func.attr == "numpy":
+                return True
+            return node.func.attr in ARRAY_METHODS and self.is_array(node.func.value, depth - 1)
+        return False
+
     def is_scalar(self, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
         """Whether a tensor has one element for sure, so that `.item()` works: a loss, a mean, arithmetic of such."""
         if not depth:
             return False
         if isinstance(node, (ast.Name, ast.Attribute)):
-            scope = self.module.tree.scope(node)
-            reaching = self.module.flow.reaching(key_of(node), node) if key_of(node) else []
-            roots = self._differentiated(scope)
+            key = key_of(node)
+            reaching = self.module.flow.reaching(key, node) if key else []
             return bool(reaching) and all(
-                d in roots or (d.value is not None and _is_plain(d) and self.is_scalar(d.value, depth - 1))
-                for d in reaching
+                self._proven_by(each, node, self._differentiated(key, self.module.tree.scope(node)))
+                or (each.value is not None and _is_plain(each) and self.is_scalar(each.value, depth - 1))
+                for each in reaching
             )
         if isinstance(node, ast.Call):
-            if any(k.arg == "reduction" for k in node.keywords):
+            if any(k.arg in _REDUCTIONS for k in node.keywords):
                 return False
             if self._is_torch_loss(node):
                 return True
@@ -89,66 +122,138 @@ class Proof:
             return any(kinds) and all(s or n for s, n in zip(kinds, numbers, strict=True))
         return False
 
-    def holder_is_tensor(self, key: str, node: ast.AST) -> bool:
-        """Whether a sum that starts at a number is read as a tensor later: then what is added is one."""
+    def sums_tensors(self, key: str, value: ast.expr, node: ast.AST) -> bool:
+        """Whether a sum that starts at a number, and to which this alone is added, is read as a tensor later."""
         scope = self.module.tree.scope(node)
-        uses = [n for n in self.module.tree.within(scope) if isinstance(n, ast.Attribute) and key_of(n.value) == key]
-        return any(n.attr in _ONLY_TENSORS or n.attr in _OF_A_GRAPH for n in uses) and all(
-            d.how is How.AUGMENT or (d.value is not None and self.module.infer.value(d.value).kind is Kind.NUMBER)
-            for d in self.module.flow.definitions(scope).get(key, [])
+        if isinstance(value, ast.Name) and len(self.module.flow.reaching(value.id, value)) != 1:
+            return False  # a number at times, a tensor at others: their sum is a tensor
+        definitions = self.module.flow.definitions(scope).get(key, [])
+        return (
+            any(n.attr in _ONLY_TENSORS or n.attr in _OF_A_GRAPH for n in self._attributes(key, scope))
+            and sum(d.how is How.AUGMENT for d in definitions) == 1
+            and all(
+                d.how is How.AUGMENT or (d.value is not None and self.module.infer.value(d.value).kind is Kind.NUMBER)
+                for d in definitions
+            )
         )
 
-    def _variable(self, node: ast.Name | ast.Attribute, depth: int) -> bool:
+    def _variable(self, node: ast.Name | ast.Attribute, proves: Callable[[ast.expr, int], bool], depth: int) -> bool:
+        """Whether every definition that reaches a variable is proven, by its value or by how it is used."""
         key, scope = key_of(node), self.module.tree.scope(node)
-        if not key:
+        if not key or (isinstance(node, ast.Name) and self.module.names.comprehension(node) is not None):
             return False
         reaching = self.module.flow.reaching(key, node)
-        if not reaching:
-            return False
-        if all(self._definition(d, scope, depth) for d in reaching):
-            return True
-        return self._used_as_tensor(key, reaching, scope)
+        owned = self.module.classes.self_attribute(node)
+        if not reaching and owned is not None:
+            built = self.module.infer.attributes.final_bindings(*owned)
+            return bool(built) and all(
+                _is_plain(d) and d.value is not None and proves(d.value, depth - 1) for d in built
+            )
+        uses = [*self._uses(key, scope), *self._differentiated(key, scope)] if proves == self.is_tensor else []
+        return bool(reaching) and all(
+            (each.value is not None and _is_plain(each) and proves(each.value, depth - 1))
+            or self._proven_by(each, node, uses)
+            for each in reaching
+        )
 
-    def _definition(self, definition: Definition, scope: Scope, depth: int) -> bool:
-        if definition in self._differentiated(scope):
-            return True
-        return definition.value is not None and _is_plain(definition) and self.is_tensor(definition.value, depth - 1)
-
-    def _differentiated(self, scope: Scope) -> set[Definition]:
-        """Definitions of the very variables that backward() is called on, or that are handed to it."""
-        found: set[Definition] = set()
-        for objective in self.module.infer.backward.objectives(scope):
-            while isinstance(objective, ast.Call) and last_name(objective.func) == "scale" and objective.args:
-                objective = objective.args[0]
-            key = key_of(objective)
-            if key:
-                found.update(self.module.flow.reaching(key, objective))
-        return found
-
-    def _used_as_tensor(self, key: str, reaching: list[Definition], scope: Scope) -> bool:
-        """Whether the same value is used elsewhere in the function as only a tensor with a graph can be."""
-        graph = self.module.infer
-        for node in self.module.tree.within(scope):
-            if not isinstance(node, ast.Attribute) or key_of(node.value) != key:
+    def _proven_by(self, definition: Definition, node: ast.expr, uses: list[ast.expr]) -> bool:
+        """Whether what a definition gives to `node` passes a use that only a tensor survives."""
+        flow, tree = self.module.flow, self.module.tree
+        for use in uses:
+            if definition not in flow.reaching(definition.key, use) or self._is_optional(use):
                 continue
-            certain = node.attr in _ONLY_TENSORS
-            if not certain and not (node.attr in _OF_A_GRAPH and graph.value(node.value).graph):
-                continue
-            if all(each in reaching for each in self.module.flow.reaching(key, node.value)):
+            statement = tree.statement(use)
+            if flow.always_before(statement, node) or statement is tree.statement(node):
+                return True
+            if self._follows(statement, definition.statement):
                 return True
         return False
 
-    def _call(self, node: ast.Call, depth: int) -> bool:
+    def _is_optional(self, use: ast.expr) -> bool:
+        """Whether a part of a statement may not be evaluated: in a branch, behind `and` / `or`, in a function."""
+        for up in self.module.tree.ancestors(use):
+            if isinstance(up, ast.stmt):
+                return False
+            if isinstance(up, (ast.IfExp, ast.BoolOp, ast.Lambda, *COMPREHENSIONS)):
+                return True
+        return False
+
+    def _follows(self, statement: ast.stmt, definition: ast.AST) -> bool:
+        """Whether a statement runs whenever the definition above it has: no branch of its own, no way out between."""
+        tree = self.module.tree
+        if statement.lineno <= getattr(definition, "lineno", 0):
+            return False
+        child: ast.AST = statement
+        for up in tree.ancestors(statement):
+            conditional = isinstance(
+                up, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match, ast.ExceptHandler)
+            )
+            if conditional and not (
+                tree.inside(definition, up) and _block(tree, definition, up) == tree.blocks.get(child)
+            ):
+                return False
+            if isinstance(up, SCOPES):
+                break
+            child = up
+        between = range(getattr(definition, "lineno", 0), statement.lineno)
+        jumps = (ast.Break, ast.Continue, ast.Return)
+        return not any(isinstance(n, jumps) and n.lineno in between for n in tree.within(tree.scope(statement)))
+
+    def _differentiated(self, key: str, scope: Scope) -> list[ast.expr]:
+        """Where backward() is called on the very variable, or the variable is handed to it."""
+        found: list[ast.expr] = []
+        for objective in self.module.infer.backward.objectives(scope):
+            if not self._is_differentiated_here(objective):
+                continue
+            while isinstance(objective, ast.Call) and last_name(objective.func) == "scale" and objective.args:
+                objective = objective.args[0]
+            if key_of(objective) == key:
+                found.append(objective)
+        return found
+
+    def _is_differentiated_here(self, objective: ast.expr) -> bool:
+        """`x.backward()`, or a call of a library's own: anybody can name a method `backward` and hand it a dict."""
+        parent = self.module.tree.parents[objective]
+        if isinstance(parent, ast.Attribute):
+            return True
+        func = parent.func if isinstance(parent, ast.Call) else parent
+        receiver = last_name(func.value) if isinstance(func, ast.Attribute) else ""
+        return receiver in ("accelerator", "fabric") or last_name(func) == "manual_backward"
+
+    def _uses(self, key: str, scope: Scope) -> list[ast.expr]:
+        """Where the variable is used as only a tensor can be, or, if it carries a graph, as only a tensor then can."""
+        found: list[ast.expr] = []
+        for node in self._attributes(key, scope):
+            if node.attr in _ONLY_TENSORS or (node.attr in _OF_A_GRAPH and self._carries(node.value)):
+                found.append(node.value)
+        for call in self.module.tree.calls(scope):
+            if self._takes_tensors(call):
+                found += [each for each in call.args[:2] if key_of(each) == key]
+        return found
+
+    def _takes_tensors(self, call: ast.Call) -> bool:
+        """A loss function of torch's own: its prediction and its target are tensors, or it raises."""
+        return self._is_torch_loss(call)
+
+    def _attributes(self, key: str, scope: Scope) -> list[ast.Attribute]:
+        """Where an attribute of the variable is read."""
+        within = self.module.tree.within(scope)
+        return [node for node in within if isinstance(node, ast.Attribute) and key_of(node.value) == key]
+
+    def _tensor_call(self, node: ast.Call, depth: int) -> bool:
         qualname = self.module.names.qualname(node.func)
         head, _, last = qualname.rpartition(".")
         if head == "torch.nn.functional":
-            return not any(k.arg in ("return_indices", "need_weights") for k in node.keywords)
+            several = last.endswith("_with_indices") or last == "multi_head_attention_forward"
+            return not several and not any(k.arg == "return_indices" for k in node.keywords)
         if head in ("torch", "torch.special") and last in TORCH_FUNCTIONS:
             return self.module.infer.value(node).kind is Kind.TENSOR
         if self._is_torch_loss(node):
             return True
         helper = self.module.classes.callee(node)
         if helper is not None:
+            if helper.decorator_list or not isinstance(helper, ast.FunctionDef):
+                return False
             returns = [n.value for n in self.module.tree.within(helper) if isinstance(n, ast.Return)]
             return bool(returns) and all(r is not None and self.is_tensor(r, depth - 1) for r in returns)
         if not isinstance(node.func, ast.Attribute):
@@ -169,7 +274,7 @@ class Proof:
         """A call of a loss function made by one of torch.nn's classes (`nn.MSELoss()`), in this file."""
         called = self.module.infer.value(node.func)
         if called.kind is Kind.LOSS and isinstance(called.made, ast.Call):
-            return not any(k.arg == "reduction" for k in called.made.keywords)
+            return not any(k.arg in _REDUCTIONS for k in called.made.keywords)
         return self.module.names.qualname(node.func).startswith("torch.nn.functional.") and last_name(
             node.func
         ).endswith(("loss", "entropy", "entropy_with_logits"))
@@ -178,3 +283,13 @@ class Proof:
 def _is_plain(definition: Definition) -> bool:
     """`x = value` as a whole, not one of several that are unpacked or iterated over."""
     return definition.how is How.ASSIGN and not definition.path
+
+
+def _block(tree: Tree, node: ast.AST, outer: ast.AST) -> str | None:
+    """The block of `outer` that a node stands in."""
+    child = node
+    for up in tree.ancestors(node):
+        if up is outer:
+            return tree.blocks.get(child)
+        child = up
+    return None

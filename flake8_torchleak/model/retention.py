@@ -195,12 +195,13 @@ class Retention:
         known = self._returned.get((scope, key))
         if known is None:
             known = (
-                isinstance(scope, FUNCTIONS) and self._returns(scope, key) and self._is_differentiated_by_callers(scope)
+                isinstance(scope, FUNCTIONS) and self._returns(scope, key) and self.is_differentiated_by_callers(scope)
             )
             self._returned[scope, key] = known
         return known
 
-    def _is_differentiated_by_callers(self, function: FunctionNode) -> bool:
+    def is_differentiated_by_callers(self, function: FunctionNode) -> bool:
+        """Whether a caller in the file differentiates what the function gives."""
         for call in self.classes.calls_of(function):
             caller = self.tree.scope(call)
             sources = self.backward.sources(caller)

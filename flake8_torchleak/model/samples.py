@@ -12,7 +12,7 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.names import last_name, mentions, parameters
 from flake8_torchleak.model.sums import same
-from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import ARRAY_METHODS, MUTABLE, UNKNOWN, Kind, OriginKind, Value
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _parts(module: Module, node: ast.expr) -> Iterator[ast.expr]:
 def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
     """Changes in place of stored elements, in sample functions and in helpers that are handed such an element."""
     for function in dataset.calls_in:
-        yield from _edits_in(module, function, NO_ENV)
+        yield from edits_in(module, function, NO_ENV)
         for call in module.tree.calls(function):
             helper = dataset.resolve(call)
             if helper is None or helper is function:
@@ -157,9 +157,7 @@ def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
             given = {p: module.classes.argument(call, p, helper) for p in parameters(helper)}
             env = Env({p: module.infer.value(a) for p, a in given.items() if a is not None})
             if any(is_stored(v) and v.kind is not Kind.UNKNOWN for v in env.values()):
-                yield from (
-                    e for e in _edits_in(module, helper, env) if not is_stored(module.infer.value(_root(e.node)))
-                )
+                yield from (e for e in edits_in(module, helper, env) if not is_stored(module.infer.value(root(e.node))))
 
 
 def moved_elements(module: Module) -> Iterator[Edit]:
@@ -170,7 +168,8 @@ def moved_elements(module: Module) -> Iterator[Edit]:
     for facts in module.classes.all.values():
         if not module.tree.is_own(facts.node):
             continue
-        for function in facts.own_methods.values() if not facts.has_base("Optimizer", "Module") else ():
+        named = any(last_name(base).endswith(("Optimizer", "Module")) for base in facts.node.bases)
+        for function in facts.own_methods.values() if not named else ():
             if function.name.startswith(
                 ("__", "setup", "prepare", "build", "load", "to", "cuda", "_load", "_setup", "step")
             ):
@@ -215,23 +214,23 @@ def copy_place(module: Module, edit: Edit) -> tuple[ast.expr, bool] | None:
 
     None unless a local variable of the function is bound to the element, once, and nothing else there reads it.
     """
-    root = _root(edit.target)
-    reaching = module.flow.reaching(root.id, edit.target) if isinstance(root, ast.Name) else []
+    name = root(edit.target)
+    reaching = module.flow.reaching(name.id, edit.target) if isinstance(name, ast.Name) else []
     if len(reaching) != 1 or reaching[0].value is None or reaching[0].path or reaching[0].how is not How.ASSIGN:
         return None
     read, variable = reaching[0].value, reaching[0].key
     if not isinstance(read, ast.Subscript) or isinstance(read.slice, ast.Slice):
         return None
     lookup = read.value
-    if module.classes.self_attribute(_root(lookup)) is None:
+    if module.classes.self_attribute(root(lookup)) is None:
         return None
     again = [n for n in module.tree.within(edit.function) if isinstance(n, ast.Subscript) and same(n.value, lookup)]
     if len(again) > 1:
         return None
-    return read, _changes_nested(module, edit, variable)
+    return read, changes_nested(module, edit, variable)
 
 
-def _changes_nested(module: Module, edit: Edit, variable: str) -> bool:
+def changes_nested(module: Module, edit: Edit, variable: str) -> bool:
     """Whether what is inside the element is changed too: through it, through a part with a name, or by a helper."""
     name = edit.value.origin.name if edit.value.origin is not None else ""
     for key, changes in module.flow.mutations(edit.function).items():
@@ -247,14 +246,15 @@ def _changes_nested(module: Module, edit: Edit, variable: str) -> bool:
     return any(isinstance(a, ast.Name) and a.id == variable for a in handed)
 
 
-def _root(node: ast.AST) -> ast.AST:
+def root(node: ast.AST) -> ast.AST:
     """The variable under subscripts."""
     while isinstance(node, ast.Subscript):
         node = node.value
     return node
 
 
-def _edits_in(module: Module, function: FunctionNode, env: Env) -> Iterator[Edit]:
+def edits_in(module: Module, function: FunctionNode, env: Env) -> Iterator[Edit]:
+    """Changes in place of stored elements in one function, whose parameters are what `env` says."""
     for changes in module.flow.mutations(function).values():
         for change in changes:
             edited = _edited(module, change, env)
@@ -291,6 +291,8 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
     value = module.infer.value(target, env)
     if not is_stored(value):
         return None
+    if _fills_in(module, change, target):
+        return None
     method = change.method
     if method == "augment":
         if value.kind not in (Kind.ARRAY, Kind.TENSOR, Kind.LIST):
@@ -313,6 +315,34 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
     return target, value
 
 
+def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:
+    """Whether the change is meant to stay: made once, where a test of the element or of a flag of `self` allows it.
+
+    `if "image" not in item: item["image"] = load(item)`, `if not self.scaled[i]: x /= 255`, a counter.
+    """
+    for up in module.tree.ancestors(change.node):
+        if isinstance(up, FUNCTIONS):
+            break
+        if isinstance(up, ast.If):
+            for node in ast.walk(up.test):
+                if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.NotIn, ast.Is)):
+                    if any(same(each, target) for part in (node.left, *node.comparators) for each in _roots(part)):
+                        return True
+                if isinstance(node, ast.Subscript) and module.classes.self_attribute(node.value) is not None:
+                    return True
+    counted = change.value
+    return isinstance(counted, ast.BinOp) and any(
+        n.func.attr == "get" and same(n.func.value, target)
+        for n in ast.walk(counted)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
+    )
+
+
+def _roots(node: ast.expr) -> list[ast.expr]:
+    """An expression and, for a lookup, what is looked into."""
+    return [node, node.value] if isinstance(node, ast.Subscript) else [node]
+
+
 def _target(change: Mutation) -> ast.expr | None:
     node = change.node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -322,7 +352,7 @@ def _target(change: Mutation) -> ast.expr | None:
         return target.value if isinstance(target, ast.Subscript) else target
     if isinstance(node, (ast.Assign, ast.Delete)):
         for each in node.targets:
-            if isinstance(each, ast.Subscript) and key_of(_root(each)) == change.key:
+            if isinstance(each, ast.Subscript) and key_of(root(each)) == change.key:
                 return each.value
     return None
 
@@ -331,5 +361,5 @@ def _is_own_slot(module: Module, target: ast.expr, value: Value) -> bool:
     """`self.cache[group][i] = x`: a nested cache that the sample functions fill, not data they were given."""
     if not isinstance(target, ast.Subscript):
         return False
-    owned = module.classes.self_attribute(_root(target))
+    owned = module.classes.self_attribute(root(target))
     return owned is not None and not module.infer.attributes.built(*owned).grows
