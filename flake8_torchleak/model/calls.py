@@ -87,7 +87,8 @@ class Calls:
     def _instance(self, facts: ClassFacts) -> Value:
         names = [last_name(base) for base in facts.outer_bases]
         if any(name.endswith(("Module", "Model", "Net")) for name in names):
-            return Value(Kind.MODULE)
+            # Without parameters it builds a graph only on one, as a loss function does.
+            return Value(Kind.LOSS if self._is_without_parameters(facts) else Kind.MODULE)
         if any(name.endswith("Dataset") for name in names):
             return Value(Kind.DATASET, made=facts.node)
         if any(name.endswith("DataLoader") for name in names):
@@ -95,6 +96,19 @@ class Calls:
         if any(name.endswith("Metric") for name in names):
             return Value(Kind.METRIC, made=facts.node)
         return Value(Kind.INSTANCE, made=facts.node)
+
+    def _is_without_parameters(self, facts: ClassFacts) -> bool:
+        """Whether a network's constructors, all in reach, make no layer and no parameter."""
+        constructors = [each.own_methods["__init__"] for each in facts.lineage if "__init__" in each.own_methods]
+        if not constructors or any(last_name(base) != "Module" for base in facts.outer_bases):
+            return False
+        made = [call for each in constructors for call in self.infer.tree.calls(each)]
+        return not any(
+            last_name(call.func)[:1].isupper()
+            or last_name(call.func) in ("register_parameter", "register_buffer")
+            or hints.makes_model(last_name(call.func))
+            for call in made
+        ) and not any(p.arg for each in constructors for p in parameters(each)[1:] if hints.is_model(p.arg))
 
     def _is_module_self(self, func: ast.Name) -> bool:
         """`self(...)` in a class whose base is a module."""

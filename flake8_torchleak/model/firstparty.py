@@ -212,6 +212,12 @@ def _upwards(importer: str, level: int) -> str:
     return folder
 
 
+def forget() -> None:
+    """Forget what was read: for processes that outlive changes on disk."""
+    listing.cache_clear()
+    _parsed.cache_clear()
+
+
 @lru_cache(maxsize=4096)
 def listing(folder: str) -> frozenset[str]:
     """The names in a folder; empty if it cannot be read."""
@@ -233,7 +239,7 @@ def text_of(path: str, top: str) -> str | None:
         return None
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)
 def _parsed(path: str, top: str) -> File | None:
     text = text_of(path, top)
     if text is None:

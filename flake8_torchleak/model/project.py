@@ -22,8 +22,8 @@ from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
 Links = dict[tuple[ast.Module, str], ast.AST]
 
-_MOST_STATEMENTS = 300
-"""Top-level statements of other files that are looked into for one module."""
+_MOST_LINES = 2500
+"""Lines of other files that are looked into for one module."""
 _DEPTH = 2
 """Definitions of definitions in yet other files."""
 _WORKER_KEYWORDS = frozenset({"collate_fn", "worker_init_fn"})
@@ -46,7 +46,7 @@ class Project:
 
     def __init__(self, path: str) -> None:
         self._finder = Finder(path)
-        self._statements = 0
+        self._lines = 0
 
     def attach(self, tree: Tree) -> Attached:
         """The definitions in other files that a module's classes, decorators and calls name."""
@@ -111,13 +111,13 @@ class Project:
     def _closure(self, file: File, wanted: dict[str, None], chosen: dict[ast.stmt, None]) -> list[ast.stmt]:
         """The top-level statements that bind these names, and those that bind what they use; new ones are returned."""
         queue, new = list(wanted), []
-        while queue and self._statements < _MOST_STATEMENTS:
+        while queue and self._lines < _MOST_LINES:
             for statement in file.index.get(queue.pop(), ()):
                 if statement in chosen:
                     continue
                 chosen[statement] = None
                 new.append(statement)
-                self._statements += 1
+                self._lines += (statement.end_lineno or statement.lineno) - statement.lineno + 1
                 queue += [name for name in file.names(statement) if name in file.index]
         return new
 
@@ -155,6 +155,9 @@ def _questions(tree: Tree) -> Iterator[ast.expr]:
     for function in tree.all(*FUNCTIONS):
         for decorator in function.decorator_list:
             yield decorator.func if isinstance(decorator, ast.Call) else decorator
+    for block in tree.all(ast.With, ast.AsyncWith):
+        for item in block.items:
+            yield item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
     for call in tree.all(ast.Call):
         name = last_name(call.func)
         if name and not (hints.is_model(name) or hints.makes_model(name)):

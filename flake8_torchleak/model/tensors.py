@@ -15,6 +15,7 @@ from flake8_torchleak.model.values import (
     UNKNOWN,
     Effect,
     Kind,
+    OriginKind,
     Sharing,
     Size,
     Value,
@@ -123,6 +124,8 @@ class Tensors:
         if name == "numpy" and base.graph and base.kind is Kind.UNKNOWN:
             return Value(Kind.ARRAY, graph=False)
         found = apply(effect, base)
+        if base.kind is Kind.UNKNOWN and not base.graph and name in ARRAY_METHODS and _is_state(base):
+            return found.but(kind=Kind.UNKNOWN)  # what a Dataset keeps is as often an array
         return found if base.kind is Kind.TENSOR or base.graph is not None or base.origin else None
 
     def _moved(self, node: ast.Call, base: Value) -> Value:
@@ -147,6 +150,10 @@ class Tensors:
         if any(v.graph for v in values):
             return True
         return False if values and all(v.graph is False for v in values) else None
+
+
+def _is_state(value: Value) -> bool:
+    return value.origin is not None and value.origin.kind is OriginKind.STATE
 
 
 def _ndim(node: ast.Call, last: str, first: Value) -> int | None:
