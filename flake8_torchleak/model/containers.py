@@ -17,7 +17,7 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
-from flake8_torchleak.model.values import Kind, Size, Value
+from flake8_torchleak.model.values import UNKNOWN, Kind, Size, Value
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -41,13 +41,22 @@ class Container:
 
 def containers(module: Module) -> Iterator[Container]:
     """Every such attribute of every Dataset of the file, each binding once."""
+    return _all(module, tensors=False)
+
+
+def tensor_containers(module: Module) -> Iterator[Container]:
+    """Lists and dicts of tensors that grow with the data: cheap in forked workers, a descriptor each in others."""
+    return _all(module, tensors=True)
+
+
+def _all(module: Module, tensors: bool) -> Iterator[Container]:
     seen: set[ast.AST] = set()
     for dataset in module.datasets.all:
         if not module.loaders.may_have_workers(dataset.facts.node):
             continue
         for attr in _attributes(dataset):
             state = StateFacts(module, dataset, attr)
-            found = _judge(module, dataset, state)
+            found = _judge(module, dataset, state, tensors)
             if found is not None and found.place not in seen:
                 seen.add(found.place)
                 yield found
@@ -61,12 +70,14 @@ def _attributes(dataset: DatasetFacts) -> list[str]:
     return found
 
 
-def _judge(module: Module, dataset: DatasetFacts, state: StateFacts) -> Container | None:
+def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bool) -> Container | None:
     read = state.read
     if read is None or (hints.is_dataset(state.attr) and state.value.kind in (Kind.UNKNOWN, Kind.DATASET)):
         return None
     value = state.value
-    if not (value.is_container or value.kind in _PROXY) or _is_cheap(value):
+    if not (value.is_container or value.kind in _PROXY) or _holds_tensors(state) is not tensors:
+        return None
+    if not tensors and _is_cheap(value):
         return None
     if dataset.is_serialised or _rebound_per_sample(state):
         return None
@@ -91,10 +102,41 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts) -> Containe
     return Container(_place(module, state), f"self.{state.attr}", dataset, value, read, tuple(notes), known)
 
 
+def _holds_tensors(state: StateFacts) -> bool:
+    """Whether the elements are tensors, in tuples or dicts too, or what `torch.load` gave for one file each."""
+    value = state.value
+    if not value.is_container or value.kind in (Kind.JSON, Kind.INDEX):
+        return False
+    element = value.element or UNKNOWN
+    parts = [element, element.element or UNKNOWN, *element.items, *(each for _, each in element.fields)]
+    if any(part.kind is Kind.TENSOR for part in parts):
+        return True
+    return any(_is_loaded(state.module, each) for each in _put_in(state))
+
+
+def _put_in(state: StateFacts) -> Iterator[ast.expr]:
+    """The expressions whose values become elements, as far as they stand beside the container."""
+    for binding in state.bindings:
+        if isinstance(binding.value, ast.ListComp):
+            yield binding.value.elt
+        elif isinstance(binding.value, ast.DictComp):
+            yield binding.value.value
+    for change in state.dataset.facts.mutations.get(f"self.{state.attr}", []):
+        if change.method in ("append", "setitem") and change.value is not None:
+            yield change.value
+
+
+def _is_loaded(module: Module, node: ast.expr) -> bool:
+    """`torch.load(path)`, by way of a variable too."""
+    if isinstance(node, ast.Name):
+        values = [d.value for d in module.flow.reaching(node.id, node)]
+        return len(values) == 1 and isinstance(values[0], ast.Call) and _is_loaded(module, values[0])
+    return isinstance(node, ast.Call) and module.names.qualname(node.func) == "torch.load"
+
+
 def _is_cheap(value: Value) -> bool:
-    """Elements that cost nothing to read: tensors are TLK103's, shared constants are a few objects."""
+    """Elements that cost nothing to read: shared constants are a few objects."""
     if value.element is not None and value.element.kind in (
-        Kind.TENSOR,
         Kind.MODULE,
         Kind.DATASET,
         Kind.LOADER,
@@ -102,8 +144,6 @@ def _is_cheap(value: Value) -> bool:
         Kind.NONE,
         Kind.SHARED,
     ):
-        return True
-    if value.element is not None and any(item.kind is Kind.TENSOR for item in value.element.items):
         return True
     if value.element is not None and value.element.kind is Kind.NUMBER and value.element.size is Size.SMALL:
         return True

@@ -25,9 +25,9 @@ class Parameters:
     def value(self, node: ast.arg, function: ast.AST) -> Value:
         """What a parameter holds, by annotation, default, documentation or name."""
         if isinstance(function, FUNCTIONS):
-            default = _default(node, function)
-            if isinstance(default, (ast.List, ast.Tuple, ast.Dict, ast.Set)) and not _is_empty(default):
-                return self.infer.value(default)
+            given = default(node, function)
+            if isinstance(given, (ast.List, ast.Tuple, ast.Dict, ast.Set)) and not _is_empty(given):
+                return self.infer.value(given)
         if node.annotation is not None:
             found = declared.annotated(node.annotation)
             if found.kind is not Kind.UNKNOWN:
@@ -60,7 +60,7 @@ class Parameters:
             self.infer.leave((node, "passed"))
 
 
-def _default(node: ast.arg, function: FunctionNode) -> ast.expr | None:
+def default(node: ast.arg, function: FunctionNode) -> ast.expr | None:
     """A parameter's default."""
     a = function.args
     positional = [*a.posonlyargs, *a.args]

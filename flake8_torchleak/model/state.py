@@ -46,6 +46,7 @@ _ARRAY_USES = frozenset({
     "clone", "unsqueeze", "squeeze", "detach", "to", "nonzero", "ravel", "transpose", "permute", "T", "dim", "min",
     "max", "tobytes", "argsort", "cumsum", "view", "cpu", "copy", "item", "tolist", "half", "int", "bool", "double",
     "iloc", "loc", "columns", "iterrows", "groupby", "select", "column_names", "features", "num_rows", "map", "numel",
+    "as_py", "to_pylist",
 })  # fmt: skip
 _ROW_USES = frozenset(
     {"float", "long", "unsqueeze", "numpy", "clone", "astype", "reshape", "shape", "to", "type", "view"}

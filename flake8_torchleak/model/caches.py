@@ -1,0 +1,262 @@
+"""What sample functions add to, sample by sample, and never take from: caches and logs.
+
+A worker adds to its own copy: the main process never sees it, and all workers together hold as many.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import Definition, How, Mutation, container_of, key_of
+from flake8_torchleak.model.classes import self_name
+from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.handles import opened
+from flake8_torchleak.model.memos import follows
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.parameters import default
+from flake8_torchleak.model.stores import is_bounded
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+from flake8_torchleak.model.values import Kind, Value
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_ADDS = frozenset({"append", "appendleft", "extend", "insert", "augment"})
+_KEYED = frozenset({"setitem", "setdefault"})
+_TAKES = frozenset({"pop", "popitem", "popleft", "clear", "remove", "del", "move_to_end"})
+_HOLDERS = frozenset({Kind.LIST, Kind.DICT, Kind.DEQUE, Kind.JSON})
+_SMALL = frozenset({Kind.NUMBER, Kind.NONE, Kind.STRING, Kind.PATH, Kind.FILE, Kind.SHARED, Kind.MODULE})
+"""Entries that cost next to nothing, and handles: opening those lazily is the remedy of another rule."""
+_DATA = frozenset({Kind.ARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.JSON, Kind.PICKLE})
+_DECODERS = frozenset({
+    "cv2.imread", "cv2.imdecode", "PIL.Image.open", "imageio.imread", "skimage.io.imread", "matplotlib.pyplot.imread",
+    "tifffile.imread", "torchvision.io.read_image", "torchvision.io.read_video", "torchaudio.load", "librosa.load",
+    "soundfile.read", "scipy.io.wavfile.read", "nibabel.load", "torch.load",
+})  # fmt: skip
+_LEAST_BOUND = 1000
+"""A bound of so many entries holds most of a Dataset."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Growing:
+    """A container that a sample function adds to: `name`, at `place`; it is made at `bound`."""
+
+    place: ast.expr | ast.stmt
+    name: str
+    function: FunctionNode
+    dataset: DatasetFacts
+    keyed: bool
+    bound: ast.AST
+
+
+def growing(module: Module) -> Iterator[Growing]:
+    """Every container that some Dataset's sample functions fill for good, each place once."""
+    seen: set[ast.AST] = set()
+    for dataset in module.datasets.all:
+        if not module.loaders.may_have_workers(dataset.facts.node):
+            continue
+        for function in dataset.calls_in:
+            for changes in module.flow.mutations(function).values():
+                for change in changes:
+                    if change.node in seen or change.method not in _ADDS | _KEYED:
+                        continue
+                    found = _Holder(module, dataset, function, change)
+                    if found.grows:
+                        seen.add(change.node)
+                        keyed = change.method in _KEYED
+                        yield Growing(change.node, found.name, function, dataset, keyed, found.bound)
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _receiver(change: Mutation) -> ast.AST:
+    """The expression that a change is written to: `self.x` of `self.x.append(v)`."""
+    node: ast.AST = change.node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value
+    return node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", node)
+
+
+def _is_decoded(module: Module, node: ast.expr) -> bool:
+    """Whether a value comes straight from a function that reads one image, recording or array from a file."""
+    if isinstance(node, ast.Name):
+        values = [d.value for d in module.flow.reaching(node.id, node) if d.value is not None]
+        return any(_is_decoded(module, each) for each in values if not isinstance(each, ast.Name))
+    calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
+    return any(module.names.qualname(each.func) in _DECODERS for each in calls)
+
+
+class _Holder:
+    """The container that one change of a sample function goes into."""
+
+    def __init__(self, module: Module, dataset: DatasetFacts, function: FunctionNode, change: Mutation) -> None:
+        self.module, self.dataset, self.function, self.change = module, dataset, function, change
+        self.key = change.key
+        head, _, self.attr = change.key.rpartition(".")
+        self.of_self = bool(self.attr) and head == self_name(function)
+        self.of_class = bool(head) and head in {each.node.name for each in dataset.facts.lineage} | {"cls"}
+        self.name = f"self.{self.attr}" if self.of_self else change.key
+
+    @property
+    def grows(self) -> bool:
+        """Whether it gains an entry for each sample and loses none."""
+        value = self.value
+        kinds = {self.module.infer.definition(d, NO_ENV).kind for d in self._definitions()}
+        if value is None or Kind.SHARED in kinds or not self._is_container(value) or not self._is_followed_by_index():
+            return False
+        if self._is_small() or self._is_taken_from() or self._is_replaced():
+            return False
+        return not self._is_capped()
+
+    @property
+    def bound(self) -> ast.AST:
+        """Where it is made."""
+        return self._definitions()[0].statement
+
+    @property
+    def value(self) -> Value | None:
+        """What it is, if it outlives the sample: an attribute, a class's, a module's variable."""
+        if self.of_self or self.of_class:
+            return self.module.infer.attributes.built(self.dataset.facts, self.attr)
+        if "." in self.key or not self._is_global():
+            return None
+        definitions = self._definitions()
+        values = [self.module.infer.definition(d, NO_ENV) for d in definitions]
+        return values[0] if len(values) == 1 else None
+
+    def _is_global(self) -> bool:
+        scope = self.module.names.scope_of(self.key, self.change.node)
+        return scope is not None and scope is self.module.tree.module_of(self.function)
+
+    def _definitions(self) -> list[Definition]:
+        if self.of_self or self.of_class:
+            return self.dataset.facts.attributes.get(f"self.{self.attr}", [])
+        scope = self.module.names.scope_of(self.key, self.change.node)
+        return self.module.flow.definitions(scope).get(self.key, []) if scope is not None else []
+
+    def _is_container(self, value: Value) -> bool:
+        """A list, dict or deque of the process's own; `[None] * n` is a list whatever n is."""
+        slots = [d.value for d in self._definitions() if isinstance(d.value, ast.BinOp)]
+        if any(isinstance(s.op, ast.Mult) and isinstance(side, ast.List) for s in slots for side in (s.left, s.right)):
+            return True
+        if value.kind is Kind.DEQUE and is_bounded(self.module, self.key, container_of(_receiver(self.change))[0]):
+            return False
+        return value.kind in _HOLDERS
+
+    def _is_followed_by_index(self) -> bool:
+        """Whether each sample makes its own entry: by a key that follows the index, or an append that always runs."""
+        change, module = self.change, self.module
+        if change.method in _KEYED:
+            key = change.index
+            return (
+                change.depth == 0
+                and key is not None
+                and not isinstance(key, ast.Slice)
+                and follows(module, self.dataset, key)
+            )
+        if change.depth:
+            return False
+        places: list[ast.AST] = [change.node]
+        called: FunctionNode | None = self.function
+        while called is not None and (call := self.dataset.calls_in.get(called)) is not None:
+            places.append(call)
+            called = module.tree.function(call)
+        return not any(self._runs_once(up) for place in places for up in module.tree.ancestors(place))
+
+    def _runs_once(self, up: ast.AST) -> bool:
+        """Whether what stands below runs for the first sample only (`if self.index is None:`), or in a failure."""
+        if isinstance(up, ast.ExceptHandler):
+            return True
+        if not isinstance(up, ast.If):
+            return False
+        asked = [
+            c for c in ast.walk(up.test) if isinstance(c, ast.Compare) and isinstance(c.ops[0], (ast.In, ast.NotIn))
+        ]
+        members = {each for compare in asked for each in compare.comparators}
+        read = (each for each in ast.walk(up.test) if self.module.classes.self_attribute(each) is not None)
+        return any(each not in members for each in read)
+
+    def _is_small(self) -> bool:
+        """Whether the entries are numbers, names or handles, or elements that the container holds already."""
+        change = self.change
+        if change.value is None or change.method not in _KEYED:
+            return False
+        value = self.module.infer.value(change.value)
+        if value.kind in _SMALL or opened(self.module, change.value) is not None:
+            return True
+        if not self._is_per_sample() and value.kind not in _DATA and not _is_decoded(self.module, change.value):
+            return True  # looked up with the sample, such as the file it is in: there may be few, and handles
+        return value.origin is not None and value.origin.name == self.name
+
+    def _is_per_sample(self) -> bool:
+        """Whether the key is the sample's index, and not a name or path that many samples may have in common."""
+        key = self.change.index
+        if isinstance(key, ast.Name) and any(d.path for d in self.module.flow.reaching(key.id, key)):
+            return False  # `file, row = self.index[i]`
+        return key is not None and self.dataset.is_index(key)
+
+    def _changes(self) -> Iterator[Mutation]:
+        """What sample functions do to it."""
+        for function in self.dataset.calls_in:
+            owner = self_name(function)
+            key = f"{owner}.{self.attr}" if self.of_self else self.key
+            yield from self.module.flow.mutations(function).get(key, [])
+
+    def _is_taken_from(self) -> bool:
+        """Whether sample functions take entries out, or overwrite them with None."""
+        for change in self._changes():
+            if change.method in _TAKES:
+                return True
+            if change.method == "setitem" and (_is_none(change.value) or isinstance(change.index, ast.Slice)):
+                return True
+        return False
+
+    def _is_replaced(self) -> bool:
+        """Whether sample functions bind it anew, other than on first use."""
+        for each in self._definitions():
+            function = self.module.tree.function(each.node)
+            if function is None or function not in self.dataset.calls_in or each.how is How.AUGMENT:
+                continue
+            if not any(self._runs_once(up) for up in self.module.tree.ancestors(each.statement)):
+                return True
+        return False
+
+    def _is_capped(self) -> bool:
+        """Whether its length is compared with a bound that is not known to be large."""
+        for node in self.module.tree.within(self.function):
+            if isinstance(node, ast.Compare) and any(self._measures(each) for each in (node.left, *node.comparators)):
+                others = [each for each in (node.left, *node.comparators) if not self._measures(each)]
+                return not all(self._is_large(each) for each in others)
+        return False
+
+    def _measures(self, node: ast.expr) -> bool:
+        """`len(self.cache)`."""
+        return (
+            isinstance(node, ast.Call)
+            and last_name(node.func) == "len"
+            and [key_of(each) for each in node.args] == [self.key]
+        )
+
+    def _is_large(self, node: ast.expr) -> bool:
+        """Whether a bound is a number (or an attribute or argument with a default) that holds most of a Dataset."""
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, int) and node.value >= _LEAST_BOUND
+        owned = self.module.classes.self_attribute(node)
+        if owned is None:
+            return False
+        values = [each.value for each in owned[0].attributes.get(f"self.{owned[1]}", [])]
+        return bool(values) and all(value is not None and self._is_large(self._default(value)) for value in values)
+
+    def _default(self, value: ast.expr) -> ast.expr:
+        """An argument's default, or the expression itself."""
+        if isinstance(value, ast.Name):
+            for each in self.module.flow.reaching(value.id, value):
+                if isinstance(each.node, ast.arg) and isinstance(each.statement, FUNCTIONS):
+                    return default(each.node, each.statement) or value
+        return value

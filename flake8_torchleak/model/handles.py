@@ -1,0 +1,186 @@
+"""Open handles: files, archives, databases and videos, which keep a position or a lock that processes cannot share."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import Definition, How
+from flake8_torchleak.model.classes import self_name
+from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.names import last_name, mentions
+from flake8_torchleak.model.state import Read, StateFacts, Use
+from flake8_torchleak.model.tree import FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_OPENS = {
+    "h5py.File": "HDF5 file", "tables.open_file": "HDF5 file", "tables.openFile": "HDF5 file",
+    "lmdb.open": "LMDB environment", "lmdb.Environment": "LMDB environment",
+    "zipfile.ZipFile": "zip archive", "tarfile.open": "tar archive", "tarfile.TarFile": "tar archive",
+    "sqlite3.connect": "SQLite connection", "shelve.open": "shelf",
+    "zarr.ZipStore": "zip archive", "zarr.storage.ZipStore": "zip archive",
+    "open": "file", "io.open": "file", "gzip.open": "file", "bz2.open": "file", "lzma.open": "file",
+    "soundfile.SoundFile": "sound file", "decord.VideoReader": "video", "cv2.VideoCapture": "video", "av.open": "video",
+    "openslide.OpenSlide": "slide", "openslide.open_slide": "slide",
+}  # fmt: skip
+_HIERARCHIES = frozenset({"HDF5 file"})
+"""What their entries are is part of the file, until a slice reads them."""
+_PARTS = frozenset({"begin", "cursor", "get_node", "extractfile", "buffers"})
+"""Methods whose result is bound to the handle."""
+_BUILDERS = frozenset({"__init__", "__post_init__", "load_data_list"})
+"""What runs when a Dataset is built; the last by mmengine's constructor."""
+_MOST_DEPTH = 6
+_OTHER_USES = frozenset({"close", "filename", "name", "mode", "closed"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handle:
+    """An expression that opens something, and what that is."""
+
+    call: ast.Call
+    what: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """A Dataset's attribute that is opened before the workers start and used by all of them."""
+
+    dataset: DatasetFacts
+    name: str
+    place: ast.AST
+    handle: Handle
+    read: Read
+
+
+def opened(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> Handle | None:
+    """The handle that an expression gives, or gives a part or a container of; None if it may be anything else."""
+    if not depth:
+        return None
+    if isinstance(node, ast.Call):
+        return _call(module, node, depth)
+    inner: list[ast.expr] = []
+    if isinstance(node, ast.Name):
+        changes = module.flow.mutations(module.tree.scope(node)).get(node.id, [])
+        if any(change.method == "close" for change in changes):
+            return None
+        found = module.flow.reaching(node.id, node)
+        inner = [d.value for d in found if d.how is How.ASSIGN and d.value is not None and not d.path]
+    elif (owned := module.classes.self_attribute(node)) is not None:
+        inner = [d.value for d in owned[0].attributes.get(f"self.{owned[1]}", []) if d.how is How.ASSIGN and d.value]
+    elif isinstance(node, (ast.Subscript, ast.Attribute)):
+        handle = opened(module, node.value, depth - 1)
+        whole = isinstance(node, ast.Attribute) or not _reads(node.slice)
+        return handle if handle is not None and handle.what in _HIERARCHIES and whole else None
+    elif isinstance(node, ast.IfExp):
+        inner = [node.body, node.orelse]
+    elif isinstance(node, ast.List):
+        inner = node.elts
+    elif isinstance(node, ast.Dict):
+        inner = node.values
+    elif isinstance(node, ast.ListComp):
+        inner = [node.elt]
+    elif isinstance(node, ast.DictComp):
+        inner = [node.value]
+    return next((h for each in inner if (h := opened(module, each, depth - 1)) is not None), None)
+
+
+def _call(module: Module, node: ast.Call, depth: int) -> Handle | None:
+    qualname = module.names.qualname(node.func)
+    if qualname in _OPENS:
+        in_memory = any(k.arg == "driver" and getattr(k.value, "value", "") == "core" for k in node.keywords)
+        return None if in_memory else Handle(node, _OPENS[qualname])
+    if qualname == "numpy.load":
+        mapped = any(k.arg == "mmap_mode" for k in node.keywords)
+        return Handle(node, "npz archive") if not mapped and any(mentions(a, ".npz") for a in node.args) else None
+    if isinstance(node.func, ast.Attribute) and node.func.attr in (*_PARTS, "get"):
+        handle = opened(module, node.func.value, depth - 1)
+        if handle is None or node.func.attr in _PARTS or handle.what in _HIERARCHIES:
+            return handle
+    helper = module.classes.callee(node)
+    if helper is None:
+        return None
+    returned = (n.value for n in module.tree.within(helper) if isinstance(n, ast.Return) and n.value is not None)
+    return next((h for each in returned if (h := opened(module, each, depth - 1)) is not None), None)
+
+
+def _reads(index: ast.expr) -> bool:
+    """Whether a subscript reads data into memory (`[:]`, `[()]`, `[...]`) rather than naming a part of the file."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return not parts or any(isinstance(p, ast.Slice) or getattr(p, "value", None) is ... for p in parts)
+
+
+def shared(module: Module) -> Iterator[Shared]:
+    """Every handle that a Dataset opens when it is built and its sample functions use."""
+    seen: set[ast.AST] = set()
+    for dataset in module.datasets.all:
+        if not module.loaders.may_have_workers(dataset.facts.node):
+            continue
+        building = _building(module, dataset)
+        for key in dataset.facts.attributes:
+            found = _kept(module, dataset, key.removeprefix("self."), building)
+            if found is not None and found.handle.call not in seen:
+                seen.add(found.handle.call)
+                yield found
+
+
+def _building(module: Module, dataset: DatasetFacts) -> list[FunctionNode]:
+    """`__init__` and the methods it calls, those that run for samples too left out."""
+    found = [each for each in dataset.facts.all_functions if each.name in _BUILDERS]
+    for function in found:
+        for call in module.tree.calls(function):
+            callee = dataset.resolve(call)
+            if callee is not None and callee in dataset.facts.all_functions and callee not in found:
+                found.append(callee)
+    return [each for each in found if each not in dataset.calls_in]
+
+
+def _kept(module: Module, dataset: DatasetFacts, attr: str, building: list[FunctionNode]) -> Shared | None:
+    state = StateFacts(module, dataset, attr)
+    if _is_reopened(module, dataset, attr):
+        return None
+    places = [(each.statement, each.value) for each in state.bindings if _is_built(module, each, building)]
+    for function in building:
+        changes = module.flow.mutations(function).get(f"{self_name(function)}.{attr}", [])
+        if any(change.method == "close" for change in changes):
+            return None
+        places += [(c.node, c.value) for c in changes if c.method in ("setitem", "append")]
+    for place, value in places:
+        handle = opened(module, value) if value is not None else None
+        read = next((each for each in state.reads if _uses(module, each)), None)
+        if handle is not None and read is not None and not _opens_too(module, dataset, handle):
+            own = module.tree.function(handle.call) in building
+            return Shared(dataset, f"self.{attr}", module.tree.statement(handle.call) if own else place, handle, read)
+    return None
+
+
+def _is_built(module: Module, binding: Definition, building: list[FunctionNode]) -> bool:
+    return binding.how is How.ASSIGN and not binding.path and module.tree.function(binding.node) in building
+
+
+def _uses(module: Module, read: Read) -> bool:
+    """Whether a use touches what the handle is open on."""
+    parent = module.tree.parents[read.node]
+    if isinstance(parent, ast.Attribute):
+        return parent.attr not in _OTHER_USES
+    return read.use is not Use.WRITE and not isinstance(parent, (ast.Compare, ast.If, ast.UnaryOp))
+
+
+def _opens_too(module: Module, dataset: DatasetFacts, handle: Handle) -> bool:
+    """Whether sample functions open such a handle too: for workers, where the Dataset tells them apart."""
+    calls = (call for function in dataset.calls_in for call in module.tree.calls(function))
+    found = (opened(module, call) for call in calls if last_name(call.func) not in (*_PARTS, "get"))
+    return any(each is not None and each.what == handle.what for each in found)
+
+
+def _is_reopened(module: Module, dataset: DatasetFacts, attr: str) -> bool:
+    """Whether sample functions, or a worker_init_fn of the file, bind the attribute anew."""
+    workers = {*dataset.calls_in, *module.workers.initialisers}
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == attr and isinstance(node.ctx, (ast.Store, ast.Del))
+        for function in workers
+        for node in module.tree.within(function)
+    )

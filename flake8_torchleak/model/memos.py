@@ -1,0 +1,112 @@
+"""Sample functions that remember: memoized without a bound, by something that is another for each sample."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.attributes import is_property
+from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.classes import self_name
+from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.values import Kind
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_BY_NAME = frozenset({"memoize", "memoized"})
+"""What decorators without a bound are called, whoever wrote them."""
+_UNBOUNDED = frozenset({"functools.cache", "cachetools.func.cache"})
+_SHARED_PARTS = frozenset({"device", "dtype", "shape", "ndim", "suffix", "mode", "size"})
+"""What all samples have alike."""
+_MOST_STEPS = 100
+_SMALL = frozenset({Kind.NUMBER, Kind.NONE, Kind.STRING, Kind.PATH, Kind.FILE, Kind.SHARED, Kind.MODULE})
+"""Results that cost next to nothing, and handles."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memo:
+    """A sample function that keeps every result it ever gave: `limit` is the None that says so, if one does."""
+
+    decorator: ast.expr
+    function: FunctionNode
+    dataset: DatasetFacts
+    limit: ast.Constant | None
+
+
+def memos(module: Module) -> Iterator[Memo]:
+    """Every sample function that memoizes without bound, by an argument that follows the sample's index."""
+    seen: set[ast.AST] = set()
+    for dataset in module.datasets.all:
+        if not module.loaders.may_have_workers(dataset.facts.node):
+            continue
+        for function, call in dataset.calls_in.items():
+            for decorator in function.decorator_list:
+                found = _limit(module, decorator)
+                if found is None or decorator in seen or not _varies(module, dataset, function, call):
+                    continue
+                if module.infer.returned(function, NO_ENV).kind not in _SMALL:
+                    seen.add(decorator)
+                    yield Memo(decorator, function, dataset, found if isinstance(found, ast.Constant) else None)
+
+
+def _limit(module: Module, decorator: ast.expr) -> ast.expr | None:
+    """The part of a decorator that says "without bound": the None of `lru_cache(maxsize=None)`, or all of `cache`."""
+    if isinstance(decorator, ast.Call):
+        if module.names.qualname(decorator.func) != "functools.lru_cache":
+            return None
+        sizes = [*decorator.args[:1], *(k.value for k in decorator.keywords if k.arg == "maxsize")]
+        return next((s for s in sizes if isinstance(s, ast.Constant) and s.value is None), None)
+    known = module.names.qualname(decorator) in _UNBOUNDED or last_name(decorator) in _BY_NAME
+    return decorator if known else None
+
+
+def _varies(
+    module: Module, dataset: DatasetFacts, function: FunctionNode, call: ast.Call | ast.Attribute | None
+) -> bool:
+    """Whether a memoized function is asked for something else for each sample."""
+    own = parameters(function)
+    if self_name(function) and module.tree.class_of(function) is not None:
+        own = own[1:]
+    if not own or is_property(function):
+        return False
+    if call is None:
+        return True
+    given = [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
+    return any(follows(module, dataset, each) for each in given)
+
+
+def follows(module: Module, dataset: DatasetFacts, node: ast.expr) -> bool:
+    """Whether an expression is the sample's index, or looked up with it, and so another for each sample.
+
+    Through variables and the arguments of helpers; what all samples share of a value (`x.device`) is left out.
+    """
+    queue: list[ast.AST] = [node]
+    seen: set[ast.AST] = set()
+    while queue and len(seen) < _MOST_STEPS:
+        each = queue.pop()
+        seen.add(each)
+        if isinstance(each, ast.Attribute) and each.attr in _SHARED_PARTS:
+            continue
+        if not isinstance(each, ast.Name):
+            queue += [child for child in ast.iter_child_nodes(each) if isinstance(child, ast.AST)]
+            continue
+        function = module.tree.function(each)
+        if function is None or not isinstance(each.ctx, ast.Load):
+            continue
+        if each.id in dataset.indices.get(function, ()):
+            return True
+        for found in module.flow.reaching(each.id, each):
+            if found.value is not None:
+                queue.append(found.value)
+            elif found.how is How.PARAMETER and isinstance(found.node, ast.arg):
+                call = dataset.calls_in.get(function)
+                passed = module.classes.argument(call, found.node, function) if isinstance(call, ast.Call) else None
+                queue += [passed] if passed is not None else []
+        queue = [each for each in queue if each not in seen]
+    return False

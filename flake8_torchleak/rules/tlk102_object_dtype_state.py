@@ -1,0 +1,77 @@
+"""object-dtype-state: an array or column that a Dataset holds is made of Python objects, as a list would be.
+
+Leaks
+-----
+    class Photos(Dataset):
+        def __init__(self, paths):
+            self.paths = np.array(paths, dtype=object)
+
+        def __getitem__(self, i):
+            return load(self.paths[i])
+
+Holds
+-----
+    class Photos(Dataset):
+        def __init__(self, paths):
+            self.paths = np.array(paths, dtype=np.bytes_)
+
+        def __getitem__(self, i):
+            return load(self.paths[i].decode())
+
+Why
+---
+An array of dtype object holds pointers to Python objects. Reading one writes its reference count, so that each
+forked worker ends up with a copy of every object it touched, just as with a list (TLK101): the remedy that is none.
+`np.array` of dicts, Paths or sets has that dtype too; `.to_pylist()`, and `.to_numpy()` of strings, undo what Arrow
+packed.
+
+Measured
+--------
+Private bytes per element and worker after an epoch: object array of str 113, of dict 242, a str column of pandas 3
+after `.to_numpy()` 109; fixed-width strings, numeric arrays and Arrow 0.
+
+Silent when
+-----------
+The dtype is numeric or of fixed width, the array is not read for samples, what it is made of is unknown, or the
+Dataset is only used without workers.
+
+Fix
+---
+Hint: a fixed-width or numeric dtype, Arrow, or the records pickled into one torch.uint8 tensor with offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.objects import arrays
+from flake8_torchleak.rule import Report, rule
+
+
+@rule(
+    "TLK102",
+    "object-dtype-state",
+    fix=FixLevel.HINT,
+    severity=Severity.WARNING,
+    subject=Subject.DATASET,
+    words=("object", "'O'", '"O"', "array(", "to_numpy", "to_py"),
+)
+def check(module: Module) -> Iterator[Report]:
+    for each in arrays(module):
+        yield Report(
+            each.place,
+            f"`{each.name}` holds Python objects ({each.why}): workers copy them as a list's; "
+            "use np.bytes_ or Arrow, or pack the records",
+            notes=(
+                (each.node, each.why),
+                *each.dataset.chain(each.read.function),
+                (each.read.node, f"read for every sample in `{each.read.function.name}`"),
+            ),
+            remedy=(
+                f"strings of `{each.name}` in `np.array(..., dtype=np.bytes_)` or an Arrow array, numbers in a numeric "
+                "dtype, records pickled into one torch.uint8 tensor with offsets"
+            ),
+        )

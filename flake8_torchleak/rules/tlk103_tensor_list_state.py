@@ -1,0 +1,81 @@
+"""tensor-list-state: a Dataset holds a list or dict of many tensors, each of which spawned workers map by itself.
+
+Leaks
+-----
+    class Features(Dataset):
+        def __init__(self, paths):
+            self.features = [torch.load(path) for path in paths]
+
+        def __getitem__(self, i):
+            return self.features[i]
+
+Holds
+-----
+    class Features(Dataset):
+        def __init__(self, paths):
+            loaded = [torch.load(path) for path in paths]
+            self.ends = torch.tensor([len(each) for each in loaded]).cumsum(0)
+            self.features = torch.cat(loaded)
+
+        def __getitem__(self, i):
+            start = self.ends[i - 1] if i else 0
+            return self.features[start : self.ends[i]].clone()
+
+Why
+---
+Under spawn and forkserver (the default from Python 3.14) every tensor goes to the workers through shared memory of
+its own: one file descriptor and one mapping each, in every process, at every start of the loader. A fork server takes
+no more than 256 descriptors ("too many fds"); spawned workers go on to "Too many open files" or vm.max_map_count.
+Forked workers share the data and copy only the tensor objects.
+Source: pytorch/vision#1795, which fixed exactly this.
+
+Measured
+--------
+Descriptors that one worker adds to the main process: under spawn 508 for a list of 500 tensors, 18 for one of
+10, 9 for one stacked tensor; under fork 7. forkserver starts no worker at all with the 500 ("ValueError: too
+many fds": it is sent 256 at most); with the stacked tensor it does. Forked workers copy the tensor objects
+only, 81 bytes each.
+
+Run by `fixtures/TLK103_tensor_list_state/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
+
+Silent when
+-----------
+They are stacked or concatenated, are few (means, anchors, a literal), are not read for samples, or the Dataset is
+only used without workers.
+
+Fix
+---
+Hint: `torch.stack` where shapes are equal, else `torch.cat` with a tensor of offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.containers import tensor_containers
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.rule import Report, rule
+
+
+@rule(
+    "TLK103",
+    "tensor-list-state",
+    fix=FixLevel.HINT,
+    severity=Severity.WARNING,
+    subject=Subject.DATASET,
+    words=("torch", "ensor"),
+)
+def check(module: Module) -> Iterator[Report]:
+    for each in tensor_containers(module):
+        yield Report(
+            each.place,
+            f"each tensor in `{each.name}` takes a file descriptor in every spawned worker; "
+            "keep one tensor (torch.stack, or torch.cat with offsets)",
+            notes=each.notes,
+            remedy=(
+                f"`{each.name} = torch.stack({each.name})` once it is filled, where shapes are equal; else "
+                "`torch.cat` of them with a tensor of the offsets where each ends"
+            ),
+        )

@@ -1,0 +1,74 @@
+"""list-as-dataset: a list or dict that grows with the data is handed to a DataLoader with workers as its Dataset.
+
+Leaks
+-----
+    samples = [json.loads(line) for line in open(path)]
+    loader = DataLoader(samples, batch_size=32, num_workers=8)
+
+Holds
+-----
+    samples = [json.loads(line) for line in open(path)]
+    loader = DataLoader(PackedRecords(samples), batch_size=32, num_workers=8)
+
+with `PackedRecords` a Dataset that pickles them into one torch.uint8 tensor, a tensor of offsets beside it.
+
+Why
+---
+Anything with `__getitem__` and `__len__` can be a Dataset, a list too. Every worker reads its elements and so
+writes their reference counts: each forked worker ends up with a copy, each spawned one is handed one at start (TLK101).
+
+Measured
+--------
+As TLK101: private bytes per element and worker of a list of str 113, of dicts 435. The first report of the cause,
+pytorch/pytorch#13246, has a plain list.
+
+Silent when
+-----------
+The loader has no workers as far as the file shows, or the list is small, of unknown size or of unknown type.
+
+Fix
+---
+Hint: a Dataset over one array, tensor or Arrow table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.loader import Workers
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.values import Kind
+from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import short
+
+_LISTS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.DEQUE, Kind.JSON})
+_OTHERS = frozenset({Kind.DATASET, Kind.LOADER})
+
+
+@rule(
+    "TLK106",
+    "list-as-dataset",
+    fix=FixLevel.HINT,
+    severity=Severity.WARNING,
+    subject=Subject.TORCH,
+    words=("DataLoader",),
+)
+def check(module: Module) -> Iterator[Report]:
+    for site in module.loaders.sites:
+        if site.dataset is None or site.workers is Workers.NO or not module.loaders.assumed(site.workers):
+            continue
+        value = module.infer.value(site.dataset)
+        if value.kind not in _LISTS or not value.grows:
+            continue
+        if value.element is not None and value.element.kind in _OTHERS:
+            continue
+        name = short(site.dataset)
+        yield Report(
+            site.dataset,
+            f"`{name}` is a {value.kind.value} that every worker copies as it reads it; "
+            "hand over a Dataset that keeps it packed",
+            notes=value.why[:3],
+            remedy=f"a Dataset that pickles the elements of `{name}` into one torch.uint8 tensor with offsets",
+        )
