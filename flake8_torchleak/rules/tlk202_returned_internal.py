@@ -18,9 +18,13 @@ that was touched (per worker until it ends; for good with `num_workers=0` or per
 
 Measured
 --------
-400 annotations rebound to tensors in a collate function: 400 of 400 changed and 114 MB more in the main
-process at `num_workers=0`; 63 to 415 open descriptors in a worker within one epoch. `dict(x)` protects the keys,
-not nested contents; `copy.deepcopy` protects all (21 us against 0.2 us for a small annotation).
+400 annotations of ten boxes, rebound to tensors in a collate function. `num_workers=0`: 400 of them changed in
+the Dataset, 1.3 KB more for each; fixed 0. Two workers: the main process's Dataset is unchanged, but a worker
+holds 414 descriptors and 412 shared mappings at the end of an epoch (14 and 12 fixed), with persistent_workers
+for good. `dict(x)` protects the keys (0 changed), not nested lists (400); `copy.deepcopy` both.
+
+Run by `fixtures/TLK202_returned_internal/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
+3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

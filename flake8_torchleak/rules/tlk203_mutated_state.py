@@ -22,8 +22,13 @@ With workers it happens in each worker's copy and lasts until that worker ends.
 
 Measured
 --------
-An in-place edit in workers, by epoch: 2, 4, 8 times the stored value with persistent_workers, clean again each
-epoch without; at `num_workers=0` the Dataset itself changes. A popped key: KeyError in the second epoch.
+Images of value 100, of which the sample method subtracts 10, by epoch: 90, 80, 70 with `num_workers=0` and with
+persistent_workers; 90 each time with workers that start anew, and fixed. Boxes put back as a tensor: 0.6 KB
+more per annotation, 2000 of 2000 changed; fixed 0. A popped key: KeyError in epoch 2, not with workers that
+start anew.
+
+Run by `fixtures/TLK203_mutated_state/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
+3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

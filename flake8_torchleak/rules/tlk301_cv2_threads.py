@@ -29,8 +29,14 @@ Exactly 0: `setNumThreads(1)` in a forked child joins threads that are not there
 
 Measured
 --------
-Two cores, pip wheel: 4 threads per worker without the call, 3 with it (spawn: 6 and 5). `setNumThreads(1)` in a
-forked child after the parent used the pool: 2 hangs of 4; 0: none of 8. Oversubscription on many cores: not run here.
+2 cores, opencv-python-headless 5.0.0.93: OpenCV adds 1 thread to a forked worker, 1 to a spawned one; with
+`setNumThreads(0)` 0 and 0. Threads it may use in the worker: 2, fixed 1; called in `Dataset.__init__`: 1 under
+fork, 2 under spawn, 2 under forkserver; in worker_init_fn or the sample method, spawn: 1. `setNumThreads(1)` in
+a child forked while the parent's pool sleeps: 4 of 4 hang; 0: 0. Oversubscription on many cores, and builds
+with OpenMP: not run here.
+
+Run by `fixtures/TLK301_cv2_threads/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
+3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

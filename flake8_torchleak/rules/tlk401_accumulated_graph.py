@@ -24,8 +24,13 @@ Source: the PyTorch FAQ, "Don't accumulate history across your training loop".
 
 Measured
 --------
-Kept per step, a network of four 512-wide layers, batch 64 (torch 2.13, CPU): about 530 KB without
-`backward()`, 13 KB (graph nodes, about 0.8 KB each) after it, 0 with `.detach()`, `.item()` or under no_grad.
+Kept per step by the sum, a network of four 512-wide layers, batch 64: 12 KB after `backward()` (17 graph nodes
+of 0.7 KB); 532 KB without it, 532 KB with `retain_graph=True`. With `.detach()` or `.item()`, under no_grad, or
+with only the addition under no_grad: 0.0 KB. A sum of `loss.cpu()`, `.clone()`, `.float()`, `.to("cpu")` or
+`loss / n` keeps 19 nodes per step each: no release.
+
+Run by `fixtures/TLK401_accumulated_graph/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
+3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

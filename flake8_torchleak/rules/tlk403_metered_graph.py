@@ -24,7 +24,11 @@ on what it gets is fine, and so is one that only overwrites its last value.
 
 Measured
 --------
-As TLK401: graph nodes of every step after `backward()`, all activations of every step without it.
+Kept per update, a network of four 512-wide layers, batch 64: 13 KB by an AverageMeter after `backward()`, 533
+KB by a meter in a loop without it; fixed 0.0 and 0.9 KB. Meters that release what they are given: 0.4 KB.
+
+Run by `fixtures/TLK403_metered_graph/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
+3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

@@ -25,7 +25,10 @@ Hugging Face dataset, all is well: annotate it, and this rule is silent.
 
 Measured
 --------
-As TLK101.
+The same Dataset, private bytes per text of 60 characters and worker after an epoch, fork: 129 when it is handed
+a list, 1 when it is handed `np.array(texts)`.
+
+Run by `fixtures/TLK901_parameter_state/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

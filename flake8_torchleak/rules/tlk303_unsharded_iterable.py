@@ -1,0 +1,97 @@
+"""unsharded-iterable: every worker of an IterableDataset goes over the whole stream.
+
+Leaks
+-----
+    class Lines(IterableDataset):
+        def __iter__(self):
+            with open(self.path) as file:
+                for line in file:
+                    yield parse(line)
+
+Holds
+-----
+    class Lines(IterableDataset):
+        def __iter__(self):
+            info = get_worker_info()
+            first, step = (info.id, info.num_workers) if info else (0, 1)
+            with open(self.path) as file:
+                for line in itertools.islice(file, first, None, step):
+                    yield parse(line)
+
+Why
+---
+Each worker has a copy of the Dataset and iterates it from start to end: with n workers an epoch holds every sample
+n times, and what `__iter__` loads is loaded n times. No sampler divides the indices here, as it does for a Dataset
+with `__getitem__`. Ranks of distributed training need the same division once more.
+Source: the documentation of `torch.utils.data.IterableDataset`, pytorch/pytorch#30599.
+
+Measured
+--------
+Samples of one epoch of a file with 1000 lines: 1000 with one worker, 2000 with two, 4000 with four; 1000 with
+four that divide it.
+
+Run by `fixtures/TLK303_unsharded_iterable/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
+
+Silent when
+-----------
+The class speaks of workers, shards or ranks, takes every n-th element, or never ends; a worker_init_fn of the file
+may divide it; it iterates something whose nature the file does not show (another Dataset may divide itself); every
+DataLoader of the class in the file has no workers; or its base is another than torch's.
+
+Fix
+---
+Hint: divide by `torch.utils.data.get_worker_info()` at the start of `__iter__`, as above; several files are better
+divided than their lines (`self.files[info.id :: info.num_workers]`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.loader import Site, Workers
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.streams import undivided
+from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import short
+
+
+@rule(
+    "TLK303",
+    "unsharded-iterable",
+    fix=FixLevel.HINT,
+    severity=Severity.WARNING,
+    subject=Subject.DATASET,
+    words=("IterableDataset",),
+)
+def check(module: Module) -> Iterator[Report]:
+    for stream in undivided(module):
+        node = stream.dataset.facts.node
+        if not module.loaders.may_have_workers(node):
+            continue
+        sites = module.loaders.serving(node)
+        if sites and all(_has_one(site) for site in sites):
+            continue
+        served = [site for site in sites if site.workers is Workers.YES]
+        source = short(stream.source)
+        yield Report(
+            stream.entry,
+            f"each worker goes over all of `{source}`: with n workers `{stream.dataset.name}` gives every sample "
+            "n times; divide by get_worker_info()",
+            notes=(
+                (stream.source, "the whole stream, in every worker"),
+                *stream.dataset.chain(stream.function),
+                *((site.call, "a DataLoader with workers") for site in served[:1]),
+            ),
+            severity=Severity.ERROR if served else Severity.WARNING,
+            remedy=f"in `__iter__`, take the elements of `{source}` from `info.id` on in steps of `info.num_workers`, "
+            "where `info = torch.utils.data.get_worker_info()` is not None",
+        )
+
+
+def _has_one(site: Site) -> bool:
+    """Whether a loader has exactly one worker, which is right to go over all."""
+    number = site.arguments.get("num_workers")
+    return isinstance(number, ast.Constant) and number.value == 1

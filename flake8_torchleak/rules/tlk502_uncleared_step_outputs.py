@@ -1,0 +1,125 @@
+"""uncleared-step-outputs: a LightningModule collects the outputs of its steps and never empties the list.
+
+Leaks
+-----
+    def validation_step(self, batch, index):
+        self.outputs.append(self(batch))
+
+    def on_validation_epoch_end(self):
+        self.log("score", torch.cat(self.outputs).mean())
+
+Holds
+-----
+    def on_validation_epoch_end(self):
+        self.log("score", torch.cat(self.outputs).mean())
+        self.outputs.clear()
+
+Why
+---
+Since Lightning 2.0 the hooks `*_epoch_end(outputs)` are gone, and modules collect outputs themselves. The list is an
+attribute of the module: without a reset it holds the outputs of all epochs, on the GPU, and every epoch's score is
+that of all epochs so far. Source: Lightning's 2.0 upgrade guide; pytorch-lightning issue 16520.
+
+Measured
+--------
+One entry per step for as long as training runs, each the size of the output: 64 rows of 512 floats are 128 KB a step.
+Lightning itself was not run here.
+
+Silent when
+-----------
+Any method of the class empties the attribute, binds it anew or deletes entries, what is collected are numbers, or the
+base class is the project's own.
+
+Fix
+---
+Safe where the epoch's end hook reads the attribute: `.clear()` as the hook's last statement.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_torchleak.builder import Builder, Unfixable
+from flake8_torchleak.finding import Fix, FixLevel, Severity
+from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.bindings import GROWING, Mutation, key_of
+from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.values import Kind
+from flake8_torchleak.rule import Report, rule
+
+_STAGES = {"training_step": "train", "validation_step": "validation", "test_step": "test", "predict_step": "predict"}
+_GROWS = GROWING - {"setitem", "update", "setdefault"} | {"augment"}
+_EMPTIES = frozenset({"clear", "pop", "popleft", "del", "popitem", "setitem", "reset"})
+
+
+@rule(
+    "TLK502",
+    "uncleared-step-outputs",
+    fix=FixLevel.SAFE,
+    severity=Severity.ERROR,
+    subject=Subject.TORCH,
+    words=("LightningModule",),
+)
+def check(module: Module) -> Iterator[Report]:
+    for facts in module.classes.all.values():
+        if not facts.has_base("LightningModule"):
+            continue
+        for name, stage in _STAGES.items():
+            step = facts.own_methods.get(name)
+            for key, change in _collected(module, step) if step is not None else ():
+                if not _is_list(module, facts, key) or _is_emptied(facts, key):
+                    continue
+                hook = f"on_{stage}_epoch_end"
+                end = facts.own_methods.get(hook)
+                yield Report(
+                    change.node,
+                    f"`{key}` keeps the outputs of every epoch, nothing empties it; call `{key}.clear()` in `{hook}`",
+                    notes=((end, "the hook at the epoch's end"),) if end is not None else (),
+                    target=(key, end),
+                )
+                break
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """`self.outputs.clear()` as the last statement of the hook that reads it."""
+    assert isinstance(report.target, tuple)
+    key, end = report.target
+    if end is None or not _reads(end, key):
+        raise Unfixable(f"no hook at the epoch's end reads `{key}`")
+    if isinstance(end.body[-1], ast.Return):
+        raise Unfixable(f"`{end.name}` returns a value at its end")
+    yield Fix(FixLevel.SAFE, f"clear `{key}` in `{end.name}`", build.after(end.body[-1], f"{key}.clear()"))
+
+
+def _collected(module: Module, step: FunctionNode) -> Iterator[tuple[str, Mutation]]:
+    """(attribute, change) for what a step adds to an attribute that is no number."""
+    for key, changes in module.flow.mutations(step).items():
+        for change in changes if key.startswith("self.") and key.count(".") == 1 else ():
+            if change.method in _GROWS and change.value is not None:
+                value = module.infer.value(change.value)
+                element = value.element if value.element is not None else value
+                if value.kind not in (Kind.NUMBER, Kind.STRING) and element.kind is not Kind.NUMBER:
+                    yield key, change
+
+
+def _is_list(module: Module, facts: ClassFacts, key: str) -> bool:
+    values = [module.infer.value(d.value) for d in facts.attributes.get(key, []) if d.value is not None]
+    return any(value.kind in (Kind.LIST, Kind.DICT) for value in values)
+
+
+def _is_emptied(facts: ClassFacts, key: str) -> bool:
+    """Whether a method other than `__init__` binds the attribute anew, or any empties it."""
+    if any(change.method in _EMPTIES for change in facts.mutations.get(key, [])):
+        return True
+    begins = facts.methods.get("__init__")
+    fresh = {statement for statement in facts.node.body if isinstance(statement, (ast.Assign, ast.AnnAssign))}
+    made = fresh | (set(ast.walk(begins)) if begins is not None else set())
+    bound = [d.statement for d in facts.attributes.get(key, [])]
+    return any(statement not in made and not isinstance(statement, ast.AugAssign) for statement in bound)
+
+
+def _reads(function: FunctionNode, key: str) -> bool:
+    return any(isinstance(node, ast.Attribute) and key_of(node) == key for node in ast.walk(function))

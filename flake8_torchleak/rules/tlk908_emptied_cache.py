@@ -1,0 +1,62 @@
+"""emptied-cache: torch.cuda.empty_cache() in every step, which frees nothing that is in use.
+
+Leaks
+-----
+    for x, y in loader:
+        ...
+        torch.cuda.empty_cache()
+
+Holds
+-----
+    for x, y in loader:
+        ...
+
+Why
+---
+The allocator keeps freed blocks to hand them out again. `empty_cache()` gives them back to the driver, waits for the
+GPU, and the next step asks for them again. Tensors that something still refers to stay: a leak goes on, a little
+later. It has its place between phases of different sizes, and in a handler of a lack of memory. Source: PyTorch's
+notes on CUDA memory management.
+
+Measured
+--------
+Not run here: needs CUDA.
+
+Silent when
+-----------
+It runs now and then (under a condition), once per epoch, or where an exception is handled.
+
+Fix
+---
+Hint: remove it, and look for what keeps the memory (`torch.cuda.memory_summary()`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.everystep import every_step
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.rule import Report, rule
+
+
+@rule(
+    "TLK908",
+    "emptied-cache",
+    fix=FixLevel.HINT,
+    severity=Severity.NOTE,
+    subject=Subject.STEPS,
+    words=("empty_cache(",),
+)
+def check(module: Module) -> Iterator[Report]:
+    for call in module.classes.callers.get("empty_cache", ()):
+        around = every_step(module, call)
+        if around is not None:
+            yield Report(
+                call,
+                "`empty_cache()` in every step frees nothing that is in use, and makes the next step slower; remove it",
+                notes=((around, "runs in every step"),),
+                remedy="torch.cuda.memory_summary() shows what is in use; call empty_cache() between phases at most",
+            )
