@@ -98,6 +98,13 @@ class Builder:
             raise Unfixable(f"line {statement.lineno} holds several statements")
         return (_insert(*self.imports.line_after(end, f"{self._indent(statement.lineno)}{text}")),)
 
+    def before(self, statement: ast.stmt, text: str) -> Edits:
+        """A statement on the line above, in the same block. Raises Unfixable where lines are shared."""
+        line = min(each.lineno for each in (statement, *getattr(statement, "decorator_list", ())))
+        if self._line(line)[: self.module.span(statement).col].strip():
+            raise Unfixable(f"line {line} holds several statements")
+        return (_insert(line, 0, f"{self._indent(line)}{text}{self.imports.newline}"),)
+
     def _line(self, number: int) -> str:
         return self._lines[number - 1]
 

@@ -55,7 +55,7 @@ def _starts(kept: Kept, build: Builder) -> Iterator[ast.expr]:
     scope = module.tree.scope(kept.node)
     values: list[ast.expr] = []
     for each in module.flow.definitions(scope).get(kept.key, []):
-        if each.statement is kept.node and isinstance(each.value, ast.IfExp):
+        if each.statement is kept.node and isinstance(each.value, ast.IfExp) and each.value is not kept.value:
             branches = (each.value.body, each.value.orelse)
             values += [branch for branch in branches if not module.tree.inside(kept.value, branch)]
         elif each.statement is not kept.node and each.how is How.ASSIGN and each.value is not None:

@@ -71,7 +71,7 @@ def test_a_fixture_is_what_its_name_says(path: Path) -> None:
         assert path.with_name(path.name.replace("fixed_", "bad_", 1)).exists()
     else:
         assert path.name.startswith("good_")
-        assert not expected
+        assert not [marker for _, marker in expected if marker == code or not marker.startswith("TLK9")]
 
 
 @pytest.mark.parametrize("path", PAIRS, ids=lambda path: f"{path.parent.name}/{path.stem}")

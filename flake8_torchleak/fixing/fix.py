@@ -113,7 +113,7 @@ def _operate(before: _Linted, wanted: list[Chosen]) -> tuple[_Linted | None, lis
     for each, how in wanted:
         if batch.add(how):
             taken.append((each, how))
-    after = _after(before, batch, taken) if taken else None
+    after = _after(before, batch, taken)
     if after is not None or len(taken) < 2:
         return after, taken, ([] if after is not None else taken)
     # One of them is bad: halve until it is found. Two that hold alone but not together are tried again next time.
@@ -140,6 +140,6 @@ def _after(before: _Linted, batch: Batch, taken: list[Chosen]) -> _Linted | None
         for moved in edited.moved(at)
         if (code, at) not in ended
     }
-    if any(after.place(each) not in stay for each in after.findings):
+    if any(after.place(each) not in stay for each in after.findings if after.takes(each.code)):
         return None
     return after if before.witness.keeps_whole(edits) else None

@@ -18,7 +18,7 @@ from functools import cache
 import libcst
 
 from flake8_torchleak.fixing.edits import Edited, Offsets, Replacement
-from flake8_torchleak.source import Source
+from flake8_torchleak.source import Source, parse
 
 _DEEPEST = 300
 """Levels of nesting that are handed to libcst: its parser takes the square of them, and some thousands crash it."""
@@ -38,6 +38,8 @@ class Witness:
 
     def keeps_whole(self, edits: Sequence[Replacement]) -> bool:
         """Whether every statement that the edits touch stands whole in what becomes of it, and libcst can tell."""
+        if any(each.start < each.end and not _is_constant(self._source.text[each.start : each.end]) for each in edits):
+            return False
         inside = [each for each in edits if not each.is_line]
         inside += [each for each in edits if each.is_line and self._splits(each.start)]
         units = {self._unit(each.start) for each in inside}
@@ -54,10 +56,9 @@ class Witness:
         found: list[ast.stmt] = []
         body: Sequence[ast.AST] = self._tree.body
         while body:
-            inner = [each for each in body if _first(each) <= line <= (getattr(each, "end_lineno", None) or 0)]
-            if not inner:
+            each = next((one for one in body if _first(one) <= line <= (getattr(one, "end_lineno", None) or 0)), None)
+            if each is None:
                 break
-            each = inner[0]
             if isinstance(each, ast.stmt):
                 found.append(each)
             body = [child for name in _BLOCKS for child in getattr(each, name, ())]
@@ -68,7 +69,7 @@ class Witness:
         for each in reversed(self._around(self._offsets.line(offset))):
             start = self._offsets.at(_first(each), 0)
             end = self._offsets.at((each.end_lineno or each.lineno) + 1, 0)
-            if _is_flat(each) and _parsed(self._source.text[start:end]) is not None:
+            if _parsed(self._source.text[start:end]) is not None:
                 return start, end
         return None
 
@@ -82,18 +83,27 @@ class Witness:
         ]
         old = _parsed(Edited(text, [each for each in mine if each.start < each.end]).text)
         new = _parsed(Edited(text, mine).text)
-        return old is not None and new is not None and only_grown(old, new)
+        try:
+            return old is not None and new is not None and only_grown(old, new)
+        except RecursionError:
+            return False
 
 
-_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
+_BLOCKS = ("body", "handlers", "orelse", "finalbody")
 
 
 def _first(node: ast.AST) -> int:
-    """The first line of a statement, its decorators included (of a case, that of its pattern)."""
-    if isinstance(node, ast.match_case):
-        return node.pattern.lineno
+    """The first line of a statement, its decorators included."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([each.lineno for each in decorators], default=getattr(node, "lineno", 0))
+
+
+def _is_constant(text: str) -> bool:
+    """Whether a text is one number, string, True, False or None: all that an edit may take away."""
+    try:
+        return isinstance(ast.parse(text, mode="eval").body, ast.Constant)
+    except SyntaxError:
+        return False
 
 
 def _is_flat(tree: ast.AST) -> bool:
@@ -105,10 +115,13 @@ def _is_flat(tree: ast.AST) -> bool:
 
 
 def _parsed(text: str) -> libcst.Module | None:
-    """libcst's tree of whole lines, indented or not; None if they are no statements."""
+    """libcst's tree of whole lines, indented or not; None if they are no statements, or too deep for libcst."""
+    text = text.lstrip("\f")
+    if text[:1].isspace():
+        text = f"if 1:\n{text}"
     try:
-        return libcst.parse_module(f"if 1:\n{text}" if text[:1].isspace() else text)
-    except (libcst.ParserSyntaxError, RecursionError, ValueError):
+        return libcst.parse_module(text) if _is_flat(parse(text)) else None
+    except (libcst.ParserSyntaxError, SyntaxError, RecursionError, ValueError):
         return None
 
 

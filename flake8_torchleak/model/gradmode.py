@@ -83,7 +83,7 @@ class GradMode:
         func = call.func if call else node
         if isinstance(func, ast.IfExp):
             return self.manager(func, depth)
-        name = last_name(func)
+        name = self.names.qualname(func).rpartition(".")[2] or last_name(func)
         if name in ("no_grad", "inference_mode"):
             return self._argument(call, default=Grad.OFF)
         if name == "set_grad_enabled":

@@ -117,6 +117,8 @@ class _Elements:
             return None
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             return self._of(node.elt, depth - 1)
+        if self._is_text_file(node):
+            return str
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             left = self._of_list(node.left, depth - 1)
             return left if left is self._of_list(node.right, depth - 1) else None
@@ -128,7 +130,7 @@ class _Elements:
             plain = definitions[0].how in (How.ASSIGN,)
             return self._of_list(definitions[0].value, depth - 1) if plain else None
         if not isinstance(node, ast.Call):
-            return self._of_display(node, depth)
+            return self._of_display(node, depth) if isinstance(node, (ast.List, ast.Tuple)) else None
         qualname = self.module.names.qualname(node.func)
         if qualname in _SAME_ELEMENTS and node.args:
             return self._of_list(node.args[0], depth - 1)
@@ -140,9 +142,7 @@ class _Elements:
             return str if self._is_text_file(node.func.value) else None
         return None
 
-    def _of_display(self, node: ast.expr, depth: int) -> type | None:
-        if not isinstance(node, (ast.List, ast.Tuple)) or not node.elts:
-            return str if self._is_text_file(node) else None
+    def _of_display(self, node: ast.List | ast.Tuple, depth: int) -> type | None:
         kinds = {self._of(each, depth - 1) for each in node.elts}
         lengths = [len(e.value) for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
         if lengths and max(lengths) > _LONGEST_RATIO * (1 + sum(lengths) / len(lengths)):

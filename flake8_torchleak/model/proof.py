@@ -163,7 +163,8 @@ class Proof:
             if definition not in flow.reaching(definition.key, use) or self._is_optional(use):
                 continue
             statement = tree.statement(use)
-            if flow.always_before(statement, node) or statement is tree.statement(node):
+            together = flow.always_before(statement, node) and not self._leaves(node, statement)
+            if together or statement is tree.statement(node):
                 return True
             if self._follows(statement, definition.statement):
                 return True
@@ -171,11 +172,11 @@ class Proof:
 
     def _is_optional(self, use: ast.expr) -> bool:
         """Whether a part of a statement may not be evaluated: in a branch, behind `and` / `or`, in a function."""
-        for up in self.module.tree.ancestors(use):
-            if isinstance(up, ast.stmt):
-                return False
+        up = self.module.tree.parents[use]
+        while not isinstance(up, ast.stmt):
             if isinstance(up, (ast.IfExp, ast.BoolOp, ast.Lambda, *COMPREHENSIONS)):
                 return True
+            up = self.module.tree.parents[up]
         return False
 
     def _follows(self, statement: ast.stmt, definition: ast.AST) -> bool:
@@ -184,20 +185,20 @@ class Proof:
         if statement.lineno <= getattr(definition, "lineno", 0):
             return False
         child: ast.AST = statement
-        for up in tree.ancestors(statement):
-            conditional = isinstance(
-                up, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match, ast.ExceptHandler)
-            )
-            if conditional and not (
-                tree.inside(definition, up) and _block(tree, definition, up) == tree.blocks.get(child)
-            ):
+        up = tree.parents[child]
+        while not isinstance(up, SCOPES):
+            plain = isinstance(up, (ast.With, ast.AsyncWith))
+            if not plain and not (tree.inside(definition, up) and _block(tree, definition, up) == tree.blocks[child]):
                 return False
-            if isinstance(up, SCOPES):
-                break
-            child = up
-        between = range(getattr(definition, "lineno", 0), statement.lineno)
+            child, up = up, tree.parents[up]
+        return not self._leaves(definition, statement)
+
+    def _leaves(self, place: ast.AST, statement: ast.stmt) -> bool:
+        """Whether there is a way out between a place and a statement below it."""
+        between = range(getattr(place, "lineno", 0), statement.lineno)
         jumps = (ast.Break, ast.Continue, ast.Return)
-        return not any(isinstance(n, jumps) and n.lineno in between for n in tree.within(tree.scope(statement)))
+        within = self.module.tree.within(self.module.tree.scope(statement))
+        return any(isinstance(each, jumps) and each.lineno in between for each in within)
 
     def _differentiated(self, key: str, scope: Scope) -> list[ast.expr]:
         """Where backward() is called on the very variable, or the variable is handed to it."""
@@ -285,11 +286,8 @@ def _is_plain(definition: Definition) -> bool:
     return definition.how is How.ASSIGN and not definition.path
 
 
-def _block(tree: Tree, node: ast.AST, outer: ast.AST) -> str | None:
-    """The block of `outer` that a node stands in."""
-    child = node
-    for up in tree.ancestors(node):
-        if up is outer:
-            return tree.blocks.get(child)
-        child = up
-    return None
+def _block(tree: Tree, node: ast.AST, outer: ast.AST) -> str:
+    """The block of `outer` that a node below it stands in ("" for its head)."""
+    while tree.parents[node] is not outer:
+        node = tree.parents[node]
+    return tree.blocks.get(node, "")

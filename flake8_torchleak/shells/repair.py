@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import io
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -64,8 +66,10 @@ class Repairing:
         """Put the new text where it belongs; False if that failed, which is complained of."""
         try:
             new = encode(done.text, file.raw)
+            if done.text != file.text and encode(file.text, file.raw) != file.raw:
+                raise WriteError("has characters that its encoding writes in several ways; left alone")
             if self._diff:
-                _to_stdout("".join(_diff(file, done.text)).encode("utf-8", "surrogateescape"))
+                _to_stdout(b"".join(_diff(file, new)))
             elif file.place == "-":
                 _to_stdout(new)
             elif new != file.raw:
@@ -82,12 +86,13 @@ class Repairing:
         return finding
 
 
-def _diff(file: File, new: str) -> Iterator[str]:
-    """A unified diff that `patch` and `git apply` take, the missing newline at an end included."""
-    path = file.path.replace("\\", "/").lstrip("/")
-    old_lines, new_lines = (text.splitlines(keepends=True) for text in (file.text, new))
-    for line in difflib.unified_diff(old_lines, new_lines, f"a/{path}", f"b/{path}"):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+def _diff(file: File, new: bytes) -> Iterator[bytes]:
+    """A unified diff that `patch` and `git apply` take: the file's own bytes, a missing newline at its end included."""
+    path = os.fsencode(file.path.replace(os.sep, "/").lstrip("/"))
+    end = b"\t" if b" " in path else b""  # where a name with blanks ends, for patch
+    before, after = (io.BytesIO(raw).readlines() for raw in (file.raw, new))
+    for line in difflib.diff_bytes(difflib.unified_diff, before, after, b"a/" + path + end, b"b/" + path + end):
+        yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
 
 
 def _to_stdout(raw: bytes) -> None:
