@@ -223,6 +223,18 @@ def _lazily(state: StateFacts, statement: ast.AST) -> bool:
     return False
 
 
+def _own_share(module: Module, state: StateFacts) -> ast.AST | None:
+    """Where a class of this file fills what a base in another file binds: in place, or by what it hands to it."""
+    filled = [change.node for change in state.dataset.facts.mutations.get(f"self.{state.attr}", [])]
+    made = state.dataset.facts.own_methods.get("__init__")
+    filled += [
+        call
+        for call in (module.tree.calls(made) if made is not None else ())
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"
+    ]
+    return next((node for node in filled if module.tree.is_own(node)), None)
+
+
 def _place(module: Module, state: StateFacts) -> ast.AST:
     """The binding to report: the one that makes the container, or a cached_property's return."""
 
@@ -232,6 +244,8 @@ def _place(module: Module, state: StateFacts) -> ast.AST:
 
     bindings = sorted(state.bindings, key=makes, reverse=True)
     if bindings:
-        return bindings[0].statement
+        first = bindings[0]
+        place = first.node if first.path else first.statement
+        return place if module.tree.is_own(place) else _own_share(module, state) or place
     method = state.dataset.facts.methods[state.attr]
     return next((node for node in module.tree.within(method) if isinstance(node, ast.Return)), method)

@@ -104,8 +104,9 @@ class Project:
         attached: Attached, parts: dict[File, ast.Module], at: ast.Module, qualname: str, target: tuple[File, str]
     ) -> None:
         file, name = target
-        definitions = [s for s in file.index.get(name, ()) if isinstance(s, (*FUNCTIONS, ast.ClassDef))]
-        if file in parts and definitions:
+        kept = parts[file].body if file in parts else ()
+        definitions = [s for s in kept if isinstance(s, (*FUNCTIONS, ast.ClassDef)) and s.name == name]
+        if definitions:
             attached.links[at, qualname] = definitions[-1]
 
     def _closure(self, file: File, wanted: dict[str, None], chosen: dict[ast.stmt, None]) -> list[ast.stmt]:

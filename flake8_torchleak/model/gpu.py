@@ -1,0 +1,102 @@
+"""What is put on a GPU, and where that happens in a worker."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.loader import Site, Workers
+from flake8_torchleak.model.names import last_name, mentions
+from flake8_torchleak.model.tree import FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_MOST_DEPTH = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transfer:
+    """The first call of a function that puts something on a GPU in the workers of `site`."""
+
+    call: ast.Call
+    function: FunctionNode
+    site: Site
+    notes: tuple[tuple[ast.AST, str], ...]
+
+
+def transfers(module: Module) -> Iterator[Transfer]:
+    """Calls in sample and collate functions that use CUDA, where the file shows a loader with workers for them."""
+    if "cuda" not in module.source.text:
+        return
+    for function, site, notes in _served(module):
+        if mentions(function, "get_worker_info"):
+            continue
+        call = next((each for each in module.tree.calls(function) if uses_cuda(module, each)), None)
+        if call is not None:
+            yield Transfer(call, function, site, notes)
+
+
+def _served(module: Module) -> Iterator[tuple[FunctionNode, Site, tuple[tuple[ast.AST, str], ...]]]:
+    """Functions that run in the workers of a loader of the file, once each."""
+    found: dict[FunctionNode, tuple[Site, tuple[tuple[ast.AST, str], ...]]] = {}
+    for dataset in module.datasets.all:
+        site = _with_workers(module, module.loaders.serving(dataset.facts.node))
+        if site is not None:
+            for function in dataset.calls_in:
+                found.setdefault(function, (site, tuple(dataset.chain(function))))
+    for collate, sites in module.workers.collates.items():
+        site = _with_workers(module, sites)
+        if site is not None:
+            text = f"`{collate.name}` puts batches together in the workers"
+            called = map(module.classes.callee, module.tree.calls(collate))
+            for ran in (collate, *(each for each in called if each is not None)):
+                found.setdefault(ran, (site, ((site.call, text),)))
+    for each, (server, how) in found.items():
+        yield each, server, how
+
+
+def _with_workers(module: Module, sites: list[Site]) -> Site | None:
+    """The loader with workers; None if one of them has none: code for both is a choice of its user."""
+    if any(site.workers is Workers.NO for site in sites):
+        return None
+    shown = [site for site in sites if "num_workers" in site.arguments and module.loaders.assumed(site.workers)]
+    return next((site for site in shown if site.workers is Workers.YES), shown[0] if shown else None)
+
+
+def uses_cuda(module: Module, call: ast.Call) -> bool:
+    """Whether a call puts its result on a GPU: `.cuda()`, `.to("cuda")`, `device="cuda"`."""
+    func = call.func
+    if isinstance(func, ast.Attribute):
+        if func.attr == "cuda":
+            return True
+        if func.attr == "to" and any(is_cuda(module, each) for each in call.args[:1]):
+            return True
+    return last_name(func) != "device" and any(k.arg == "device" and is_cuda(module, k.value) for k in call.keywords)
+
+
+def is_cuda(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
+    """Whether an expression names a GPU, in one of the cases at least: "cuda:0", `torch.device("cuda")`, a variable."""
+    if not depth:
+        return False
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.startswith("cuda")
+    if isinstance(node, ast.JoinedStr):
+        return bool(node.values) and is_cuda(module, node.values[0], depth - 1)
+    if isinstance(node, ast.IfExp):
+        return is_cuda(module, node.body, depth - 1) or is_cuda(module, node.orelse, depth - 1)
+    if isinstance(node, ast.Call):
+        return module.names.qualname(node.func) == "torch.device" and any(
+            is_cuda(module, each, depth - 1) for each in node.args[:1]
+        )
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return False
+    owned = module.classes.self_attribute(node)
+    definitions = owned[0].attributes.get(f"self.{owned[1]}", []) if owned else module.flow.reaching(key_of(node), node)
+    return any(
+        each.value is not None and each.how is How.ASSIGN and not each.path and is_cuda(module, each.value, depth - 1)
+        for each in definitions
+    )

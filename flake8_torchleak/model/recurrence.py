@@ -1,0 +1,126 @@
+"""State that a recurrent network hands from one step to the next, with its graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.names import last_name, mentions
+from flake8_torchleak.model.tree import Loop
+from flake8_torchleak.model.values import Kind
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_LAYERS = frozenset({"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"})
+_MOST_BINDINGS = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Carried:
+    """State that goes into a call and comes out of it, step after step, and is never cut from the last step's graph.
+
+    target: what the state is unpacked into; keys: its variables; pair: whether one variable holds an LSTM's pair
+    (None: not known).
+    """
+
+    call: ast.Call
+    statement: ast.Assign
+    target: ast.expr
+    keys: tuple[str, ...]
+    loop: Loop
+    pair: bool | None
+
+
+def carried_states(module: Module) -> Iterator[Carried]:
+    """Every such state of a recurrent layer, or of a network of the file that holds one, in training or evaluation."""
+    for statement in module.loops.steps(ast.Assign):
+        call = statement.value
+        if not isinstance(call, ast.Call) or len(statement.targets) != 1 or module.grad.off(call):
+            continue
+        loops = [loop for loop in module.loops.step_loops(call) if _is_over_batches(module, loop)]
+        found = _state(statement.targets[0], call) if loops else None
+        if found is None:
+            continue
+        target, keys = found
+        layer = _layer(module, call.func)
+        if layer and not any(_is_bound_elsewhere(module, key, statement, loops[0]) for key in keys):
+            alone = isinstance(target, (ast.Name, ast.Attribute))
+            pair = (None if layer == "?" else layer.startswith("LSTM")) if alone else False
+            yield Carried(call, statement, target, keys, loops[0], pair)
+
+
+def _is_over_batches(module: Module, loop: Loop) -> bool:
+    """Whether a step loop goes from batch to batch, not along one sequence."""
+    if module.loops.trains(loop):
+        return True
+    return isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter)
+
+
+def _state(target: ast.expr, call: ast.Call) -> tuple[ast.expr, tuple[str, ...]] | None:
+    """The part of an unpacking that is also an argument: the target's expression, and its variables."""
+    given = {keys for a in (*call.args, *(k.value for k in call.keywords)) if (keys := _keys(a))}
+    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    for part in reversed(parts):
+        if _keys(part) in given:
+            return part, _keys(part)
+    return None
+
+
+def _keys(node: ast.expr) -> tuple[str, ...]:
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    keys = tuple(key_of(part) for part in parts)
+    return keys if all(keys) else ()
+
+
+def _is_bound_elsewhere(module: Module, key: str, statement: ast.Assign, loop: Loop) -> bool:
+    """Whether the loop gives the variable another value (a detached one, a new start), or changes it in place."""
+    scope = module.tree.scope(statement)
+    bound = [d.statement for d in module.flow.definitions(scope).get(key, []) if d.statement is not statement]
+    changed = [m.node for m in module.flow.mutations(scope).get(key, []) if m.method == "detach_"]
+    return any(module.tree.inside(node, loop) for node in (*bound, *changed))
+
+
+def _layer(module: Module, called: ast.expr) -> str:
+    """The recurrent layer of torch behind what is called, "?" for a network of the file that holds one, or ""."""
+    if module.infer.value(called).kind is not Kind.MODULE:
+        return ""
+    for made in _made(module, called):
+        qualname = module.names.qualname(made.func)
+        if qualname.startswith("torch.nn.") and last_name(made.func) in _LAYERS:
+            return last_name(made.func)
+        facts = module.classes.of(made.func)
+        cuts = facts is None or mentions(facts.node, "detach") or mentions(facts.node, "no_grad")
+        if facts is not None and not cuts and any(mentions(facts.node, layer) for layer in _LAYERS):
+            return "?"
+    return ""
+
+
+def _made(module: Module, called: ast.expr) -> Iterator[ast.Call]:
+    """The constructor calls that the called variable may come from (`.to(device)` looked through)."""
+    owned = module.classes.self_attribute(called)
+    if owned is not None:
+        definitions = owned[0].attributes.get(f"self.{owned[1]}", [])
+    else:
+        definitions = module.flow.reaching(key_of(called), called)
+    for each in definitions[:_MOST_BINDINGS]:
+        value = each.value
+        while (
+            isinstance(value, ast.Call)
+            and isinstance(value.func, ast.Attribute)
+            and isinstance(value.func.value, ast.Call)
+        ):
+            value = value.func.value
+        if isinstance(value, ast.Call):
+            yield value
+
+
+def retains_graph(call: ast.Call) -> ast.Constant | None:
+    """The `True` of `backward(retain_graph=True)`."""
+    for keyword in call.keywords:
+        if keyword.arg == "retain_graph" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True:
+            return keyword.value
+    return None

@@ -1,0 +1,156 @@
+"""chained-buffer: a module's running state is updated from activations with their autograd graph.
+
+Leaks
+-----
+    def forward(self, x):
+        h = self.layer(x)
+        self.mean = 0.9 * self.mean + 0.1 * h.mean(0)
+        return h - self.mean
+
+Holds
+-----
+    def forward(self, x):
+        h = self.layer(x)
+        self.mean = 0.9 * self.mean + 0.1 * h.mean(0).detach()
+        return h - self.mean
+
+Why
+---
+Each forward call makes the new state out of the old one, so the graph of the state reaches back through every call
+since the start: it is never freed, and a `backward()` through it goes into graphs that were freed before. In-place
+updates (`mul_`, `add_`, `self.queue[i] = h`) record history as well. Source: pytorch issue 20275.
+
+Measured
+--------
+Two 512-wide layers and a running mean of their output, batch 64 (torch 2.13, CPU): 10 graph nodes and 595 KB more in
+each call without backward, 177 KB with it; the same in place (578 and 155 KB); 0 nodes with `.detach()`.
+
+Silent when
+-----------
+Gradients are off, the new term is detached or a plain input (no graph), or the class starts the state anew somewhere
+(a recurrence with `reset`, spiking neurons).
+
+Fix
+---
+Unsafe: `.detach()` on the new state, or on what is added in place. What is learned through the state stops learning.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_torchleak.builder import Builder
+from flake8_torchleak.finding import Fix, FixLevel, Severity
+from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import short
+
+Update = tuple[ast.stmt, str, list[ast.expr]]
+"""A statement, the attribute that it updates, and what to detach."""
+
+
+@rule(
+    "TLK601",
+    "chained-buffer",
+    fix=FixLevel.UNSAFE,
+    severity=Severity.ERROR,
+    subject=Subject.TORCH,
+    words=("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay"),
+)
+def check(module: Module) -> Iterator[Report]:
+    for facts in module.classes.all.values():
+        forward = facts.own_methods.get("forward")
+        if forward is None or not facts.has_base("Module", "LightningModule"):
+            continue
+        for function in _called(module, forward):
+            for node, attr, terms in _updates(module, function, facts):
+                if module.grad.off(node) or _starts_anew(facts, attr, node):
+                    continue
+                yield Report(
+                    node,
+                    f"`self.{attr}` is made of its last value and of `{short(terms[0])}` with its autograd graph, call "
+                    "after call; detach it",
+                    notes=((function, "runs in every forward call"),),
+                    target=terms,
+                )
+
+
+def fix(report: Report, build: Builder) -> Iterator[Fix]:
+    """`.detach()` on the right-hand side, or on the arguments of an update in place."""
+    assert isinstance(report.target, list)
+    edits = tuple(edit for term in report.target for edit in build.method(term, "detach"))
+    yield Fix(FixLevel.UNSAFE, f"detach `{short(report.target[0])}`", edits)
+
+
+def _called(module: Module, forward: FunctionNode) -> list[FunctionNode]:
+    """`forward` and the methods of the class that it calls."""
+    callees = [module.classes.callee(call) for call in module.tree.calls(forward)]
+    return list(dict.fromkeys([forward, *(f for f in callees if f is not None and module.tree.class_of(f))]))
+
+
+def _updates(module: Module, function: FunctionNode, facts: ClassFacts) -> Iterator[Update]:
+    for node in module.tree.within(function):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            attr = _attribute(module, target)
+            if attr:
+                again = any(_attribute(module, each) == attr for each in ast.walk(node.value))
+                if again and _carries(module, node.value):
+                    yield node, attr, [node.value]
+            elif isinstance(target, ast.Subscript) and _carries(module, node.value):
+                attr = _attribute(module, target.value)
+                if attr in _buffers(facts):
+                    yield node, attr, [node.value]
+        elif isinstance(node, ast.AugAssign) and _carries(module, node.value):
+            attr = _attribute(module, node.target)
+            if attr:
+                yield node, attr, [node.value]
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            attr, arguments = _in_place(module, node.value)
+            terms = [argument for argument in arguments if _carries(module, argument)]
+            if attr in _buffers(facts) and terms:
+                yield node, attr, terms
+
+
+def _attribute(module: Module, node: ast.AST) -> str:
+    owned = module.classes.self_attribute(node)
+    return owned[1] if owned is not None else ""
+
+
+def _carries(module: Module, node: ast.expr) -> bool:
+    return bool(module.infer.value(node).graph)
+
+
+def _in_place(module: Module, call: ast.expr) -> tuple[str, list[ast.expr]]:
+    """The attribute under a chain of in-place methods (`self.x.mul_(a).add_(b)`), and their arguments."""
+    arguments: list[ast.expr] = []
+    while isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_"):
+        arguments += call.args
+        call = call.func.value
+    return _attribute(module, call), arguments
+
+
+def _buffers(facts: ClassFacts) -> set[str]:
+    """Attributes that `register_buffer` makes."""
+    return {
+        str(call.args[0].value)
+        for function in facts.all_functions
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and last_name(call.func) == "register_buffer" and call.args
+        if isinstance(call.args[0], ast.Constant)
+    }
+
+
+def _starts_anew(facts: ClassFacts, attr: str, node: ast.stmt) -> bool:
+    """Whether the class binds the attribute anywhere else than where it is made, or empties it."""
+    begins = facts.methods.get("__init__")
+    made = {*facts.node.body, *(ast.walk(begins) if begins is not None else ())}
+    if any(d.statement not in made and d.statement is not node for d in facts.attributes.get(f"self.{attr}", [])):
+        return True
+    reset = ("zero_", "fill_", "copy_", "detach_", "clear", "normal_")
+    return any(change.method in reset for change in facts.mutations.get(f"self.{attr}", []))

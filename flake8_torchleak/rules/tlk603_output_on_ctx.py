@@ -1,0 +1,148 @@
+"""output-on-ctx: an autograd Function keeps its own output as an attribute of ctx.
+
+Leaks
+-----
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.y = y
+        return y
+
+Holds
+-----
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+Why
+---
+The output holds its graph node, which is ctx, which holds the output: a cycle that only the garbage collector frees,
+and it counts objects, not bytes, so gigabytes can wait. `save_for_backward` keeps the output without the cycle, frees
+it in backward and checks that nobody changed it in place. Source: documentation of `save_for_backward`; pytorch
+issue 25340.
+
+Measured
+--------
+An output of 1 MB (torch 2.13, CPU, no collection in between): 1.9 to 2 MB more in each call without backward and 2.3
+to 3.9 MB with it, also by `setup_context`; 0 with `save_for_backward`, and 0 for an input on ctx.
+
+Silent when
+-----------
+What is kept is no output (an input, a shape, a flag), is marked as not differentiable, or backward drops it.
+
+Fix
+---
+Hint: `ctx.save_for_backward(y)`, and `(y,) = ctx.saved_tensors` in backward.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.values import TENSOR_METHODS, Kind
+from flake8_torchleak.rule import Report, rule
+
+_MAY_BE_TENSOR = (Kind.UNKNOWN, Kind.TENSOR)
+_NUMBERS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.kind is Kind.NUMBER)
+
+
+@rule(
+    "TLK603",
+    "output-on-ctx",
+    fix=FixLevel.HINT,
+    severity=Severity.WARNING,
+    subject=Subject.TORCH,
+    words=("Function)",),
+)
+def check(module: Module) -> Iterator[Report]:
+    for facts in module.classes.all.values():
+        if not facts.has_base("Function"):
+            continue
+        for name in ("forward", "setup_context"):
+            function = facts.own_methods.get(name)
+            if function is None or not function.args.args:
+                continue
+            ctx = function.args.args[0].arg
+            outputs = _outputs(module, function)
+            for node, attr, kept in _kept(module, function, ctx):
+                output = next((d for d in module.flow.reaching(kept.id, kept) if d in outputs), None)
+                if output is None or _is_released(facts, attr) or _is_plain(module, function, kept):
+                    continue
+                yield Report(
+                    node,
+                    f"`{ctx}.{attr}` keeps the output `{kept.id}` in a cycle that only the garbage collector frees; "
+                    "use save_for_backward",
+                    notes=((output.node, "the output"),),
+                    remedy=f"{ctx}.save_for_backward({kept.id}) in place of `{ctx}.{attr}`",
+                )
+
+
+def _outputs(module: Module, function: FunctionNode) -> set[Definition]:
+    """Definitions of what `forward` returns, or of what `setup_context` is handed as its output."""
+    if function.name == "setup_context":
+        last = parameters(function)[-1].arg
+        found = module.flow.definitions(function).items()
+        return {
+            d
+            for key, definitions in found
+            for d in definitions
+            if (d.how is How.PARAMETER and key == last) or (isinstance(d.value, ast.Name) and d.value.id == last)
+        }
+    outputs = set()
+    for node in module.tree.within(function):
+        if isinstance(node, ast.Return) and node.value is not None:
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            for part in parts:
+                outputs.update(module.flow.reaching(key_of(part), part) if isinstance(part, ast.Name) else [])
+    return {d for d in outputs if d.how is not How.PARAMETER}
+
+
+def _kept(module: Module, function: FunctionNode, ctx: str) -> Iterator[tuple[ast.stmt, str, ast.Name]]:
+    """(statement, attribute, variable) for the plain variables that are kept on ctx, also in a display."""
+    for node in module.tree.within(function):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            if isinstance(target, ast.Attribute) and key_of(target.value) == ctx:
+                parts = node.value.elts if isinstance(node.value, (ast.Tuple, ast.List)) else [node.value]
+                for part in parts:
+                    if isinstance(part, ast.Name):
+                        yield node, target.attr, part
+
+
+def _is_released(facts: ClassFacts, attr: str) -> bool:
+    """Whether some method drops the attribute again: `del ctx.y`, `ctx.y = None`, `ctx.y.pop()`."""
+    for function in facts.own_methods.values():
+        for node in ast.walk(function):
+            if isinstance(node, ast.Attribute) and node.attr == attr and isinstance(node.ctx, ast.Del):
+                return True
+            if isinstance(node, ast.Call) and key_of(node.func).endswith((f".{attr}.pop", f".{attr}.clear")):
+                return True
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
+                if any(last_name(target) == attr for target in node.targets):
+                    return True
+    return False
+
+
+def _is_plain(module: Module, function: FunctionNode, kept: ast.Name) -> bool:
+    """Whether the variable is no tensor, or one that is marked as not differentiable."""
+    if module.infer.value(kept).kind not in _MAY_BE_TENSOR:
+        return True
+    made = [d.value for d in module.flow.reaching(kept.id, kept) if isinstance(d.value, ast.Call)]
+    if any(last_name(value.func) in _NUMBERS for value in made):
+        return True
+    return any(
+        last_name(call.func) == "mark_non_differentiable"
+        and any(isinstance(a, ast.Name) and a.id == kept.id for a in call.args)
+        for call in module.tree.calls(function)
+    )

@@ -1,0 +1,304 @@
+"""The rules about loops and autograd state: turns that the fixtures do not take."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.model import codes, step
+
+
+def of(code: str, text: str) -> int:
+    """How many findings of one rule a text has."""
+    return codes(text).count(code)
+
+
+CARRIED = """
+{before}
+def train(loader, optimizer, h, shared):
+    {made}
+    for x in loader:
+        out, h = {called}(x, h)
+        loss = out.mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "called", "count"),
+    [
+        ("rnn = nn.GRU(4, 4)", "rnn", 1),
+        ("rnn = nn.GRU(4, 4).to('cpu').train()", "rnn", 1),
+        ("rnn = shared", "rnn", 0),
+        ("rnn = shared['rnn']", "rnn", 0),
+        ("rnn = nn.Transformer(4)", "rnn", 0),
+        ("rnn = len", "print", 0),
+        ("model = shared", "model", 0),
+        ("model = shared.model", "model", 0),
+    ],
+)
+def test_carried_state_is_that_of_a_recurrent_layer(made: str, called: str, count: int) -> None:
+    assert of("TLK406", CARRIED.format(before="", made=made, called=called)) == count
+
+
+def test_a_network_of_the_file_without_a_recurrent_layer_is_not_known() -> None:
+    plain = "class Plain(nn.Module):\n    def forward(self, x, h):\n        return x, h\n"
+    assert of("TLK406", CARRIED.format(before=plain, made="rnn = Plain()", called="rnn")) == 0
+
+
+def test_cells_may_carry_one_variable_in_and_out() -> None:
+    text = """
+    def score(loader, state):
+        lstm = nn.LSTM(4, 4)
+        for x in DataLoader(loader):
+            lstm.flatten_parameters()
+            kept = lstm(x)
+            (out, extra), state = lstm(x, state)
+    """
+    assert of("TLK406", text) == 1
+
+
+RETAINED = """
+def train(model, loader, criterion, optimizer, extra):
+    {above}
+    for x, y in loader:
+        loss = {loss}
+        loss.backward(retain_graph=True)
+        {below}
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("above", "loss", "below", "count"),
+    [
+        ("pass", "criterion(model(x), y)", "pass", 1),
+        ("weight = 0.5", "weight * criterion(model(x), y)", "print(loss)", 1),
+        ("weights = extra.compute(model)", "(model(x) * weights).sum()", "pass", 0),
+        ("weights = model(extra)", "(model(x) * weights).sum()", "pass", 0),
+        ("pass", "criterion(model(x), extra)", "pass", 0),
+        ("pass", "criterion(model(x), y)", "extra.step([loss])", 0),
+        ("pass", "criterion(model(x), y)", "extra.step(value=loss)", 0),
+        ("pass", "criterion(model(x), y)", "extra.step(loss.item(), 1)", 1),
+        ("pass", "criterion(model(x), y)", "criterion.gradient_penalty()", 0),
+        ("pass", "1", "pass", 1),
+        ("pass", "criterion(*model(x))", "pass", 1),
+    ],
+)
+def test_only_the_only_backward_of_a_graph_of_the_step(above: str, loss: str, below: str, count: int) -> None:
+    assert of("TLK407", RETAINED.format(above=above, loss=loss, below=below)) == count
+
+
+def test_a_script_may_retain_its_graph() -> None:
+    text = """
+    model, loader = nn.Linear(2, 1), DataLoader([])
+    for x in loader:
+        loss = model(x).mean()
+        loss.backward(retain_graph=True)
+    """
+    assert of("TLK407", text) == 1
+    assert of("TLK407", "def f(engine):\n    for x in DataLoader([]):\n        engine.run(x, retain_graph=True)") == 0
+
+
+def test_exceptions_are_looked_at_where_there_are_handlers() -> None:
+    assert of("TLK408", step("print('all except the last')")) == 0
+    retried = """
+    def fit(model, loader, optimizer, build):
+        for x in loader:
+            try:
+                model(x).mean().backward()
+            except RuntimeError as error:
+                if "out of memory" in str(error):
+                    other = model(x[:1])
+                    model.half()
+                    build.Net(x)
+    """
+    assert of("TLK408", retried) == 1
+    assert of("TLK408", retried.replace("other = model(x[:1])", "other = build.model(x[:1])")) == 0
+
+
+def test_outputs_of_steps() -> None:
+    text = """
+    from lightning import LightningModule
+    class Net(LightningModule):
+        def __init__(self):
+            self.kept = []
+        def validation_step(self, batch, index):
+            self.kept.append(self(batch))
+        def on_validation_epoch_end(self):
+            {end}
+    """
+    assert of("TLK502", text.format(end="print(self.kept)")) == 1
+    assert of("TLK502", text.format(end="self.kept = []")) == 0
+    assert of("TLK502", text.format(end="self.kept.pop()")) == 0
+    assert of("TLK502", text.replace("self.kept = []", "self.kept = None").format(end="pass")) == 0
+
+
+UPDATED = """
+class Net(nn.Module):
+    def __init__(self, momentum=0.1):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.register_buffer("mean", torch.zeros(2))
+        self.register_buffer(name="other", tensor=torch.zeros(2))
+    def forward(self, x, kept):
+        h = self.layer(x)
+        {update}
+        return h
+"""
+
+
+@pytest.mark.parametrize(
+    ("update", "count"),
+    [
+        ("self.mean = self.mean * 0.9 + h.mean(0)", 1),
+        ("self.mean = self.mean * 0.9 + x.mean(0)", 0),
+        ("self.mean = h.mean(0)", 0),
+        ("self.mean, h = self.mean + h.mean(0), h", 0),
+        ("kept += h", 0),
+        ("kept[0] = h", 0),
+        ("kept.add_(h)", 0),
+        ("self.mean.add_(x)", 0),
+        ("self.mean.lerp_(h.mean(0), 0.1)", 1),
+        ("print(self.mean)", 0),
+        ("self.helper(h); print(len(kept))", 0),
+    ],
+)
+def test_buffers_that_chain(update: str, count: int) -> None:
+    assert of("TLK601", UPDATED.format(update=update)) == count
+
+
+def test_a_buffer_may_be_declared() -> None:
+    text = UPDATED.format(update="self.mean = self.mean + h.mean(0)")
+    assert of("TLK601", text.replace("    def __init__", "    mean: torch.Tensor = None\n    def __init__")) == 1
+    assert of("TLK601", text.replace("    def __init__", "    mean: torch.Tensor\n    def __init__")) == 1
+    without = text.partition("    def __init__")[0] + "    def forward" + text.partition("    def forward")[2]
+    assert of("TLK601", without.replace("self.layer(x)", "nn.functional.linear(x, self.momentum)")) == 0
+
+
+ON_CTX = """
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = {made}
+        ctx.y = y
+        return y
+    @staticmethod
+    def backward(ctx, grad):
+        {used}
+        return grad
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "count"),
+    [
+        ("x.exp()", "grad = grad * ctx.y", 1),
+        ("x.exp()", "ctx.other = None", 1),
+        ("x.exp()", "ctx.y = None", 0),
+        ("x.exp()", "ctx.y.clear()", 0),
+        ("[]", "pass", 0),
+        ("x.size(0)", "pass", 0),
+    ],
+)
+def test_outputs_on_ctx(made: str, used: str, count: int) -> None:
+    assert of("TLK603", ON_CTX.format(made=made, used=used)) == count
+
+
+HOOKED = """
+class Net(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.kept, self.inner = [], inner
+        inner.register_forward_hook(self.keep)
+    def keep(self, module, args, output):
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("self.kept.append(output)", 1),
+        ("self.kept.append(output[0].cpu())", 1),
+        ("self.kept.append([args, 1])", 1),
+        ("self.kept += [*args]", 0),
+        ("self.kept.extend(list(args))", 1),
+        ("self.kept.append(output.shape)", 0),
+        ("self.kept.append(output.argmax(1))", 0),
+        ("self.kept.append(len(args))", 0),
+        ("self.kept.append(1)", 0),
+        ("self.kept.append()", 0),
+        ("self.kept.append(other(output))", 0),
+        ("copied = output; self.kept.append(copied)", 0),
+        ("self.kept.append(output); self.kept.pop(0)", 0),
+    ],
+)
+def test_hooks_that_collect(body: str, count: int) -> None:
+    assert of("TLK604", HOOKED.format(body=body)) == count
+
+
+@pytest.mark.parametrize(
+    ("argument", "count"),
+    [
+        ("lambda m, a, out: kept.append(out)", 1),
+        ("make(kept)", 1),
+        ("make_lambda(kept)", 1),
+        ("unknown(kept)", 0),
+        ("functools.partial()", 0),
+        ("make_nothing()", 0),
+    ],
+)
+def test_hooks_by_their_argument(argument: str, count: int) -> None:
+    text = f"""
+    kept = []
+    def make(target):
+        def hook(m, a, out):
+            kept.append(out)
+        return hook
+    def make_lambda(target):
+        return lambda m, a, out: kept.append(out)
+    def make_nothing():
+        return
+    def attach(model):
+        model.register_forward_hook({argument})
+    """
+    assert of("TLK604", text) == count
+
+
+def test_figures_in_two_blocks_are_not_closed() -> None:
+    text = """
+    import matplotlib.pyplot as plt
+    def draw(loader):
+        for x in loader:
+            fig, ax = plt.subplots()
+            {saved}
+    """
+    assert of("TLK910", text.format(saved="fig.savefig('x.png')")) == 1
+    assert of("TLK910", text.format(saved="pass")) == 0
+
+
+@pytest.mark.parametrize(
+    ("stored", "count"),
+    [
+        ("model(x.to(device)).logits", 1),
+        ("torch.sigmoid(model(x.to(device)))", 1),
+        ("model(x.to(device)).names", 0),
+        ("[model(x.to(device))]", 0),
+    ],
+)
+def test_what_is_stored_on_the_device(stored: str, count: int) -> None:
+    text = f"""
+    @torch.no_grad()
+    def predict(model, loader, device):
+        kept = []
+        for x in loader:
+            kept.append({stored})
+        return kept
+    """
+    assert of("TLK905", text) == count
+
+
+def test_long_terms_are_not_followed_to_their_end() -> None:
+    assert of("TLK907", f"DataLoader([], num_workers={'1 + ' * 30}1)") == 0
+    assert of("TLK604", HOOKED.format(body=f"self.kept.append(output{'[0]' * 40})")) == 0
