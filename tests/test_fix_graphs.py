@@ -117,7 +117,6 @@ NOT_PROVEN = {
     "a variable of it": ("out = model(x)\nkept.append(out)", "`out`"),
     "perhaps None": ("kept.append(loss if n else None)", "`loss if n else None`"),
     "perhaps a number": ("meter.update(loss if n else 0)", "`loss if n else 0`"),
-    "a walrus": ("total += (a := loss)", "`(a := loss)`"),
     "what sum() gives": ("total += sum([loss])", "`sum([loss])`"),
     "unpacked": ("kept.append(*[loss])", "`*[loss]`"),
     "one of several": ("kept.append((loss, model(x)))", "`model(x)`"),

@@ -202,3 +202,32 @@ def test_a_file_that_ends_where_the_list_is_filled() -> None:
     assert mended(text, unsafe=True, codes="TLK101").text == text.replace("self.data[i]", "self.data[i].decode()") + (
         "\n        self.data = np.array([each.encode() for each in self.data], dtype=np.bytes_)"
     )
+
+
+def test_a_use_above_the_definition_proves_nothing() -> None:
+    text = """\
+def train(model, loader, criterion):
+    loss, total = 0, 0
+    for x, y in loader:
+        if total:
+            total += loss
+        loss.backward()
+        loss = criterion(model(x), y)
+    return total
+"""
+    assert fixed(text, codes=("TLK401",)) == text
+
+
+def test_part_of_an_element_is_no_element() -> None:
+    text = """\
+class Rows(Dataset):
+    def __init__(self, paths):
+        self.rows = [[0] for path in open(paths)]
+
+    def __getitem__(self, i):
+        row = self.rows[i:]
+        first = self.rows[i]
+        first.append(1)
+        return len(row)
+"""
+    assert fixed(text, codes=("TLK203",)) == text

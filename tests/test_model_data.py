@@ -211,6 +211,16 @@ EDITS = {
     "one of several targets": ("self.data = [{} for f in open(root)]", "x = self.data[i]['a'] = 1", 1),
     "two targets at once": ("self.data = [{} for f in open(root)]", "x = self.data[i]\nx['a'], y = 1, 2", 0),
     "an object's attribute": ("self.data = [Box(f) for f in open(root)]", "self.data[i].a = 1", 0),
+    "filled in once": (
+        "self.data = [{} for f in open(root)]", "x = self.data[i]\nif 'a' not in x:\n    x['a'] = load(i)", 0),
+    "filled in where it is missing": (
+        "self.data = [{} for f in open(root)]", "x = self.data[i]\nif x['a'] is None:\n    x['a'] = load(i)", 0),
+    "changed under a test of something else": (
+        "self.data = [{} for f in open(root)]", "x = self.data[i]\nif i not in root:\n    x['a'] = load(i)", 1),
+    "changed once, by a flag of its own": (
+        "self.data = [np.zeros(3) for f in open(root)]\nself.done = [False]",
+        "x = self.data[i]\nif not self.done[i]:\n    x -= 1", 0),
+    "a counter": ("self.data = [{} for f in open(root)]", "x = self.data[i]\nx['n'] = x.get('n', 0) + 1", 0),
 }  # fmt: skip
 
 

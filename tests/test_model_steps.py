@@ -357,3 +357,20 @@ def train(loss):
         loss().backward()
 """
     assert codes(text) == ["TLK404"]
+
+
+def test_what_a_caller_differentiates_is_no_evaluation() -> None:
+    text = """\
+def evaluate(model, loader):
+    model.eval()
+    total = 0
+    for x, y in loader:
+        total = total + model(x).sum()
+    return total
+
+def attack(model, loader):
+    loss = evaluate(model, loader)
+    loss.backward()
+"""
+    assert "TLK501" not in codes(text)
+    assert "TLK501" in codes(text.replace("    loss.backward()\n", ""))

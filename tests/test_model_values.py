@@ -233,3 +233,7 @@ def test_a_parameter_of_a_lambda_is_what_its_name_says() -> None:
     model = module("f = lambda loader, x: [loader, x]")
     display = model.tree.all(ast.List)[0]
     assert [model.infer.value(each).kind for each in display.elts] == [Kind.LOADER, Kind.UNKNOWN]
+
+
+def test_a_number_is_no_field() -> None:
+    assert value("d = {}\nd[0] = 'a'\nd['k'] = [1]\nx = d['k']").kind is Kind.LIST

@@ -67,9 +67,9 @@ def _fresh() -> None:
 
 
 def put(root: Path, **files: str) -> None:
-    """Write files below a folder; "a__b" stands for a/b.py, and `__init__` keeps its name."""
+    """Write files below a folder; "a__b" stands for a/b.py, "a__init__" for a/__init__.py."""
     for name, text in files.items():
-        path = root.joinpath(*name.replace("__init__", "INIT").split("__"))
+        path = root.joinpath(*name.replace("__init__", "__INIT").split("__"))
         path = path.with_name(path.name.replace("INIT", "__init__") + ".py")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(text))
@@ -177,6 +177,14 @@ def test_only_so_many_files_and_lines_are_read(tmp_path: Path, monkeypatch: pyte
     assert found(tmp_path / "photos.py") == []
 
 
+def test_a_class_that_was_not_kept_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(project, "_MOST_LINES", 3)
+    bases = "class First:\n    pass\n\n\nclass Second(First):\n    pass\n\n\nclass Third(Second):\n    pass\n"
+    own = "from bases import First, Third\nclass OneDataset(First, Third):\n    def __getitem__(self, i):\n        pass\n"
+    put(tmp_path, bases=bases, own=own)
+    assert found(tmp_path / "own.py") == []
+
+
 def test_modules_that_import_each_other(tmp_path: Path) -> None:
     put(tmp_path, base="from photos import PhotoDataset\n" + dedent(BASE), photos=dataset("from base import Records"))
     assert found(tmp_path / "photos.py") == ["TLK101"]
@@ -279,6 +287,58 @@ def test_opencv_is_limited_elsewhere(tmp_path: Path, files: dict[str, str], code
     put(tmp_path, pkg__photos=OPENCV, **files)
     (tmp_path / "pyproject.toml").touch()
     assert found(tmp_path / "pkg" / "photos.py") == codes
+
+
+def test_opencv_in_a_base_elsewhere_is_reported_there(tmp_path: Path) -> None:
+    own = "from base import Photos\nclass CropDataset(Photos):\n    pass\n"
+    put(tmp_path, base="import cv2\n" + dedent(OPENCV), own=f"import cv2\n{own}")
+    assert found(tmp_path / "own.py") == []
+    assert found(tmp_path / "base.py") == ["TLK301"]
+
+
+def test_state_that_a_base_binds_is_reported_where_it_is_filled(tmp_path: Path) -> None:
+    base = """
+        from torch.utils.data import Dataset
+
+        class Records(Dataset):
+            def __init__(self, records):
+                self.records = records
+
+            def __len__(self):
+                return len(self.records)
+
+            def __getitem__(self, i):
+                return len(self.records[i])
+    """
+    own = """
+        import json
+        from base import Records
+
+        class HandedDataset(Records):
+            def __init__(self, path):
+                super().__init__(json.load(open(path)))
+
+        class FilledDataset(Records):
+            def __init__(self, paths):
+                super().__init__([])
+                for path in paths:
+                    self.records.extend(json.load(open(path)))
+    """
+    put(tmp_path, base=base, own=own)
+    text = (tmp_path / "own.py").read_text()
+    shown = [text.splitlines()[each.span.line - 1].strip() for each in lint(text, path=str(tmp_path / "own.py"))]
+    assert shown == ["super().__init__(json.load(open(path)))", "self.records.extend(json.load(open(path)))"]
+
+
+def test_a_helper_by_its_module_and_a_collate_function(tmp_path: Path) -> None:
+    text = STEP.format(
+        imported="import helpers; from torch.utils.data import DataLoader; from helpers import join",
+        before="total = 0; loader = DataLoader(loader.dataset, collate_fn=join, num_workers=2)",
+        statement="total += helpers.kept(loss)",
+    )
+    helpers = "from nets import model\n\ndef kept(x):\n    return x * model(2)\n\ndef join(batch):\n    return batch\n"
+    put(tmp_path, helpers=helpers, nets="def model(x):\n    return x\n", run=text)
+    assert found(tmp_path / "run.py") == ["TLK401"]
 
 
 def test_text_without_a_place_is_checked_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

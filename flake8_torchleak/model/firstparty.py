@@ -124,9 +124,8 @@ class Finder:
             if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
                 return file, name
             if isinstance(statement, ast.ImportFrom):
-                for alias in statement.names:
-                    if (alias.asname or alias.name) == name:
-                        return self.resolve(file.path, imported(statement, alias), hops - 1)
+                alias = next(each for each in statement.names if (each.asname or each.name) == name)
+                return self.resolve(file.path, imported(statement, alias), hops - 1)
         for star in file.stars:
             found = self.resolve(file.path, f"{'.' * star.level}{star.module or ''}.{name}", hops - 1)
             if found is not None:
@@ -167,16 +166,15 @@ class Finder:
         """Folders that absolute imports can start from, nearest first: no package's own, up to the project's top."""
         found = []
         folder = os.path.dirname(self.path)
-        for _ in range(_MOST_LEVELS):
+        while True:
             names = listing(folder)
             if "__init__.py" not in names:
                 found.append(folder)
             if "src" in names:
                 found.append(os.path.join(folder, "src"))
             if folder == self.top or os.path.dirname(folder) == folder:
-                break
+                return found
             folder = os.path.dirname(folder)
-        return found
 
     def is_near(self, head: str) -> bool:
         """Whether a top-level name is a module of the project (or the import is relative)."""

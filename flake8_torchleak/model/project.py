@@ -95,8 +95,7 @@ class Project:
         for qualname, target in own.items():
             self._link(attached, parts, root, qualname, target)
         for file, qualname, target in inner:
-            if file in parts:
-                self._link(attached, parts, parts[file], qualname, target)
+            self._link(attached, parts, parts[file], qualname, target)
         return attached
 
     @staticmethod

@@ -69,7 +69,7 @@ class Proof:
             return isinstance(node.op, ast.USub) and self.is_tensor(node.operand, depth - 1)
         if isinstance(node, ast.IfExp):
             return self.is_tensor(node.body, depth - 1) and self.is_tensor(node.orelse, depth - 1)
-        if isinstance(node, ast.Subscript):
+        if isinstance(node, (ast.Subscript, ast.NamedExpr)):
             return self.is_tensor(node.value, depth - 1)
         return False
 
@@ -84,6 +84,8 @@ class Proof:
         if isinstance(node, ast.Subscript):
             text = isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
             return not text and self.is_array(node.value, depth - 1)
+        if isinstance(node, ast.NamedExpr):
+            return self.is_array(node.value, depth - 1)
         if isinstance(node, ast.BinOp):
             return self.is_array(node.left, depth - 1) or self.is_array(node.right, depth - 1)
         if not isinstance(node, ast.Call):

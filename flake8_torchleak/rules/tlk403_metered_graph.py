@@ -32,7 +32,7 @@ Run by `fixtures/TLK403_metered_graph/proof.py`, fixed by `torchleak check --fix
 
 Silent when
 -----------
-The class releases its argument, is not in the file (TLK904 covers unknown meters), or starts anew each step.
+The class releases its argument, is found neither here nor in the project, or starts anew each step.
 
 Fix
 ---

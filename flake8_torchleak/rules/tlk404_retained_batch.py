@@ -55,8 +55,6 @@ from flake8_torchleak.wording import short
 @rule("TLK404", "retained-batch", fix=FixLevel.SAFE, severity=Severity.ERROR, subject=Subject.STEPS)
 def check(module: Module) -> Iterator[Report]:
     for store in stores(module):
-        if module.retention.outlives(store.key, store.node, stored=True) is None:
-            continue
         held = list(_held(module, store))
         if not held:
             continue
