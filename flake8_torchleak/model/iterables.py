@@ -57,6 +57,9 @@ class Iterables:
 
     def zip(self, node: ast.Call, env: Env) -> Value:
         values = [self.infer.value(a, env) for a in node.args]
+        if len(node.args) == 1 and isinstance(node.args[0], ast.Starred) and values[0].element is not None:
+            columns = tuple(Value(Kind.TUPLE, element=each) for each in values[0].element.items)
+            return Value(Kind.ITERATOR, items=columns, why=values[0].why)
         size, why = self.infer.growth.iteration(list(node.args), env) if node.args else (Size.UNKNOWN, ())
         items = tuple(self.infer.parts.element(v, a) for v, a in zip(values, node.args, strict=True))
         return Value(Kind.ITERATOR, size=size, element=Value(Kind.TUPLE, items=items), why=why)

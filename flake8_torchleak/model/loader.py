@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -15,6 +16,11 @@ from flake8_torchleak.model.tree import FUNCTIONS, Tree
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
 
 _STACKING = frozenset({"stack", "cat", "concatenate", "vstack", "pad_sequence", "default_collate"})
+
+_REGROUPING = frozenset(
+    {"list", "tuple", "zip", "dict", "append", "extend", "items", "keys", "values", "enumerate", "len"}
+)
+"""Functions that put the same objects into other containers."""
 
 
 class Workers(Enum):
@@ -35,6 +41,8 @@ class Site:
     collate: ast.expr | None
     batches: bool
     """Whether samples are collated into batches (batch_size is not None)."""
+    arguments: Mapping[str, ast.expr]
+    """What the call gives, by parameter."""
 
 
 class Loaders:
@@ -59,6 +67,7 @@ class Loaders:
             workers=self._workers(given.get("num_workers"), open_ended),
             collate=given.get("collate_fn"),
             batches=not (isinstance(size, ast.Constant) and size.value is None),
+            arguments=given,
         )
 
     def _workers(self, number: ast.expr | None, open_ended: bool) -> Workers:
@@ -145,6 +154,27 @@ class Loaders:
     def passes_through(self, node: ast.ClassDef) -> bool:
         """Whether some loader of the file gives this class a collate function of its own, or no batches."""
         return any(not self._is_default(s.collate) or not s.batches for s in self.serving(node))
+
+    def hands_on(self, node: ast.ClassDef) -> Site | None:
+        """A loader with workers that is given this class and sends its samples on as they are, for all to see.
+
+        By `batch_size=None`, or by a collate function of the file that makes no new array or tensor.
+        """
+        for site in self.serving(node):
+            shown = "num_workers" in site.arguments and self.assumed(site.workers)
+            if shown and (self._passes_on(site.collate) if site.collate is not None else not site.batches):
+                return site
+        return None
+
+    def _passes_on(self, collate: ast.expr) -> bool:
+        """Whether a collate function is seen to compute nothing: `list`, a lambda or a function without such calls."""
+        if isinstance(collate, ast.Name) and self.infer.names.qualname(collate) in ("list", "tuple"):
+            return True
+        found = collate if isinstance(collate, ast.Lambda) else self.infer.names.definition(collate)
+        if not isinstance(found, (ast.Lambda, *FUNCTIONS)):
+            return False
+        calls = [last_name(call.func) for call in ast.walk(found) if isinstance(call, ast.Call)]
+        return all(name in _REGROUPING for name in calls)
 
     def _stacks(self, collate: ast.expr | None) -> bool:
         """Whether a collate function of the file puts samples into new arrays."""

@@ -227,10 +227,10 @@ def copy_place(module: Module, edit: Edit) -> tuple[ast.expr, bool] | None:
     again = [n for n in module.tree.within(edit.function) if isinstance(n, ast.Subscript) and same(n.value, lookup)]
     if len(again) > 1:
         return None
-    return read, changes_nested(module, edit, variable)
+    return read, _changes_nested(module, edit, variable)
 
 
-def changes_nested(module: Module, edit: Edit, variable: str) -> bool:
+def _changes_nested(module: Module, edit: Edit, variable: str) -> bool:
     """Whether what is inside the element is changed too: through it, through a part with a name, or by a helper."""
     name = edit.value.origin.name if edit.value.origin is not None else ""
     for key, changes in module.flow.mutations(edit.function).items():

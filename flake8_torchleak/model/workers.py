@@ -6,7 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.loader import Workers
+from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
@@ -29,10 +29,20 @@ class WorkerSide:
         for site in self.module.loaders.sites:
             for keyword in site.call.keywords:
                 if keyword.arg == "worker_init_fn":
-                    found.update(self._named(keyword.value))
+                    found.update(self.named(keyword.value))
         return found
 
-    def _named(self, node: ast.expr) -> list[FunctionNode]:
+    @cached_property
+    def collates(self) -> dict[FunctionNode, list[Site]]:
+        """Functions of the file that are some loader's collate_fn, and those loaders."""
+        found: dict[FunctionNode, list[Site]] = {}
+        for site in self.module.loaders.sites:
+            for function in self.named(site.collate) if site.collate is not None else ():
+                found.setdefault(function, []).append(site)
+        return found
+
+    def named(self, node: ast.expr) -> list[FunctionNode]:
+        """The functions that an argument stands for: by name, as a method, through `partial`, as a callable object."""
         if isinstance(node, ast.Call) and last_name(node.func) == "partial" and node.args:
             node = node.args[0]
         definition = self.module.names.definition(node)
@@ -52,10 +62,9 @@ class WorkerSide:
             if module.loaders.may_have_workers(dataset.facts.node):
                 for function in dataset.calls_in:
                     found.setdefault(function, f"runs for every sample of `{dataset.name}`")
-        for site in module.loaders.sites:
-            if site.collate is not None and module.loaders.assumed(site.workers) and site.workers is not Workers.NO:
-                for function in self._named(site.collate):
-                    found.setdefault(function, "is the collate function of a DataLoader")
+        for function, sites in self.collates.items():
+            if any(module.loaders.assumed(site.workers) and site.workers is not Workers.NO for site in sites):
+                found.setdefault(function, "is the collate function of a DataLoader")
         if found:
             for facts in module.classes.all.values():
                 if "__call__" in facts.own_methods and not facts.has_base("Module", "Loss"):

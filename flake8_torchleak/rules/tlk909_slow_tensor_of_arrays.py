@@ -116,10 +116,14 @@ def _is_array(module: Module, node: ast.expr, depth: int) -> bool:
         return False
     if isinstance(node, ast.Name):
         reaching = module.flow.reaching(node.id, node)
+        if any(each.how is How.AUGMENT for each in reaching):  # `a /= 255` leaves an array an array
+            everything = module.flow.definitions(module.tree.scope(node)).get(node.id, [])
+            reaching = [each for each in everything if each.how is not How.AUGMENT]
         return bool(reaching) and all(
-            each.value is not None
+            each.how is How.ASSIGN
+            and each.value is not None
             and not each.path
-            and (each.how is How.AUGMENT or (each.how is How.ASSIGN and _is_array(module, each.value, depth - 1)))
+            and _is_array(module, each.value, depth - 1)
             for each in reaching
         )
     if isinstance(node, ast.Subscript):
