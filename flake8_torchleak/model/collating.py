@@ -1,0 +1,150 @@
+"""Collate functions and transforms of the file: whose samples they are given, and what they change in them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import Definition, How
+from flake8_torchleak.model.classes import self_name
+from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.env import Env
+from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.samples import Edit, edits_in, is_stored, root
+from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.values import MUTABLE, Kind, Value
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+
+_HOLDS = frozenset({"append", "extend", "insert", "len", "print", "isinstance"})
+"""Functions that are handed an object and leave it as it is."""
+_MOST_VARIABLES = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handed:
+    """A function of the file that is handed a Dataset's samples; `env` has what is known of them."""
+
+    function: FunctionNode
+    dataset: DatasetFacts
+    env: Env
+    given: ast.AST
+    """Where the sample comes from: the return of a sample function, or the call of a transform."""
+
+
+def edited_samples(module: Module) -> Iterator[tuple[Edit, Handed]]:
+    """Changes in place that reach an object which the Dataset keeps."""
+    for handed in (*_collates(module), *_transforms(module)):
+        for edit in edits_in(module, handed.function, handed.env):
+            yield edit, handed
+
+
+def _collates(module: Module) -> Iterator[Handed]:
+    for function, datasets in _collate_functions(module).items():
+        expected = parameters(function)[1 if self_name(function) and module.tree.class_of(function) else 0 :]
+        for dataset in datasets if expected else ():
+            for node, value in _samples(module, dataset):
+                if any(map(is_stored, (value, *value.items, *(each for _, each in value.fields)))):
+                    yield Handed(function, dataset, Env({expected[0]: Value(Kind.LIST, element=value)}), node)
+
+
+def _collate_functions(module: Module) -> dict[FunctionNode, list[DatasetFacts]]:
+    """Collate functions -> the Datasets whose samples they are given: by a loader of the file, else by their name."""
+    found: dict[FunctionNode, list[DatasetFacts]] = {}
+    for function, sites in module.workers.collates.items():
+        served = [d for d in module.datasets.all if any(site in sites for site in module.loaders.serving(d.facts.node))]
+        found[function] = served or [d for d in module.datasets.all if not module.loaders.serving(d.facts.node)]
+    for dataset in module.datasets.all:
+        for name, function in dataset.facts.methods.items():
+            if "collate" in name:
+                found.setdefault(function, [dataset])
+    return found
+
+
+def _samples(module: Module, dataset: DatasetFacts) -> Iterator[tuple[ast.expr, Value]]:
+    """What a sample function returns, return by return."""
+    for function in dataset.entries:
+        for node in module.tree.within(function):
+            if isinstance(node, (ast.Return, ast.Yield)) and node.value is not None:
+                value = module.infer.value(node.value)
+                yield node.value, value.element or value if function.name == "__getitems__" else value
+
+
+def _transforms(module: Module) -> Iterator[Handed]:
+    """Callable classes of the file, where a Dataset hands `self.transform(...)` an object that it keeps."""
+    for dataset in module.datasets.all:
+        for function in dataset.calls_in:
+            for call in module.tree.calls(function):
+                if not _is_transform(module, dataset, call):
+                    continue
+                values = [module.infer.value(argument) for argument in call.args]
+                if not any(is_stored(value) and value.kind in MUTABLE for value in values):
+                    continue
+                for facts in module.classes.all.values():
+                    method = facts.own_methods.get("__call__")
+                    expected = parameters(method)[1:] if method is not None else []
+                    if method is not None and len(expected) == len(values) and not facts.has_base("Module", "Loss"):
+                        yield Handed(method, dataset, Env(dict(zip(expected, values, strict=True))), call)
+
+
+def _is_transform(module: Module, dataset: DatasetFacts, call: ast.Call) -> bool:
+    name = last_name(call.func).lower()
+    owned = module.classes.self_attribute(call.func)
+    return owned is not None and dataset.resolve(call) is None and ("transform" in name or "augment" in name)
+
+
+def copied_variable(module: Module, edit: Edit) -> tuple[Definition, bool] | None:
+    """The variable that is the edited object, bound once, and whether its nested contents change too.
+
+    None unless a copy under the same name would do: nothing reads the object by another way.
+    """
+    name = root(edit.target)
+    reaching = module.flow.reaching(name.id, edit.target) if isinstance(name, ast.Name) else []
+    if len(reaching) != 1 or len(module.flow.definitions(edit.function).get(reaching[0].key, [])) != 1:
+        return None
+    variable = reaching[0]
+    nested = _changes_nested(module, edit.function, variable.key)
+    if variable.how is How.PARAMETER:
+        return (variable, nested) if _is_returned(module, edit.function, variable.key) else None
+    before = variable
+    for _ in range(_MOST_VARIABLES):  # each variable on the way from the parameter is read for this alone
+        source = before.value
+        if not isinstance(source, ast.Name) or len(_reads(module, edit.function, source.id)) != 1:
+            return None
+        reaching = module.flow.reaching(source.id, source)
+        if len(reaching) != 1:
+            return None
+        before = reaching[0]
+        if before.how is How.PARAMETER:
+            return variable, nested
+    return None
+
+
+def _changes_nested(module: Module, function: FunctionNode, name: str) -> bool:
+    """Whether what is inside a variable may be changed too: through it, by a part with a name, or by a helper."""
+    mutations = module.flow.mutations(function)
+    if any(change.depth for change in mutations.get(name, [])):
+        return True
+    for key, definitions in module.flow.definitions(function).items():
+        parts = [root(each.value) for each in definitions if isinstance(each.value, ast.Subscript)]
+        if key in mutations and any(isinstance(part, ast.Name) and part.id == name for part in parts):
+            return True
+    return any(
+        isinstance(argument, ast.Name) and argument.id == name and last_name(call.func) not in _HOLDS
+        for call in module.tree.calls(function)
+        for argument in call.args
+    )
+
+
+def _reads(module: Module, function: FunctionNode, name: str) -> list[ast.Name]:
+    nodes = module.tree.within(function)
+    return [n for n in nodes if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)]
+
+
+def _is_returned(module: Module, function: FunctionNode, name: str) -> bool:
+    returns = [n for n in module.tree.within(function) if isinstance(n, ast.Return) and n.value is not None]
+    return bool(returns) and all(isinstance(n.value, ast.Name) and n.value.id == name for n in returns)

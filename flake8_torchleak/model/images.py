@@ -1,0 +1,85 @@
+"""Images that PIL has opened and not read: each holds its file open until its pixels are asked for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import container_of, key_of
+from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.tree import COMPREHENSIONS
+from flake8_torchleak.model.values import Size
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_PUTS = frozenset({"append", "appendleft", "insert", "add", "setdefault"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unloaded:
+    """`call` opens an image, which the container `name` keeps unread."""
+
+    call: ast.Call
+    name: str
+    kept: bool
+    """The container is an attribute: it lives as long as its object."""
+
+
+def unloaded(module: Module) -> Iterator[Unloaded]:
+    """`Image.open(...)` whose result goes into a container unread, once for each of many files.
+
+    Of an attribute it is enough that it is not small; a local container is filled from a listing of files.
+    """
+    for call in module.tree.all(ast.Call):
+        if module.names.qualname(call.func) != "PIL.Image.open":
+            continue
+        put = _put(module, call)
+        if put is None:
+            continue
+        holder, _ = container_of(put[0])
+        kept = module.classes.self_attribute(holder) is not None
+        if key_of(holder) and (put[1] is Size.GROWS or (kept and put[1] is not Size.SMALL)):
+            yield Unloaded(call, key_of(holder), kept)
+
+
+def _put(module: Module, value: ast.expr) -> tuple[ast.expr, Size] | None:
+    """What a value is put into (`c.append(value)`, `c[k] = value`, `c = [value for ...]`), and how large that gets."""
+    tree = module.tree
+    parent = tree.parents[value]
+    if isinstance(parent, (ast.Tuple, ast.List)):
+        value, parent = parent, tree.parents[parent]
+    if isinstance(parent, ast.Call):
+        func = parent.func
+        puts = isinstance(func, ast.Attribute) and func.attr in _PUTS and value in parent.args
+        return (func.value, _looped(module, parent)) if puts and isinstance(func, ast.Attribute) else None
+    if isinstance(parent, COMPREHENSIONS):
+        outer = tree.parents[parent]
+        targets = outer.targets if isinstance(outer, ast.Assign) and not isinstance(parent, ast.GeneratorExp) else []
+        return (targets[0], module.infer.value(parent).size) if targets else None
+    if not isinstance(parent, ast.Assign):
+        return None
+    target = parent.targets[0]
+    if isinstance(target, ast.Subscript):
+        return (target.value, _looped(module, parent)) if not isinstance(target.slice, ast.Constant) else None
+    reads = _reads(module, target) if isinstance(target, ast.Name) else []
+    return _put(module, reads[0]) if len(reads) == 1 else None
+
+
+def _reads(module: Module, target: ast.Name) -> list[ast.Name]:
+    nodes = module.tree.within(module.tree.scope(target))
+    return [n for n in nodes if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)]
+
+
+def _looped(module: Module, node: ast.AST) -> Size:
+    """How often a statement runs: the sizes of what the loops around it go over."""
+    function = module.tree.function(node)
+    loops = [loop for loop in module.tree.loops(node) if not isinstance(loop, ast.While)]
+    if not module.tree.loops(node) and (function is None or function.name == "__init__"):
+        return Size.SMALL
+    sizes = {module.infer.growth.iteration([loop.iter], NO_ENV)[0] for loop in loops}
+    if Size.GROWS in sizes:
+        return Size.GROWS
+    return Size.SMALL if sizes == {Size.SMALL} else Size.UNKNOWN

@@ -1,0 +1,145 @@
+"""Streams: what an IterableDataset goes over to make its samples, and whether its workers share that out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.names import last_name, mentions
+from flake8_torchleak.model.tree import LOOPS, FunctionNode
+from flake8_torchleak.model.values import CONTAINERS, Kind, Size
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_PLAIN_BASES = frozenset({"IterableDataset", "TorchIterableDataset", "Dataset", "Generic", "ABC", "object"})
+_DIVISIONS = ("worker", "shard", "rank", "num_replicas", "world_size")
+"""Words of code that gives each process its part."""
+_ENDLESS = frozenset({"cycle", "count", "repeat"})
+_STORED = CONTAINERS | {Kind.ARRAY, Kind.TENSOR, Kind.PICKLE, Kind.OBJECTS}
+_INDICES = frozenset({Kind.RANGE, Kind.LIST, Kind.ARRAY, Kind.TENSOR})
+_READ = frozenset({Kind.FILE, Kind.ITERATOR})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stream:
+    """An IterableDataset whose every iterator goes over all of `source`."""
+
+    dataset: DatasetFacts
+    entry: FunctionNode
+    source: ast.expr
+    function: FunctionNode
+
+
+def undivided(module: Module) -> Iterator[Stream]:
+    """The streams of stored data or files that nothing in their class divides among workers.
+
+    Endless streams, and those of something unknown (which may divide itself), are left out.
+    """
+    for dataset in module.datasets.all:
+        entry = dataset.facts.methods.get("__iter__")
+        if entry is None or not _is_iterable(dataset) or _divides(module, dataset):
+            continue
+        found = next(_sources(module, dataset), None)
+        if found is not None:
+            yield Stream(dataset, entry, *found)
+
+
+def _is_iterable(dataset: DatasetFacts) -> bool:
+    bases = [base.value if isinstance(base, ast.Subscript) else base for base in dataset.facts.outer_bases]
+    names = {last_name(base) for base in bases}
+    return any(name.endswith("IterableDataset") for name in names) and names <= _PLAIN_BASES
+
+
+def _divides(module: Module, dataset: DatasetFacts) -> bool:
+    """Whether the class, a helper or a worker_init_fn may give each worker its part, or the stream never ends."""
+    if any(k.arg == "worker_init_fn" for site in module.loaders.sites for k in site.call.keywords):
+        return True
+    bodies: list[ast.AST] = [each.node for each in dataset.facts.lineage]
+    bodies += [function for function in dataset.calls_in if module.classes.around(function) is None]
+    for body in bodies:
+        if any(mentions(body, word) for word in _DIVISIONS):
+            return True
+    return any(_takes_a_part(node) for body in bodies for node in ast.walk(body))
+
+
+def _takes_a_part(node: ast.AST) -> bool:
+    """Whether a node takes every n-th element, skips by remainder, or goes on for ever."""
+    if isinstance(node, ast.While):
+        return isinstance(node.test, ast.Constant)
+    if isinstance(node, ast.Slice):
+        return node.step is not None and not isinstance(node.step, (ast.Constant, ast.UnaryOp))
+    if isinstance(node, ast.Call):
+        return last_name(node.func) in _ENDLESS or (last_name(node.func) == "islice" and len(node.args) > 3)
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+
+
+def _sources(module: Module, dataset: DatasetFacts) -> Iterator[tuple[ast.expr, FunctionNode]]:
+    """What sample functions go over whole to give out its elements."""
+    for function in dataset.calls_in:
+        for node in module.tree.within(function):
+            if isinstance(node, ast.For) and _gives(node):
+                if _is_data(module, node.iter, not module.tree.loops(node)):
+                    yield node.iter, function
+            elif isinstance(node, ast.With) and _yields_in_loop(node):
+                for item in node.items:
+                    if module.infer.value(item.context_expr).kind is Kind.FILE:
+                        yield item.context_expr, function
+            elif isinstance(node, ast.YieldFrom) and not module.tree.loops(node):
+                for each in _iterated(node.value):
+                    if _is_data(module, each, True):
+                        yield each, function
+            elif isinstance(node, ast.Return) and node.value is not None and function.name == "__iter__":
+                for each in _iterated(node.value):
+                    if each is not node.value and _is_data(module, each, True):
+                        yield each, function
+
+
+def _yields_in_loop(block: ast.With) -> bool:
+    loops = [node for each in block.body for node in ast.walk(each) if isinstance(node, LOOPS)]
+    return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for loop in loops for node in ast.walk(loop))
+
+
+def _gives(loop: ast.For) -> bool:
+    """Whether a loop yields something made of its own variable."""
+    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} - {"_"}
+    inside = [node for each in loop.body for node in ast.walk(each)]
+    used = any(isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) for n in inside)
+    return used and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in inside)
+
+
+def _iterated(value: ast.expr) -> list[ast.expr]:
+    """What `iter(x)`, `map(f, x)`, `zip(x, y)` and a generator expression go over."""
+    if isinstance(value, ast.GeneratorExp):
+        return [value.generators[0].iter]
+    if isinstance(value, ast.Call) and last_name(value.func) in ("iter", "map", "zip", "enumerate"):
+        inner = value.args[1:] if last_name(value.func) == "map" else value.args
+        return [part for each in inner for part in _iterated(each)]
+    return [value]
+
+
+def _is_data(module: Module, node: ast.expr, outermost: bool) -> bool:
+    """Whether an iterable is a file, or (in an outermost loop) a container of the data or all its indices."""
+    value = module.infer.value(node)
+    if value.kind is Kind.FRAME or (value.kind in _READ and value.size is Size.GROWS):
+        return True
+    if not outermost or value.size is Size.SMALL:
+        return False
+    if value.kind in _STORED and (value.size is Size.GROWS or value.origin is not None):
+        return True
+    return value.kind in _INDICES and _counts(module, node)
+
+
+def _counts(module: Module, node: ast.expr) -> bool:
+    """Whether indices go up to the length of something: `range(len(self))`, also through a variable."""
+    if isinstance(node, ast.Name):
+        values = [each.value for each in module.flow.reaching(node.id, node)]
+        return bool(values) and all(each is not None and _measures(each) for each in values)
+    return _measures(node)
+
+
+def _measures(node: ast.expr) -> bool:
+    return any(isinstance(call, ast.Call) and last_name(call.func) == "len" for call in ast.walk(node))
