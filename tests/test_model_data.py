@@ -9,7 +9,8 @@ import pytest
 
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.lint import lint
-from flake8_torchleak.model.samples import edits, given_out, moved_elements
+from flake8_torchleak.model.edits import edits, moved_elements
+from flake8_torchleak.model.samples import given_out
 from flake8_torchleak.model.tree import FUNCTIONS
 from tests.model import IMPORTS, codes, dataset, module
 

@@ -180,7 +180,7 @@ def test_only_so_many_files_and_lines_are_read(tmp_path: Path, monkeypatch: pyte
 def test_a_class_that_was_not_kept_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(project, "_MOST_LINES", 3)
     bases = "class First:\n    pass\n\n\nclass Second(First):\n    pass\n\n\nclass Third(Second):\n    pass\n"
-    own = "from bases import First, Third\nclass OneDataset(First, Third):\n    def __getitem__(self, i):\n        pass\n"
+    own = "from bases import First, Third\nclass OneDataset(First, Third):\n    pass\n"
     put(tmp_path, bases=bases, own=own)
     assert found(tmp_path / "own.py") == []
 

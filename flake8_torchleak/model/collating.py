@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.edits import Edit, edits_in, root
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import last_name, parameters
-from flake8_torchleak.model.samples import Edit, edits_in, is_stored, root
+from flake8_torchleak.model.samples import is_stored
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import MUTABLE, Kind, Value
 

@@ -1,4 +1,4 @@
-"""What sample functions give out and what they edit: views and stored objects of the Dataset."""
+"""What sample functions give out: views and stored objects of the Dataset."""
 
 from __future__ import annotations
 
@@ -7,30 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import How, Mutation, key_of
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.env import NO_ENV, Env
-from flake8_torchleak.model.names import last_name, mentions, parameters
-from flake8_torchleak.model.sums import same
-from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
-from flake8_torchleak.model.values import ARRAY_METHODS, MUTABLE, UNKNOWN, Kind, OriginKind, Value
+from flake8_torchleak.model.names import last_name, mentions
+from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.values import UNKNOWN, Kind, OriginKind, Value
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 _MOST_PARTS = 200
-_EDITS = frozenset({
-    "append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add",
-    "discard", "fill", "resize", "partition", "itemset", "put",
-})  # fmt: skip
-_ARRAY_EDITS = frozenset({"fill", "sort", "resize", "partition", "itemset", "put"})
 _IMMUTABLE = frozenset({Kind.NONE, Kind.NUMBER, Kind.STRING, Kind.PATH})
 _LEAVES = _IMMUTABLE | {Kind.ARRAY, Kind.TENSOR, Kind.JSON}
-_DRAWS = frozenset({
-    "rectangle", "circle", "line", "polylines", "fillPoly", "putText", "drawContours", "ellipse", "fillConvexPoly",
-    "arrowedLine", "drawMarker",
-})  # fmt: skip
-"""OpenCV functions that draw into their first argument."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,16 +25,6 @@ class Given:
     """A part of a sample that is the Dataset's own memory or object."""
 
     node: ast.expr
-    value: Value
-    function: FunctionNode
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Edit:
-    """A stored element changed in place: at `node`, where `target` stands for it."""
-
-    node: ast.AST
-    target: ast.expr
     value: Value
     function: FunctionNode
 
@@ -144,222 +121,3 @@ def _parts(module: Module, node: ast.expr) -> Iterator[ast.expr]:
                 yield each
         else:
             yield each
-
-
-def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
-    """Changes in place of stored elements, in sample functions and in helpers that are handed such an element."""
-    for function in dataset.calls_in:
-        yield from edits_in(module, function, NO_ENV)
-        for call in module.tree.calls(function):
-            helper = dataset.resolve(call)
-            if helper is None or helper is function:
-                continue
-            given = {p: module.classes.argument(call, p, helper) for p in parameters(helper)}
-            env = Env({p: module.infer.value(a) for p, a in given.items() if a is not None})
-            if any(is_stored(v) and v.kind is not Kind.UNKNOWN for v in env.values()):
-                yield from (e for e in edits_in(module, helper, env) if not is_stored(module.infer.value(root(e.node))))
-
-
-def moved_elements(module: Module) -> Iterator[Edit]:
-    """Elements of a stored container that are replaced by their copies on the device, in any class.
-
-    `item = self.cache[i]; item["image"] = item["image"].to(device)`: device memory grows by every element served.
-    """
-    for facts in module.classes.all.values():
-        if not module.tree.is_own(facts.node):
-            continue
-        named = any(last_name(base).endswith(("Optimizer", "Module")) for base in facts.node.bases)
-        for function in facts.own_methods.values() if not named else ():
-            if function.name.startswith(
-                ("__", "setup", "prepare", "build", "load", "to", "cuda", "_load", "_setup", "step")
-            ):
-                continue
-            for changes in module.flow.mutations(function).values():
-                for change in changes:
-                    target = _moved(change)
-                    value = module.infer.value(target) if target is not None else UNKNOWN
-                    if target is not None and is_stored(value) and _is_looked_up(module, target):
-                        yield Edit(change.node, target, value, function)
-
-
-def _moved(change: Mutation) -> ast.Name | None:
-    """`item` of `item[k] = item[k].to(device)`."""
-    target, call = _target(change), change.value
-    if not isinstance(target, ast.Name) or not isinstance(change.node, ast.Assign) or not isinstance(call, ast.Call):
-        return None
-    if not isinstance(call.func, ast.Attribute) or not _goes_to_device(call):
-        return None
-    return target if same(call.func.value, change.node.targets[0]) else None
-
-
-def _goes_to_device(call: ast.Call) -> bool:
-    """`.cuda()` or `.to(device)`; `.to(other_tensor)` matches a type as well."""
-    name = last_name(call.func)
-    return name == "cuda" or (name == "to" and bool(call.args) and "device" in last_name(call.args[0]))
-
-
-def _is_looked_up(module: Module, name: ast.Name) -> bool:
-    """Whether the variable is `self.x[i]` with an index that changes."""
-    values = [d.value for d in module.flow.reaching(name.id, name)]
-    return bool(values) and all(
-        isinstance(v, ast.Subscript)
-        and not isinstance(v.slice, (ast.Constant, ast.Slice))
-        and module.classes.self_attribute(v.value) is not None
-        for v in values
-    )
-
-
-def copy_place(module: Module, edit: Edit) -> tuple[ast.expr, bool] | None:
-    """The read to copy so that an edit does not reach the Dataset, and whether nested contents need copying too.
-
-    None unless a local variable of the function is bound to the element, once, and nothing else there reads it.
-    """
-    name = root(edit.target)
-    reaching = module.flow.reaching(name.id, edit.target) if isinstance(name, ast.Name) else []
-    if len(reaching) != 1 or reaching[0].value is None or reaching[0].path or reaching[0].how is not How.ASSIGN:
-        return None
-    read, variable = reaching[0].value, reaching[0].key
-    if not isinstance(read, ast.Subscript) or isinstance(read.slice, ast.Slice):
-        return None
-    lookup = read.value
-    if module.classes.self_attribute(root(lookup)) is None:
-        return None
-    again = [n for n in module.tree.within(edit.function) if isinstance(n, ast.Subscript) and same(n.value, lookup)]
-    if len(again) > 1:
-        return None
-    return read, _changes_nested(module, edit, variable)
-
-
-def _changes_nested(module: Module, edit: Edit, variable: str) -> bool:
-    """Whether what is inside the element is changed too: through it, through a part with a name, or by a helper."""
-    name = edit.value.origin.name if edit.value.origin is not None else ""
-    for key, changes in module.flow.mutations(edit.function).items():
-        for change in changes:
-            target = _target(change)
-            if key == variable and change.depth:
-                return True
-            if key != variable and target is not None:
-                part = module.infer.value(target)
-                if is_stored(part) and part.origin is not None and part.origin.name == name:
-                    return True
-    handed = (a for call in module.tree.calls(edit.function) for a in (*call.args, *(k.value for k in call.keywords)))
-    return any(isinstance(a, ast.Name) and a.id == variable for a in handed)
-
-
-def root(node: ast.AST) -> ast.AST:
-    """The variable under subscripts."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node
-
-
-def edits_in(module: Module, function: FunctionNode, env: Env) -> Iterator[Edit]:
-    """Changes in place of stored elements in one function, whose parameters are what `env` says."""
-    for changes in module.flow.mutations(function).values():
-        for change in changes:
-            edited = _edited(module, change, env)
-            if edited is not None:
-                yield Edit(change.node, *edited, function)
-    for call in module.tree.calls(function):
-        target = _written(module, call)
-        if target is not None:
-            value = module.infer.value(target, env)
-            if is_stored(value) and value.kind in (Kind.ARRAY, Kind.TENSOR):
-                yield Edit(call, target, value, function)
-
-
-def _written(module: Module, call: ast.Call) -> ast.expr | None:
-    """The array that a function call writes into: `out=x`, or the canvas of a drawing function."""
-    for keyword in call.keywords:
-        if keyword.arg == "out":
-            return keyword.value
-    qualname = module.names.qualname(call.func)
-    if qualname.startswith("cv2.") and last_name(call.func) in _DRAWS and call.args:
-        return call.args[0]
-    if qualname.startswith("numpy.random.shuffle") and call.args:
-        return call.args[0]
-    return None
-
-
-def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value] | None:
-    """(expression, value) of the stored element that a mutation changes."""
-    target = _target(change)
-    if target is None:
-        return None
-    if module.classes.self_attribute(target) is not None:
-        return None  # a slot of the attribute itself: a cache or a counter, not an element
-    value = module.infer.value(target, env)
-    if not is_stored(value):
-        return None
-    if _fills_in(module, change, target):
-        return None
-    method = change.method
-    if method == "augment":
-        if value.kind not in (Kind.ARRAY, Kind.TENSOR, Kind.LIST):
-            return None
-    elif method in ("setitem", "augitem", "del"):
-        if value.kind not in MUTABLE and value.kind not in (Kind.ARRAY, Kind.TENSOR):
-            return None
-        if _is_own_slot(module, target, value):
-            return None
-    elif value.kind in (Kind.ARRAY, Kind.TENSOR):
-        inplace = method.endswith("_") and not method.startswith("_") and method not in ("requires_grad_",)
-        if (
-            not (inplace or (method in _ARRAY_EDITS and value.kind is Kind.ARRAY))
-            or method in ARRAY_METHODS
-            or method in ("detach_",)
-        ):
-            return None
-    elif method not in _EDITS or value.kind not in MUTABLE - {Kind.INSTANCE}:
-        return None
-    return target, value
-
-
-def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:
-    """Whether the change is meant to stay: made once, where a test of the element or of a flag of `self` allows it.
-
-    `if "image" not in item: item["image"] = load(item)`, `if not self.scaled[i]: x /= 255`, a counter.
-    """
-    for up in module.tree.ancestors(change.node):
-        if isinstance(up, FUNCTIONS):
-            break
-        if isinstance(up, ast.If):
-            for node in ast.walk(up.test):
-                if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.NotIn, ast.Is)):
-                    if any(same(each, target) for part in (node.left, *node.comparators) for each in _roots(part)):
-                        return True
-                if isinstance(node, ast.Subscript) and module.classes.self_attribute(node.value) is not None:
-                    return True
-    counted = change.value
-    return isinstance(counted, ast.BinOp) and any(
-        n.func.attr == "get" and same(n.func.value, target)
-        for n in ast.walk(counted)
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
-    )
-
-
-def _roots(node: ast.expr) -> list[ast.expr]:
-    """An expression and, for a lookup, what is looked into."""
-    return [node, node.value] if isinstance(node, ast.Subscript) else [node]
-
-
-def _target(change: Mutation) -> ast.expr | None:
-    node = change.node
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.value
-    if isinstance(node, ast.AugAssign):
-        target = node.target
-        return target.value if isinstance(target, ast.Subscript) else target
-    if isinstance(node, (ast.Assign, ast.Delete)):
-        for each in node.targets:
-            if isinstance(each, ast.Subscript) and key_of(root(each)) == change.key:
-                return each.value
-    return None
-
-
-def _is_own_slot(module: Module, target: ast.expr, value: Value) -> bool:
-    """`self.cache[group][i] = x`: a nested cache that the sample functions fill, not data they were given."""
-    if not isinstance(target, ast.Subscript):
-        return False
-    owned = module.classes.self_attribute(root(target))
-    return owned is not None and not module.infer.attributes.built(*owned).grows

@@ -48,8 +48,8 @@ from collections.abc import Iterator
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.edits import Edit, copy_place, edits, moved_elements
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.samples import Edit, copy_place, edits, moved_elements
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short

@@ -58,8 +58,9 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.collating import copied_variable, edited_samples
+from flake8_torchleak.model.edits import Edit
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.samples import Edit, is_plain
+from flake8_torchleak.model.samples import is_plain
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
