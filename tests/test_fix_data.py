@@ -296,3 +296,23 @@ def test_two_rules_in_one_run() -> None:
     done = mended(IMPORTS + text, unsafe=True)
     assert sorted(each.code for each, _ in done.fixed) == ["TLK101", "TLK201"]
     assert "return open(self.data[i].decode()), self.rows[i].clone()" in done.text
+
+
+def test_an_object_that_keeps_its_results_is_not_copied() -> None:
+    text = (
+        """\
+class Graph:
+    def __init__(self, path):
+        self.path = path
+
+    def tensor(self):
+        self.cached = torch.load(self.path)
+        return self.cached
+
+"""
+        + dataset("self.data = [Graph(path) for path in open(root)]")
+        + LOADED
+    )
+    assert [each[:35] for each in reasons(text, unsafe=True, codes="TLK202")] == ["its class keeps results on the obje"]
+    other = text.replace("self.cached = ", "cached = ").replace("self.cached", "cached")
+    assert "copy.deepcopy(" in fixed(other, unsafe=True, codes="TLK202")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.tree import FunctionNode
@@ -79,6 +80,17 @@ def is_immutable(module: Module, value: Value) -> bool:
     if facts is None or facts.has_base("NamedTuple", "Enum", "tuple"):
         return True
     return any(mentions(d, "frozen") for d in facts.node.decorator_list)
+
+
+def is_cache(module: Module, value: Value) -> bool:
+    """Whether a method of an object's class, `__init__` aside, sets an attribute of it."""
+    facts = module.classes.all.get(value.made) if isinstance(value.made, ast.ClassDef) else None
+    return facts is not None and any(
+        key.startswith(f"{self_name(function)}.")
+        for name, function in facts.methods.items()
+        if name not in ("__init__", "__post_init__")
+        for key in module.flow.definitions(function)
+    )
 
 
 def is_plain(value: Value) -> bool:

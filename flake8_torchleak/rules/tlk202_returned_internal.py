@@ -42,11 +42,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.builder import Builder
+from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.samples import Given, given_out, is_flat, is_immutable, is_plain
+from flake8_torchleak.model.samples import Given, given_out, is_cache, is_flat, is_immutable, is_plain
 from flake8_torchleak.model.values import MUTABLE, Kind
 from flake8_torchleak.rule import Report, rule
 
@@ -89,6 +89,8 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """
     given = report.target
     assert isinstance(given, Given)
+    if is_cache(build.module, given.value):
+        raise Unfixable("its class keeps results on the object: a copy would lose them at every sample")
     flat = given.value.is_container and is_flat(given.value)
     copies, imported = build.reference("copy.copy" if flat else "copy.deepcopy", given.node)
     level = FixLevel.SAFE if is_plain(given.value) else FixLevel.UNSAFE
