@@ -486,7 +486,8 @@ def test_cleaning_up_fails(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 BUSY = """\
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and what they start, ignore it
 from flake8_torchleak.fixing.write import replace
 folder, contents = sys.argv[1], [b"x = 0\\n" * 50_000, b"x = 1\\n" * 50_000]
 print("ready", flush=True)
@@ -518,7 +519,10 @@ def test_killed_while_writing(tmp_path: Path, number: signal.Signals) -> None:
             with pytest.raises(subprocess.TimeoutExpired):
                 child.wait(moments.uniform(0.02, 0.08))
             child.send_signal(number)
-            child.wait(10)
+            try:
+                child.wait(10)
+            finally:
+                child.kill()
         assert [name for name in names if (tmp_path / name).read_bytes() not in contents] == []
         others = set(os.listdir(tmp_path)) - set(names)
         assert all(name.startswith(".torchleak-") and name.endswith(".tmp") for name in others)
