@@ -316,3 +316,14 @@ class Graph:
     assert [each[:35] for each in reasons(text, unsafe=True, codes="TLK202")] == ["its class keeps results on the obje"]
     other = text.replace("self.cached = ", "cached = ").replace("self.cached", "cached")
     assert "copy.deepcopy(" in fixed(other, unsafe=True, codes="TLK202")
+
+
+def test_an_element_that_get_gives_is_left() -> None:
+    text = dataset("self.data = {f: {} for f in open(root)}", "r = self.data.get(i)\nr['b'] = 1\nreturn 1") + LOADED
+    assert [each[:12] for each in reasons(text, codes="TLK203")] == ["`r` is no va"]
+
+
+def test_a_part_with_a_name_of_its_own_needs_a_deep_copy() -> None:
+    sample = "r = self.data[i]\np = r['a']\np.append(1)\nr['b'] = 1\nreturn 1"
+    after = sample.replace("self.data[i]", "copy.deepcopy(self.data[i])")
+    assert fixed(dataset(RECORDS, sample) + LOADED, codes="TLK203") == dataset(RECORDS, after) + LOADED

@@ -231,3 +231,10 @@ class Rows(Dataset):
         return len(row)
 """
     assert fixed(text, codes=("TLK203",)) == text
+
+
+def test_a_use_above_the_definition_does_not_prove_the_last_one() -> None:
+    assert (
+        proven("def f(y):\n    loss = 0\n    for x in y:\n        loss.detach()\n        loss = g(x)\n    z = loss")
+        == ""
+    )

@@ -340,6 +340,12 @@ def test_opencv(before: str, count: int) -> None:
     assert codes(text, Config(cv2_guard_modules=("project.threads",))).count("TLK301") == count
 
 
+def test_opencv_without_workers() -> None:
+    text = "def join(batch):\n    return cv2.resize(batch, (9, 9))\n"
+    assert "TLK301" not in codes(text + "DataLoader(data, num_workers=0, collate_fn=join)\n")
+    assert "TLK301" in codes(text + "DataLoader(data, num_workers=2, collate_fn=join)\n")
+
+
 @pytest.mark.parametrize(
     ("collate", "found"),
     [

@@ -347,3 +347,16 @@ def test_text_without_a_place_is_checked_alone(tmp_path: Path, monkeypatch: pyte
     text = dataset("from base import Records")
     assert lint(text, path="stdin") == lint(text) == []
     assert [each.code for each in lint(text, path="not_yet_saved.py")] == ["TLK101"]
+
+
+def test_a_helper_elsewhere_that_evaluates_is_reported_there(tmp_path: Path) -> None:
+    own = """
+        import torch
+        from helpers import show
+
+        def validate(model, loader):
+            for x in loader:
+                show(model, x)
+    """
+    put(tmp_path, helpers="def show(model, x):\n    model.eval()\n    return model(x)\n", own=own)
+    assert found(tmp_path / "own.py") == []

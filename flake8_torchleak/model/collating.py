@@ -114,9 +114,8 @@ def copied_variable(module: Module, edit: Edit) -> tuple[Definition, bool] | Non
     before = variable
     for _ in range(_MOST_VARIABLES):  # each variable on the way from the parameter is read for this alone
         source = before.value
-        if not isinstance(source, ast.Name) or len(_reads(module, edit.function, source.id)) != 1:
-            return None
-        reaching = module.flow.reaching(source.id, source)
+        named = isinstance(source, ast.Name) and len(_reads(module, edit.function, source.id)) == 1
+        reaching = module.flow.reaching(source.id, source) if named and isinstance(source, ast.Name) else []
         if len(reaching) != 1:
             return None
         before = reaching[0]

@@ -215,9 +215,8 @@ def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:
 
     `if "image" not in item: item["image"] = load(item)`, `if not self.scaled[i]: x /= 255`, a counter.
     """
-    for up in module.tree.ancestors(change.node):
-        if isinstance(up, FUNCTIONS):
-            break
+    up = module.tree.parents[change.node]
+    while not isinstance(up, FUNCTIONS):
         if isinstance(up, ast.If):
             for node in ast.walk(up.test):
                 if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.NotIn, ast.Is)):
@@ -225,6 +224,7 @@ def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:
                         return True
                 if isinstance(node, ast.Subscript) and module.classes.self_attribute(node.value) is not None:
                     return True
+        up = module.tree.parents[up]
     counted = change.value
     return isinstance(counted, ast.BinOp) and any(
         n.func.attr == "get" and same(n.func.value, target)
