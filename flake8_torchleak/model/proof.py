@@ -230,13 +230,9 @@ class Proof:
             if node.attr in _ONLY_TENSORS or (node.attr in _OF_A_GRAPH and self._carries(node.value)):
                 found.append(node.value)
         for call in self.module.tree.calls(scope):
-            if self._takes_tensors(call):
+            if self._is_torch_loss(call):  # its prediction and its target are tensors, or it raises
                 found += [each for each in call.args[:2] if key_of(each) == key]
         return found
-
-    def _takes_tensors(self, call: ast.Call) -> bool:
-        """A loss function of torch's own: its prediction and its target are tensors, or it raises."""
-        return self._is_torch_loss(call)
 
     def _attributes(self, key: str, scope: Scope) -> list[ast.Attribute]:
         """Where an attribute of the variable is read."""
