@@ -33,7 +33,7 @@ _PARTS = frozenset({"begin", "cursor", "get_node", "extractfile", "buffers"})
 """Methods whose result is bound to the handle."""
 _BUILDERS = frozenset({"__init__", "__post_init__", "load_data_list"})
 """What runs when a Dataset is built; the last by mmengine's constructor."""
-_MOST_DEPTH = 6
+_MOST_DEPTH = 10
 _OTHER_USES = frozenset({"close", "filename", "name", "mode", "closed"})
 
 
@@ -68,7 +68,7 @@ def opened(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> Handle |
         if any(change.method == "close" for change in changes):
             return None
         found = module.flow.reaching(node.id, node)
-        inner = [d.value for d in found if d.how is How.ASSIGN and d.value is not None and not d.path]
+        inner = [d.value for d in found if d.value is not None and not d.path and _hands_on(module, d)]
     elif (owned := module.classes.self_attribute(node)) is not None:
         inner = [d.value for d in owned[0].attributes.get(f"self.{owned[1]}", []) if d.how is How.ASSIGN and d.value]
     elif isinstance(node, (ast.Subscript, ast.Attribute)):
@@ -77,7 +77,7 @@ def opened(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> Handle |
         return handle if handle is not None and handle.what in _HIERARCHIES and whole else None
     elif isinstance(node, ast.IfExp):
         inner = [node.body, node.orelse]
-    elif isinstance(node, ast.List):
+    elif isinstance(node, (ast.List, ast.Tuple)):
         inner = node.elts
     elif isinstance(node, ast.Dict):
         inner = node.values
@@ -86,6 +86,15 @@ def opened(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> Handle |
     elif isinstance(node, ast.DictComp):
         inner = [node.value]
     return next((h for each in inner if (h := opened(module, each, depth - 1)) is not None), None)
+
+
+def _hands_on(module: Module, definition: Definition) -> bool:
+    """Whether a variable is what it is taken from, or an element of a list of such; a file's own elements are names."""
+    if definition.how is not How.ITERATE or definition.value is None:
+        return definition.how is How.ASSIGN
+    over = definition.value
+    values = [d.value for d in module.flow.reaching(over.id, over)] if isinstance(over, ast.Name) else [over]
+    return bool(values) and all(isinstance(value, (ast.List, ast.ListComp)) for value in values)
 
 
 def _call(module: Module, node: ast.Call, depth: int) -> Handle | None:

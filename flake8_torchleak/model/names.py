@@ -48,6 +48,10 @@ def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
     return [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
 
 
+_IMPORTERS = frozenset({"import_module", "optional_import", "try_import", "lazy_import", "import_optional_dependency"})
+"""Functions that give the module whose name they are given (MONAI's `optional_import` takes `name=` for a part)."""
+
+
 class Names:
     """Bindings of one module by scope."""
 
@@ -127,7 +131,21 @@ class Names:
                 full = self.imported(each)
                 binds_top = not each.asname and isinstance(self.tree.parents[each], ast.Import)
                 return ".".join([full.partition(".")[0] if binds_top else full, *parts[1:]])
+            if isinstance(each, ast.Name) and (full := self._import_by_call(each)):
+                return ".".join([full, *parts[1:]])
         return ""
+
+    def _import_by_call(self, target: ast.Name) -> str:
+        """The module that `x = import_module("x")` or `x, found = optional_import("x")` binds; "" for other calls."""
+        holder = self.tree.parents[target]
+        if isinstance(holder, ast.Tuple) and holder.elts[0] is target:
+            holder = self.tree.parents[holder]
+        call = holder.value if isinstance(holder, ast.Assign) else None
+        if not isinstance(call, ast.Call) or last_name(call.func) not in _IMPORTERS or not call.args:
+            return ""
+        name = next((k.value for k in call.keywords if k.arg == "name"), None)
+        parts = [getattr(each, "value", "") for each in (call.args[0], name) if each is not None]
+        return ".".join(parts) if all(isinstance(each, str) and each for each in parts) else ""
 
     def imported(self, alias: ast.alias) -> str:
         """The full dotted name of what an import names."""

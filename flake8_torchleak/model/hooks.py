@@ -1,0 +1,217 @@
+"""Forward and backward hooks: where they are registered, what they collect, and whom they outlive."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import GROWING, Definition, How, container_of
+from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.stores import is_bounded
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+Hook = FunctionNode | ast.Lambda
+
+REGISTERS = (
+    "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
+    "register_full_backward_pre_hook", "register_backward_hook",
+)  # fmt: skip
+_COLLECTS = GROWING - {"setitem", "update", "setdefault"}
+_EMPTIES = frozenset({"clear", "pop", "popleft", "del"})
+_SMALL = frozenset({
+    "item", "size", "numel", "shape", "dim", "dtype", "mean", "sum", "norm", "std", "max", "min", "type", "__class__",
+    "nelement", "var", "device", "argmax", "element_size",
+})  # fmt: skip
+_LIVE_WITH_MODEL = ("Module", "Model", "Net", "Optimizer", "Callback", "Trainer", "Hook", "Plugin", "Strategy")
+"""Bases of objects that live as long as the model that they are given, or are it."""
+_MOST_PARTS = 30
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guest:
+    """An object that hooks itself onto a module of its maker's. parameter: by which it was handed the module."""
+
+    owner: ClassFacts
+    parameter: ast.arg
+
+
+def registrations(module: Module) -> list[ast.Call]:
+    """The calls that register a hook on a module; none where a hook is removed anywhere in the file."""
+    callers = module.classes.callers
+    if any(isinstance(call.func, ast.Attribute) and not call.args for call in callers.get("remove", ())):
+        return []
+    if "_hooks.clear()" in module.source.text:
+        return []
+    found = (call for name in REGISTERS for call in callers.get(name, ()) if call.args)
+    return [call for call in found if not any(f.name.startswith("test") for f in functions_around(module, call))]
+
+
+def functions_around(module: Module, node: ast.AST) -> list[FunctionNode]:
+    """The functions that a node stands in, innermost first."""
+    return [up for up in module.tree.ancestors(node) if isinstance(up, FUNCTIONS)]
+
+
+def guest(module: Module, call: ast.Call) -> Guest | None:
+    """The object whose constructor hooks a module that it was handed, and throws the handle away.
+
+    The hook stays on the module when the object is gone, and holds what it needs of it. None for what is a module
+    itself, or lives as long as the model (optimizers, trainers, callbacks).
+    """
+    owner = module.classes.around(call)
+    if owner is None or not isinstance(call.func, ast.Attribute) or not _is_thrown_away(module, call):
+        return None
+    outer = [last_name(base) for base in owner.outer_bases]
+    if any(name.endswith(_LIVE_WITH_MODEL) for name in [*outer, *(each.node.name for each in owner.lineage)]):
+        return None
+    builder = owner.methods.get("__init__")
+    if builder is None or module.tree.function(call) not in _building(module, owner, builder):
+        return None
+    given = _given(module, owner, call.func.value)
+    return Guest(owner, given) if given is not None and given in parameters(builder) else None
+
+
+def _is_thrown_away(module: Module, call: ast.Call) -> bool:
+    return isinstance(module.tree.parents[call], ast.Expr)
+
+
+def _building(module: Module, owner: ClassFacts, builder: FunctionNode) -> list[FunctionNode]:
+    """`__init__` and the methods that it calls."""
+    found = [builder]
+    for function in found:
+        callees = (module.classes.callee(call) for call in module.tree.calls(function))
+        found += [each for each in callees if each in owner.all_functions and each not in found]
+    return found
+
+
+def _given(module: Module, owner: ClassFacts, node: ast.expr) -> ast.arg | None:
+    """The parameter that a module comes from, by itself or as one of the modules inside it."""
+    stack: list[ast.expr] = [node]
+    for _ in range(_MOST_PARTS):
+        if not stack:
+            break
+        each = stack.pop()
+        attribute = module.classes.self_attribute(each)
+        if attribute is not None:
+            found = owner.attributes.get(f"self.{attribute[1]}", [])
+        elif isinstance(each, ast.Name):
+            found = module.flow.reaching(each.id, each)
+        else:
+            stack += _wholes(each)
+            continue
+        for definition in found:
+            if isinstance(definition.node, ast.arg):
+                return definition.node
+            stack += _source(definition)
+    return None
+
+
+def _source(definition: Definition) -> list[ast.expr]:
+    fits = definition.value is not None and definition.how in (How.ASSIGN, How.ITERATE)
+    return [definition.value] if fits and definition.value is not None else []
+
+
+def _wholes(node: ast.expr) -> list[ast.expr]:
+    """What a module may be a part of: `model` of `model.layer4`, `dict(model.named_modules())[k]`, `find(model, k)`."""
+    if isinstance(node, (ast.Attribute, ast.Subscript)):
+        return [node.value]
+    if isinstance(node, ast.Call):
+        return [node.func.value] if isinstance(node.func, ast.Attribute) and not node.args else node.args[:1]
+    return []
+
+
+def behind(module: Module, node: ast.expr) -> list[Hook]:
+    """The function behind a hook argument: by name, a method, a lambda, or what a factory of the file returns."""
+    if isinstance(node, ast.Lambda):
+        return [node]
+    if isinstance(node, ast.Call) and last_name(node.func) == "partial" and node.args:
+        return behind(module, node.args[0])
+    if isinstance(node, ast.Call):
+        factory = module.classes.callee(node)
+        inner = module.tree.within(factory) if factory is not None else []
+        returned = [each.value for each in inner if isinstance(each, ast.Return)]
+        return [hook for each in returned if each is not None and each is not node for hook in _plain(module, each)]
+    return _plain(module, node)
+
+
+def _plain(module: Module, node: ast.expr) -> list[Hook]:
+    if isinstance(node, ast.Lambda):
+        return [node]
+    found = module.names.definition(node)
+    owned = module.classes.self_attribute(node)
+    if owned is not None:
+        found = owned[0].methods.get(owned[1])
+    return [found] if isinstance(found, FUNCTIONS) else []
+
+
+def collects(module: Module, hook: Hook) -> tuple[str, ast.expr, ast.expr | ast.stmt] | None:
+    """(container, value, node) where the hook adds what it is given to a container that outlives it."""
+    given = {each.arg for each in parameters(hook)} - {"self", "module", "m"}
+    for key, changes in module.flow.mutations(hook).items():
+        head = key.partition(".")[0]
+        outer = key.startswith("self.") or module.names.scope_of(head, hook) not in (None, hook)
+        if not outer or key in module.flow.definitions(hook) or _is_emptied(module, key):
+            continue
+        for change in changes:
+            value = change.value
+            if change.method not in _COLLECTS or value is None or _is_limited(module, key, change.node):
+                continue
+            if _is_given(module, value, given):
+                return key, value, change.node
+    return None
+
+
+def _is_given(module: Module, node: ast.expr, given: set[str]) -> bool:
+    """Whether a value is what the hook was given: itself, a part or a method's result of its size, or a copy."""
+    stack = [node]
+    for _ in range(_MOST_PARTS):
+        if not stack:
+            break
+        each = stack.pop()
+        if isinstance(each, ast.Name):
+            if each.id in given:
+                return True
+            values = [d.value for d in module.flow.reaching(each.id, each)]
+            stack += [value for value in values if value is not None and not isinstance(value, ast.Name)]
+        elif isinstance(each, (ast.Subscript, ast.Starred)):
+            stack.append(each.value)
+        elif isinstance(each, ast.Attribute) and each.attr not in _SMALL:
+            stack.append(each.value)
+        elif isinstance(each, ast.Call):
+            stack += [each.func] if isinstance(each.func, ast.Attribute) else []
+            stack += each.args if last_name(each.func) in ("tuple", "list") else []
+        elif isinstance(each, (ast.Tuple, ast.List)):
+            stack += each.elts
+    return False
+
+
+def _is_limited(module: Module, key: str, node: ast.AST) -> bool:
+    """Whether the container is a deque with a maxlen, or it is added to under a condition."""
+    if any(isinstance(up, ast.If) for up in module.tree.ancestors(node) if not isinstance(up, FUNCTIONS)):
+        return True
+    holder = (
+        container_of(node.func.value)[0]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        else node
+    )
+    return is_bounded(module, key, holder)
+
+
+def _is_emptied(module: Module, key: str) -> bool:
+    """Whether any function of the file empties a variable of this name, or binds it anew."""
+    name = key.rpartition(".")[2]
+    bound = 0
+    for scope in module.tree.all(*FUNCTIONS, ast.Module):
+        for other, changes in module.flow.mutations(scope).items():
+            if other.rpartition(".")[2] == name and any(change.method in _EMPTIES for change in changes):
+                return True
+        bound += sum(
+            len(definitions)
+            for other, definitions in module.flow.definitions(scope).items()
+            if other.rpartition(".")[2] == name
+        )
+    return bound > 1
