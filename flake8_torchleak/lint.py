@@ -6,6 +6,7 @@ It prints nothing, keeps no state, writes no file and never imports or runs the 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import Finding, FixLevel, Severity, Span
@@ -13,6 +14,9 @@ from flake8_torchleak.gate import by_statements, by_words
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source, parse
+
+_MOST_ROUNDS = 2
+"""How often what was asked for is looked up in other files, and all asked again: an answer can raise new questions."""
 
 reraise = False
 """Set by the test suite: an exception in a rule is raised instead of reported as TLK000."""
@@ -24,18 +28,21 @@ def lint(
     tree: ast.Module | None = None,
     path: str | None = None,
     fixes: bool = False,
+    wanted: Callable[[str], bool] | None = None,
 ) -> list[Finding]:
     """Findings of all rules (opinionated ones too) in `source`, in order of place.
 
     tree: an `ast.parse` of the same text, if the caller has one (flake8 does); else it is parsed here.
     path: where the text lives, if known. It is not read; other modules of its project are, where a question needs it.
     fixes: work out the edits that would end each leak, too.
+    wanted: which codes are worth the work (default: all).
     Raises SyntaxError (or ValueError for NUL bytes) when `tree` is not given and the text does not parse.
     """
     subjects = by_words(source, config.dataset_bases)
     if not subjects:
         return []
-    rules = [each for each in all_rules() if each.subject in subjects and each.may_find(source)]
+    asked = (each for each in all_rules() if wanted is None or wanted(each.code))
+    rules = [each for each in asked if each.subject in subjects and each.may_find(source)]
     if not rules:
         return []
     if tree is None:
@@ -43,9 +50,20 @@ def lint(
     subjects = by_statements(frozenset(each.subject for each in rules), source, tree, config.dataset_bases)
     if not subjects:
         return []
-    module = Module(Source(source), tree, config, path)
-    found = {f for each in rules if each.subject in subjects for f in _guarded(each, module, fixes)}
-    return sorted(found, key=Finding.sort_key)
+    rules = [each for each in rules if each.subject in subjects]
+    return sorted(_found(rules, Module(Source(source), tree, config, path), fixes), key=Finding.sort_key)
+
+
+def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
+    """What the rules find: alone first, then with the definitions in other files that they asked for."""
+    project = [each for each in rules if not each.local]
+    found = {f for each in project for f in _guarded(each, module, fixes)}
+    for _ in range(_MOST_ROUNDS):
+        if not module.asked:
+            break
+        module = module.informed()
+        found = {f for each in project for f in _guarded(each, module, fixes)}
+    return found | {f for each in rules if each.local for f in _guarded(each, module, fixes)}
 
 
 def _guarded(each: Rule, module: Module, fixes: bool) -> list[Finding]:

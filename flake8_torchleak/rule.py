@@ -32,7 +32,8 @@ class Rule:
     """One rule's contract and its check.
 
     subject: what a file must contain for the rule to find anything (the gate); words: and one of these, if there are
-    any, as plain text.
+    any, as plain text; beside: and one of these as well.
+    local: what other files of the project define cannot change what it finds.
     default: False for opinionated rules, which users opt into.
     """
 
@@ -43,10 +44,12 @@ class Rule:
     subject: Subject
     check: Callable[[Module], Iterator[Report]]
     words: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    local: bool = False
 
     def may_find(self, text: str) -> bool:
-        """Whether one of the rule's own words stands in a text."""
-        return not self.words or any(word in text for word in self.words)
+        """Whether the rule's own words stand in a text."""
+        return all(not words or any(word in text for word in words) for words in (self.words, self.beside))
 
     @property
     def default(self) -> bool:
@@ -118,12 +121,20 @@ _found: dict[str, Rule] = {}
 
 
 def rule(
-    code: str, slug: str, *, fix: FixLevel, severity: Severity, subject: Subject, words: tuple[str, ...] = ()
+    code: str,
+    slug: str,
+    *,
+    fix: FixLevel,
+    severity: Severity,
+    subject: Subject,
+    words: tuple[str, ...] = (),
+    beside: tuple[str, ...] = (),
+    local: bool = False,
 ) -> Callable[[Callable[[Module], Iterator[Report]]], Callable[[Module], Iterator[Report]]]:
     """Register the decorated `check(module) -> Iterator[Report]` as the rule `code`."""
 
     def register(check: Callable[[Module], Iterator[Report]]) -> Callable[[Module], Iterator[Report]]:
-        _found[code] = Rule(code, slug, fix, severity, subject, check, words)
+        _found[code] = Rule(code, slug, fix, severity, subject, check, words, beside, local)
         return check
 
     return register

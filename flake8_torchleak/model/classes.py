@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
+from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, Mutation
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.names import Names, last_name, parameters
@@ -122,6 +123,15 @@ class ClassTable:
         """Facts of every class, by node."""
         return {node: ClassFacts(node, self) for node in self.tree.everywhere(ast.ClassDef)}
 
+    @cached_property
+    def own(self) -> list[ClassFacts]:
+        """The classes of the module itself, in source order."""
+        return [self.all[node] for node in self.tree.all(ast.ClassDef)]
+
+    def own_calls(self, *names: str) -> list[ast.Call]:
+        """The calls in the module itself of anything with these last names, name by name."""
+        return [call for name in names for call in self.callers.get(name, ()) if self.tree.is_own(call)]
+
     def of(self, expression: ast.AST) -> ClassFacts | None:
         """The class of this file that an expression (a base, a constructor) names."""
         node = self.names.definition(expression)
@@ -231,7 +241,11 @@ class ClassTable:
 
     @cached_property
     def keepers(self) -> frozenset[str]:
-        """Names of methods of the file's plain classes: meters, loggers and buffers are among them."""
+        """Names of methods of plain classes in reach: meters, loggers and buffers are among them."""
+        for call in self.tree.all(ast.Call):
+            name = last_name(call.func)
+            if name[:1].isupper() and hints.keeps_values(name):
+                self.of(call.func)  # asked for: another file may define it
         plain = [facts for facts in self.all.values() if not facts.has_base("Module", "Dataset", "Model", "TestCase")]
         return frozenset(name for facts in plain for name in facts.own_methods) - {"__init__"}
 

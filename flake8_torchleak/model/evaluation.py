@@ -48,11 +48,8 @@ def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
 
 def _candidates(module: Module) -> list[Scope]:
     """Scopes that put a model in evaluation mode, and functions whose name speaks of evaluation."""
-    callers = module.classes.callers
     found: dict[Scope, None] = {}
-    for call in (*callers.get("eval", ()), *callers.get("train", ())):
-        if not module.tree.is_own(call):
-            continue
+    for call in module.classes.own_calls("eval", "train"):
         if isinstance(call.func, ast.Attribute) and (not call.args) == (call.func.attr == "eval"):
             found[module.tree.function(call) or module.root] = None
     for function in module.tree.all(*FUNCTIONS):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Hook = FunctionNode | ast.Lambda
 
-REGISTERS = (
+_REGISTERS = (
     "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
     "register_full_backward_pre_hook", "register_backward_hook",
 )  # fmt: skip
@@ -42,12 +42,12 @@ class Guest:
 
 def registrations(module: Module) -> list[ast.Call]:
     """The calls that register a hook on a module; none where a hook is removed anywhere in the file."""
-    callers = module.classes.callers
-    if any(isinstance(call.func, ast.Attribute) and not call.args for call in callers.get("remove", ())):
+    removed = module.classes.own_calls("remove")
+    if any(isinstance(call.func, ast.Attribute) and not call.args for call in removed):
         return []
     if "_hooks.clear()" in module.source.text:
         return []
-    found = (call for name in REGISTERS for call in callers.get(name, ()) if call.args)
+    found = (call for call in module.classes.own_calls(*_REGISTERS) if call.args)
     return [call for call in found if not any(f.name.startswith("test") for f in functions_around(module, call))]
 
 

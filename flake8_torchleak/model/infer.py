@@ -21,7 +21,7 @@ from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
 from flake8_torchleak.model.growth import Growth
-from flake8_torchleak.model.names import Names, last_name
+from flake8_torchleak.model.names import Names, last_name, parameters
 from flake8_torchleak.model.operators import Operators
 from flake8_torchleak.model.parameters import Parameters
 from flake8_torchleak.model.parts import Parts
@@ -252,21 +252,33 @@ class Infer:
         if self._call_depth >= _MOST_CALLS or function in self._active:
             self._cuts += 1
             return UNKNOWN
+        # A nested function sees more than its own parameters.
+        seen = env if self.tree.function(function) is not None else parameters(function)
+        question = (function, self._call_depth, *((each, env.get(each)) for each in seen))
+        known = self._memo.get(question) or self._provisional.get(question)
+        if known is not None:
+            return known
+        cuts, outermost = self._cuts, not self._active
         self._active.add(function)
         self._call_depth += 1
         try:
-            returns, yields = [], []
-            for node in self.tree.within(function):
-                if isinstance(node, ast.Return) and node.value is not None:
-                    returns.append(self.value(node.value, env))
-                elif isinstance(node, (ast.Yield, ast.YieldFrom)) and node.value is not None:
-                    yields.append(self.value(node.value, env))
-            if yields:
-                return Value(Kind.ITERATOR, element=join(yields))
-            if len(returns) > 1 and all(v.items for v in returns) and len({len(v.items) for v in returns}) == 1:
-                columns = tuple(join([v.items[i] for v in returns]) for i in range(len(returns[0].items)))
-                return returns[0].but(items=columns)
-            return join(returns) if returns else NONE
+            found = self._returned(function, env)
         finally:
             self._call_depth -= 1
             self._active.discard(function)
+        self._keep(question, found, NO_ENV, cuts, outermost)
+        return found
+
+    def _returned(self, function: FunctionNode, env: Env) -> Value:
+        returns, yields = [], []
+        for node in self.tree.within(function):
+            if isinstance(node, ast.Return) and node.value is not None:
+                returns.append(self.value(node.value, env))
+            elif isinstance(node, (ast.Yield, ast.YieldFrom)) and node.value is not None:
+                yields.append(self.value(node.value, env))
+        if yields:
+            return Value(Kind.ITERATOR, element=join(yields))
+        if len(returns) > 1 and all(v.items for v in returns) and len({len(v.items) for v in returns}) == 1:
+            columns = tuple(join([v.items[i] for v in returns]) for i in range(len(returns[0].items)))
+            return returns[0].but(items=columns)
+        return join(returns) if returns else NONE

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 
 from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Span
@@ -27,8 +29,17 @@ from flake8_torchleak.source import Source
 class Module:
     """Facts about one module; rules read them and nothing else."""
 
-    def __init__(self, source: Source, root: ast.Module, config: Config, path: str | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        root: ast.Module,
+        config: Config,
+        path: str | None = None,
+        wanted: Mapping[str, None] = MappingProxyType({}),
+    ) -> None:
+        """wanted: what to look up in other files of the project (dotted names, as the module imports them)."""
         self.source, self.root, self.config, self.path = source, root, config, path
+        self._wanted = wanted
         self.attached = Attached()
         """Definitions in other files, once the tree is there."""
         self.project: Project | None = None
@@ -58,8 +69,8 @@ class Module:
     def tree(self) -> Tree:
         """Parents, nodes by kind, scopes."""
         tree = Tree(self.root)
-        if self.project is not None:
-            self.attached = self.project.attach(tree)
+        if self.project is not None and self._wanted:
+            self.attached = self.project.attach(tree, self._wanted)
             tree.attach(self.attached.modules)
         return tree
 
@@ -67,7 +78,17 @@ class Module:
     def names(self) -> Names:
         """Bindings and imports."""
         tree = self.tree
-        return Names(tree, self.attached.links)
+        foreign = self.project.names(tree) if self.project is not None else frozenset()
+        return Names(tree, self.attached.links, foreign)
+
+    def informed(self) -> Module:
+        """The same module, with what it asked for looked up."""
+        return Module(self.source, self.root, self.config, self.path, {**self._wanted, **self.asked})
+
+    @property
+    def asked(self) -> dict[str, None]:
+        """What the rules asked for so far that another file of the project may define, and was not looked up."""
+        return {each: None for each in self.names.asked if each not in self._wanted}
 
     @cached_property
     def flow(self) -> Flow:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Mapping
 from functools import cached_property
 
+from flake8_torchleak.model import hints
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Tree
 
 
@@ -48,6 +49,12 @@ def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
     return [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
 
 
+def _is_network(qualname: str) -> bool:
+    """Whether a name says that it is a network, or makes one: large to read, and known for what it gives."""
+    name = qualname.rpartition(".")[2]
+    return hints.is_model(name) or hints.makes_model(name)
+
+
 _IMPORTERS = frozenset({"import_module", "optional_import", "try_import", "lazy_import", "import_optional_dependency"})
 """Functions that give the module whose name they are given (MONAI's `optional_import` takes `name=` for a part)."""
 
@@ -55,10 +62,19 @@ _IMPORTERS = frozenset({"import_module", "optional_import", "try_import", "lazy_
 class Names:
     """Bindings of one module by scope."""
 
-    def __init__(self, tree: Tree, links: Mapping[tuple[ast.Module, str], ast.AST] | None = None) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        links: Mapping[tuple[ast.Module, str], ast.AST] | None = None,
+        foreign: frozenset[str] = frozenset(),
+    ) -> None:
         self.tree = tree
         self.links = links or {}
         """(module, what a name stands for there) -> its `def` or `class` in an attached module."""
+        self._foreign = foreign
+        """Names that the module imports from its own project."""
+        self.asked: dict[str, None] = {}
+        """What was asked for and is in another file that was not looked into, in the order of asking."""
 
     @cached_property
     def bindings(self) -> dict[Scope, dict[str, list[ast.AST]]]:
@@ -162,9 +178,24 @@ class Names:
             found = [each for each in bound if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
             if found:
                 return found[-1] if len(found) == len(bound) else None
-        if not self.links or not isinstance(node, (ast.Name, ast.Attribute)):
+        return self._elsewhere(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+
+    def _elsewhere(self, node: ast.Name | ast.Attribute) -> ast.AST | None:
+        """The `def` or `class` in another file; where nobody has looked yet, it is noted as asked for."""
+        own = self.tree.is_own(node)
+        if own:
+            first: ast.expr = node
+            while isinstance(first, ast.Attribute):
+                first = first.value
+            if not isinstance(first, ast.Name) or first.id not in self._foreign:
+                return None
+        elif not self.links:
             return None
-        return self.links.get((self.tree.module_of(node), self.qualname(node)))
+        qualname = self.qualname(node)
+        found = self.links.get((self.tree.module_of(node), qualname))
+        if found is None and own and "." in qualname and not _is_network(qualname):
+            self.asked[qualname] = None
+        return found
 
     def comprehension(self, name: ast.Name) -> ast.comprehension | None:
         """The generator of an enclosing comprehension that binds this name, if one does."""

@@ -1,8 +1,8 @@
 """What other modules of the project say: the definitions behind a module's first-party imports, read from disk.
 
-Only what a question needs is read: the classes that the module's classes derive from, decorators and context
-managers, and what it calls. Of each file only those definitions and what they use are kept. Files are parsed once per
-process, never imported or executed; links out of the project are not followed, and everything is bounded.
+Only what was asked for is read: a module is looked at alone first, and once more with the definitions that its
+questions named. Of each file only those definitions and what they use are kept. Files are parsed once per process,
+never imported or executed; links out of the project are not followed, and everything is bounded.
 """
 
 from __future__ import annotations
@@ -11,22 +11,19 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from flake8_torchleak.model import hints
 from flake8_torchleak.model.firstparty import File, Finder, listing, text_of
-from flake8_torchleak.model.names import Names, last_name
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
 Links = dict[tuple[ast.Module, str], ast.AST]
 
-_MOST_LINES = 2500
+_MOST_LINES = 1200
 """Lines of other files that are looked into for one module."""
 _DEPTH = 2
 """Definitions of definitions in yet other files."""
-_WORKER_KEYWORDS = frozenset({"collate_fn", "worker_init_fn"})
 _GUARD = re.compile(r"^(?:\w+\.)?setNumThreads\(\s*0\s*\)", re.MULTILINE)
 _SCRIPTS = ("", "tools", "scripts")
 _MOST_SCRIPTS = 40
@@ -48,16 +45,22 @@ class Project:
         self._finder = Finder(path)
         self._lines = 0
 
-    def attach(self, tree: Tree) -> Attached:
-        """The definitions in other files that a module's classes, decorators and calls name."""
-        names = Names(tree)
-        if not any(self._finder.is_near(head) for head in _heads(tree)):
-            return Attached()
-        wanted: dict[str, None] = {}
-        for expression in _questions(tree):
-            qualname = names.qualname(expression)
-            if "." in qualname:
-                wanted[qualname] = None
+    def names(self, tree: Tree) -> frozenset[str]:
+        """The names that a module's imports bind to modules of the project, or to what those define."""
+        found: set[str] = set()
+        for each in tree.all(ast.Import):
+            near = (a for a in each.names if self._is_near(a.name.partition(".")[0]))
+            found.update(a.asname or a.name.partition(".")[0] for a in near)
+        for statement in tree.all(ast.ImportFrom):
+            if statement.level or self._is_near((statement.module or "").partition(".")[0]):
+                found.update(a.asname or a.name for a in statement.names)
+        return frozenset(found)
+
+    def _is_near(self, head: str) -> bool:
+        return head not in sys.stdlib_module_names and self._finder.is_near(head)
+
+    def attach(self, tree: Tree, wanted: Iterable[str]) -> Attached:
+        """The definitions in other files that these dotted names stand for in the module, and what those need."""
         found: dict[File, dict[str, None]] = {}
         own: dict[str, tuple[File, str]] = {}
         for qualname in wanted:
@@ -137,43 +140,3 @@ class Project:
             paths += [os.path.join(place, each) for each in sorted(listing(place)) if each.endswith(".py")]
         texts = (text_of(path, top) for path in paths[:_MOST_SCRIPTS] if path != own)
         return any(text is not None and "setNumThreads" in text and _GUARD.search(text) for text in texts)
-
-
-def _heads(tree: Tree) -> set[str]:
-    """First names of what a module imports; "" for a relative import."""
-    found = {alias.name.partition(".")[0] for each in tree.all(ast.Import) for alias in each.names}
-    for statement in tree.all(ast.ImportFrom):
-        found.add("" if statement.level else (statement.module or "").partition(".")[0])
-    return found - sys.stdlib_module_names
-
-
-def _questions(tree: Tree) -> Iterator[ast.expr]:
-    """The expressions whose definition a rule may ask for."""
-    for each in tree.all(ast.ClassDef):
-        for base in each.bases:
-            yield base.value if isinstance(base, ast.Subscript) else base
-    for function in tree.all(*FUNCTIONS):
-        for decorator in function.decorator_list:
-            yield decorator.func if isinstance(decorator, ast.Call) else decorator
-    for block in tree.all(ast.With, ast.AsyncWith):
-        for item in block.items:
-            yield item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
-    for call in tree.all(ast.Call):
-        name = last_name(call.func)
-        if name and not (hints.is_model(name) or hints.makes_model(name)):
-            # Helpers are asked about where samples or steps are made, objects wherever they are made.
-            if hints.keeps_values(name) if name[:1].isupper() else _is_repeated(tree, call):
-                yield call.func
-        for keyword in call.keywords:
-            if keyword.arg in _WORKER_KEYWORDS:
-                yield keyword.value
-
-
-def _is_repeated(tree: Tree, call: ast.Call) -> bool:
-    """Whether a call stands in a loop, or in a class with a base that is no network."""
-    for up in tree.ancestors(call):
-        if isinstance(up, ast.ClassDef):
-            return bool(up.bases) and not any(last_name(base).endswith("Module") for base in up.bases)
-        if isinstance(up, (ast.For, ast.AsyncFor, ast.While)):
-            return True
-    return False

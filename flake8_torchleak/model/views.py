@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, How, Mutation
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.names import last_name
@@ -25,6 +26,8 @@ _LOADS = frozenset({
 })  # fmt: skip
 """Functions whose result is as large as its file."""
 _CREATES = frozenset({"array", "asarray", "zeros", "ones", "empty", "full", "rand", "randn", "random"})
+_MAKERS = _CREATES | {name.rpartition(".")[2] for name in _LOADS}
+_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 _OUTPUTS = frozenset({"last_hidden_state", "logits"})
 _TRIMMED = 4
 """Elements at either end: leaving out so few is no waste worth a word."""
@@ -44,6 +47,8 @@ class KeptView:
 
 def kept_views(module: Module) -> Iterator[KeptView]:
     """Bounded slices of an array made or loaded for each store, in a container that lives on."""
+    if not _makes_arrays(module.root):
+        return
     sliced = (node for node in module.tree.all(ast.Slice, ast.Subscript) if not _is_plain(node))
     for scope in dict.fromkeys(map(module.tree.scope, sliced)):
         found: list[KeptView] = []
@@ -57,6 +62,21 @@ def kept_views(module: Module) -> Iterator[KeptView]:
             # Several views of one array may make up all of it.
             if sum(other.base is each.base for other in found) == 1:
                 yield each
+
+
+def _makes_arrays(root: ast.Module) -> bool:
+    """Whether any statement binds what can be a base: told from the statements alone, before the tree is indexed."""
+    stack: list[ast.AST] = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Assign):
+            made = last_name(node.value.func) if isinstance(node.value, ast.Call) else ""
+            if made in _MAKERS or hints.is_model(made):
+                return True
+            continue
+        for block in _BLOCKS:
+            stack += getattr(node, block, ())
+    return False
 
 
 def _is_plain(node: ast.Slice | ast.Subscript) -> bool:
@@ -117,9 +137,10 @@ def _is_large(module: Module, value: ast.expr | None) -> bool:
     """Whether an expression loads a file into an array, makes a new one, or is a model's output."""
     if not isinstance(value, ast.Call) or any(k.arg == "mmap_mode" for k in value.keywords):
         return False
-    return _is_created(module, value) or (
-        module.infer.value(value.func).kind is Kind.MODULE and not last_name(value.func)[:1].isupper()
-    )
+    if _is_created(module, value):
+        return True
+    name = last_name(value.func)
+    return hints.is_model(name) and not name[:1].isupper() and module.infer.value(value.func).kind is Kind.MODULE
 
 
 def _is_created(module: Module, value: ast.expr | None) -> bool:

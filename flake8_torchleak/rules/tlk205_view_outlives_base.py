@@ -58,6 +58,28 @@ from flake8_torchleak.wording import short
     severity=Severity.WARNING,
     subject=Subject.TORCH,
     words=("append", "add(", "insert(", "setdefault(", "] = "),
+    beside=(
+        ".load(",
+        "imread(",
+        "fromfile(",
+        "txt(",
+        "imdecode(",
+        "read_image(",
+        "zeros(",
+        "ones(",
+        "empty(",
+        "full(",
+        ".rand(",
+        ".randn(",
+        ".random(",
+        "hidden_state",
+        "logits",
+        "model(",
+        "net(",
+        "encoder(",
+        "backbone(",
+    ),
+    local=True,
 )
 def check(module: Module) -> Iterator[Report]:
     for kept in kept_views(module):

@@ -51,6 +51,7 @@ from flake8_torchleak.rule import Report, rule
     severity=Severity.WARNING,
     subject=Subject.TORCH,
     words=("Image.open", "PIL.Image import"),
+    local=True,
 )
 def check(module: Module) -> Iterator[Report]:
     for each in unloaded(module):

@@ -65,8 +65,7 @@ _REMEDY = {
     words=("cycle(", "tee(", "oader)", "dl)"),
 )
 def check(module: Module) -> Iterator[Report]:
-    callers = module.classes.callers
-    for call in (call for name in ("cycle", "tee", "list", "tuple") for call in callers.get(name, ())):
+    for call in module.classes.own_calls("cycle", "tee", "list", "tuple"):
         qualname = module.names.qualname(call.func)
         if qualname not in _REMEDY or len(call.args) != 1 or _is_test(module, call):
             continue

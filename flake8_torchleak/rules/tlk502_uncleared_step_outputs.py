@@ -64,7 +64,7 @@ _EMPTIES = frozenset({"clear", "pop", "popleft", "del", "popitem", "setitem", "r
     words=("LightningModule",),
 )
 def check(module: Module) -> Iterator[Report]:
-    for facts in module.classes.all.values():
+    for facts in module.classes.own:
         if not facts.has_base("LightningModule"):
             continue
         for name, stage in _STAGES.items():

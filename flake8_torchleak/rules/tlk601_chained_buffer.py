@@ -45,7 +45,6 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
@@ -63,7 +62,7 @@ Update = tuple[ast.stmt, str, list[ast.expr]]
     words=("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay"),
 )
 def check(module: Module) -> Iterator[Report]:
-    for facts in module.classes.all.values():
+    for facts in module.classes.own:
         forward = facts.own_methods.get("forward")
         if forward is None or not facts.has_base("Module", "LightningModule"):
             continue
@@ -102,19 +101,20 @@ def _updates(module: Module, function: FunctionNode, facts: ClassFacts) -> Itera
                 again = any(_attribute(module, each) == attr for each in ast.walk(node.value))
                 if again and _carries(module, node.value):
                     yield node, attr, [node.value]
-            elif isinstance(target, ast.Subscript) and _carries(module, node.value):
+            elif isinstance(target, ast.Subscript):
                 attr = _attribute(module, target.value)
-                if attr in _buffers(facts):
+                if attr in _buffers(module, facts) and _carries(module, node.value):
                     yield node, attr, [node.value]
-        elif isinstance(node, ast.AugAssign) and _carries(module, node.value):
+        elif isinstance(node, ast.AugAssign):
             attr = _attribute(module, node.target)
-            if attr:
+            if attr and _carries(module, node.value):
                 yield node, attr, [node.value]
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             attr, arguments = _in_place(module, node.value)
-            terms = [argument for argument in arguments if _carries(module, argument)]
-            if attr in _buffers(facts) and terms:
-                yield node, attr, terms
+            if attr in _buffers(module, facts):
+                terms = [argument for argument in arguments if _carries(module, argument)]
+                if terms:
+                    yield node, attr, terms
 
 
 def _attribute(module: Module, node: ast.AST) -> str:
@@ -135,14 +135,13 @@ def _in_place(module: Module, call: ast.expr) -> tuple[str, list[ast.expr]]:
     return _attribute(module, call), arguments
 
 
-def _buffers(facts: ClassFacts) -> set[str]:
+def _buffers(module: Module, facts: ClassFacts) -> set[str]:
     """Attributes that `register_buffer` makes."""
+    makers = [call for call in module.classes.callers.get("register_buffer", ()) if call.args]
     return {
         str(call.args[0].value)
-        for function in facts.all_functions
-        for call in ast.walk(function)
-        if isinstance(call, ast.Call) and last_name(call.func) == "register_buffer" and call.args
-        if isinstance(call.args[0], ast.Constant)
+        for call in makers
+        if isinstance(call.args[0], ast.Constant) and module.classes.around(call) in facts.lineage
     }
 
 

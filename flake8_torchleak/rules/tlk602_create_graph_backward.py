@@ -53,9 +53,10 @@ from flake8_torchleak.wording import short
     severity=Severity.ERROR,
     subject=Subject.TORCH,
     words=("create_graph",),
+    local=True,
 )
 def check(module: Module) -> Iterator[Report]:
-    for call in module.classes.callers.get("backward", ()):
+    for call in module.classes.own_calls("backward"):
         creates = any(
             k.arg == "create_graph" and isinstance(k.value, ast.Constant) and k.value.value is True
             for k in call.keywords

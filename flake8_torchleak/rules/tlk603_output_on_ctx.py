@@ -63,9 +63,10 @@ _NUMBERS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.k
     severity=Severity.WARNING,
     subject=Subject.TORCH,
     words=("Function)",),
+    local=True,
 )
 def check(module: Module) -> Iterator[Report]:
-    for facts in module.classes.all.values():
+    for facts in module.classes.own:
         if not facts.has_base("Function"):
             continue
         for name in ("forward", "setup_context"):

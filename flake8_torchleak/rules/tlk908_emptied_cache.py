@@ -49,9 +49,10 @@ from flake8_torchleak.rule import Report, rule
     severity=Severity.NOTE,
     subject=Subject.STEPS,
     words=("empty_cache(",),
+    local=True,
 )
 def check(module: Module) -> Iterator[Report]:
-    for call in module.classes.callers.get("empty_cache", ()):
+    for call in module.classes.own_calls("empty_cache"):
         around = every_step(module, call)
         if around is not None:
             yield Report(

@@ -60,9 +60,10 @@ _ENDS = frozenset({"close", "clf", "cla", "show", "add_figure", "append", "Image
     severity=Severity.NOTE,
     subject=Subject.TORCH,
     words=("pyplot",),
+    local=True,
 )
 def check(module: Module) -> Iterator[Report]:
-    for call in (call for name in _MAKES for call in module.classes.callers.get(name, ())):
+    for call in module.classes.own_calls(*_MAKES):
         qualname = module.names.qualname(call.func)
         numbered = last_name(call.func) == "figure" and bool(call.args) or any(k.arg == "num" for k in call.keywords)
         if not qualname.startswith("matplotlib.pyplot.") or numbered:
