@@ -14,9 +14,10 @@ import pytest
 from flake8_torchleak import __version__
 from flake8_torchleak.finding import Finding, FixLevel, Note, Severity, Span
 from flake8_torchleak.rule import all_rules, rule_table
-from flake8_torchleak.shells import report
+from flake8_torchleak.shells import formats, report
 from flake8_torchleak.shells.cli import main
 from flake8_torchleak.shells.selection import Selection
+from flake8_torchleak.source import Source
 from tests.conftest import LEAK, torchleak
 
 Capture = pytest.CaptureFixture[str]
@@ -26,6 +27,7 @@ Capture = pytest.CaptureFixture[str]
 def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
 
 
 def test_text(leak: Path, capsys: Capture) -> None:
@@ -322,14 +324,40 @@ class Terminal(io.StringIO):
 
 def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    assert report.wants_colour(Terminal(), refused=False)
-    assert not report.wants_colour(Terminal(), refused=True)
-    assert not report.wants_colour(io.StringIO(), refused=False)
+    terminal, file = Terminal(), io.StringIO()
+    assert report.wants_colour(terminal, "auto")
+    assert not report.wants_colour(file, "auto")
+    assert not report.wants_colour(terminal, "never")
+    assert report.wants_colour(file, "always")
     monkeypatch.setenv("TERM", "dumb")
-    assert not report.wants_colour(Terminal(), refused=False)
-    monkeypatch.setenv("TERM", "xterm")
+    assert not report.wants_colour(terminal, "auto")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert report.wants_colour(file, "auto")
+    assert not report.wants_colour(file, "never")
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not report.wants_colour(Terminal(), refused=False)
+    assert not report.wants_colour(terminal, "auto")
+    assert report.wants_colour(file, "always")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variable", "coloured"),
+    [
+        ([], "TERM", False),
+        (["--color=always"], "NO_COLOR", True),
+        (["--color=never"], "FORCE_COLOR", False),
+        (["--no-color"], "FORCE_COLOR", False),
+        (["--no-color", "--color=auto"], "FORCE_COLOR", True),
+        (["--output-format=concise"], "FORCE_COLOR", True),
+        (["--output-format=github"], "FORCE_COLOR", False),
+    ],
+)
+def test_colour_on_the_command_line(
+    leak: Path, arguments: list[str], variable: str, coloured: bool, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    assert main(["check", *arguments]) == 1
+    shown = capsys.readouterr().out
+    assert ("\x1b[1;33mTLK401\x1b[0m" in shown, "\x1b" in shown) == (coloured, coloured)
 
 
 def found(span: Span, *notes: Note) -> Finding:
@@ -337,14 +365,19 @@ def found(span: Span, *notes: Note) -> Finding:
     return Finding("TLK401", "accumulated-graph", "text", span, Severity.ERROR, FixLevel.SAFE, notes)
 
 
-def shown(line: str, span: Span, colour: bool = False) -> list[str]:
+def in_text(path: str, finding: Finding, line: str, colour: bool = False) -> str:
+    """What a person sees of a finding in a file of one line."""
+    return formats.begin("text", colour).file(path, [finding], Source(line))
+
+
+def shown(line: str, span: Span) -> list[str]:
     """The source line and the carets of a finding in `line`."""
-    return report.text("a.py", [found(span)], [line], colour).splitlines()[1:]
+    return in_text("a.py", found(span), line).splitlines()[1:]
 
 
 def test_coloured_text() -> None:
     note = Note(Span(1, 0, 1, 1), "here")
-    text = report.text("a.py", [found(Span(1, 0, 1, 1), note)], ["x\n"], colour=True)
+    text = in_text("a.py", found(Span(1, 0, 1, 1), note), "x\n", colour=True)
     assert text.count("\x1b[") == 2 * text.count("\x1b[0m") == 8
     assert "\x1b[1;31mTLK401\x1b[0m text [accumulated-graph]\n" in text
 
@@ -380,4 +413,4 @@ def test_long_lines_are_cut_around_the_finding() -> None:
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
     assert shown("'\x1b[2J' loss", Span(1, 8, 1, 12))[0] == "    1 | '?[2J' loss"
-    assert report.text("a\nb.py", [found(Span(1, 0, 1, 1))], ["x"], colour=False).startswith("a?b.py:1:1: ")
+    assert in_text("a\nb.py", found(Span(1, 0, 1, 1)), "x").startswith("a?b.py:1:1: ")

@@ -215,7 +215,11 @@ def test_diff_goes_before_fix(leak: Path) -> None:
     ("arguments", "error"),
     [
         (["--unsafe-fixes"], "--unsafe-fixes goes with --fix or --diff"),
-        (["--diff", "--output-format=json"], "--diff prints a diff, --output-format=json findings: choose one"),
+        (
+            ["--diff", "--output-format=gitlab"],
+            "--diff prints a diff, --output-format=gitlab findings:"
+            " choose one, or a place for the findings by --output-file",
+        ),
     ],
 )
 def test_arguments_that_do_not_go_together(leak: Path, arguments: list[str], error: str, capsys: Capture) -> None:

@@ -39,3 +39,10 @@ def test_the_plugin_loads_no_rule_until_the_first_file(tmp_path: Path) -> None:
         "flake8_torchleak.shells",
         "flake8_torchleak.shells.flake8_plugin",
     }
+
+
+def test_a_report_loads_its_own_format_alone(leak: Path) -> None:
+    ours = {"flake8_torchleak.shells.formats", "flake8_torchleak.shells.formats.text"}
+    loaded = modules(CHECK, leak)
+    assert {name for name in loaded if name.startswith("flake8_torchleak.shells.formats")} == ours
+    assert not loaded & {"json", "hashlib", "flake8_torchleak.shells.outfile"}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak import __version__
 from flake8_torchleak.config import OPTIONS, Config, ConfigError, build, split_list
+from flake8_torchleak.shells.formats import FOR_PEOPLE, FORMATS
 
 if TYPE_CHECKING:
     from flake8_torchleak.shells.run import Treatment
@@ -55,13 +56,20 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--extend-select", metavar="CODES", help="report these codes or prefixes too")
     check.add_argument("--ignore", metavar="CODES", help="do not report these codes or prefixes")
     check.add_argument("--statistics", action="store_true", help="count the findings by code at the end")
-    check.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    check.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
+    check.add_argument("--output-file", metavar="FILE", help="put the report into FILE, and the rest here")
     check.add_argument("--fix", action="store_true", help="apply the fixes that keep meaning")
     check.add_argument(
         "--unsafe-fixes", action="store_true", help="with --fix or --diff: also those that may change a type or cost"
     )
     check.add_argument("--diff", action="store_true", help="show what --fix would change, and write nothing")
-    check.add_argument("--no-color", action="store_true", help="no colours, not even on a terminal")
+    check.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="default: auto, on terminals",
+    )
+    check.add_argument("--no-color", dest="color", action="store_const", const="never", help="as --color=never")
     for option in OPTIONS:
         choices = option.metavar.split("|") if "|" in option.metavar else None
         check.add_argument(
@@ -98,7 +106,7 @@ def _check(arguments: argparse.Namespace) -> int:
     if "select" in lists and not lists["select"]:
         raise ConfigError("select: name at least one code or prefix")
     config, selection = _config(settings), Selection(**lists)
-    output = Output(arguments.output_format, arguments.statistics, arguments.no_color)
+    output = Output(arguments.output_format, arguments.statistics, arguments.color, arguments.output_file)
     treatment: Callable[[Complain], Treatment]
     if arguments.fix or arguments.diff:
         treatment = _repairing(arguments, config, selection)
@@ -111,8 +119,11 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _repairing(arguments: argparse.Namespace, config: Config, selection: Selection) -> Callable[[Complain], Treatment]:
     """What `--fix` and `--diff` do with each file. Raises ConfigError where libcst is missing."""
-    if arguments.diff and arguments.output_format == "json":
-        raise ConfigError("--diff prints a diff, --output-format=json findings: choose one")
+    if arguments.diff and arguments.output_file is None and arguments.output_format not in FOR_PEOPLE:
+        raise ConfigError(
+            f"--diff prints a diff, --output-format={arguments.output_format} findings:"
+            " choose one, or a place for the findings by --output-file"
+        )
     try:
         from flake8_torchleak.shells.repair import Repairing
     except ModuleNotFoundError as error:

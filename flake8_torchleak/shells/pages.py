@@ -13,18 +13,21 @@ _FIXES = {
     FixLevel.HINT: "by hand (the message names the remedy)",
 }
 
-_INTERNAL_PAGE = f"""{INTERNAL} internal-error
+INTERNAL_PAGE = """internal-error: a rule failed on this file; the other rules still ran.
 
-A rule failed on this file; the other rules still ran. It says nothing about the code: please report it,
-with the message and, if possible, the file.
-"""
+Why
+---
+A defect of torchleak, not of the code: please report it, with the message and, if possible, the file."""
+
+HOME = "https://pypi.org/project/flake8-torchleak/"
+"""Where the world finds the project: its page on the package index, for every release has one."""
 
 
 def page(name: str) -> str:
     """The page of the rule with this code or slug, under a header. Raises ConfigError, one line, if there is none."""
     wanted = name.lower()
     if wanted in (INTERNAL.lower(), "internal-error"):
-        return _INTERNAL_PAGE
+        return f"{INTERNAL} internal-error\n\n{INTERNAL_PAGE}\n"
     for each in all_rules():
         if wanted in (each.code.lower(), each.slug):
             default = "on" if each.default else "off; switch it on with --extend-select=" + each.code

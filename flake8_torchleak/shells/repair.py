@@ -48,7 +48,7 @@ class Repairing:
         self._suppressed += done.suppressed
         self._waiting += sum(each.fixable is not None for each in left if not self._unsafe)
         if self._diff:  # nothing is fixed yet
-            return file.text, [each for each, _ in done.fixed] + left
+            return file.text, sorted([each for each, _ in done.fixed] + left, key=Finding.sort_key)
         return done.text, left
 
     def summary(self) -> list[str]:
@@ -75,7 +75,7 @@ class Repairing:
             elif new != file.raw:
                 replace_file(file.place, file.raw, new)
         except (WriteError, UnicodeEncodeError) as error:
-            self._complain(f"{file.path}: {error}")
+            self._complain(f"{file.path}: {error}", file.path)
             return False
         return True
 

@@ -1,69 +1,53 @@
-"""Findings as text for people and as JSON for programs. Columns shown are 1-based, as flake8 shows them."""
+"""What the reports share: the words for a finding, and what a terminal can show. Columns are 1-based, as in flake8."""
 
 from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import TextIO
 
-from flake8_torchleak.finding import Finding, Fix, FixLevel, Severity, Span
-
-_LONGEST = 160
-"""A source line is cut to this many characters around its finding, or one minified file would fill the screen."""
+from flake8_torchleak.finding import Finding, FixLevel, Note, Severity
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.NOTE: "1;36"}
 
 
-def wants_colour(stream: TextIO, refused: bool) -> bool:
-    """Whether to colour what goes to `stream`: on a terminal that can, unless refused or NO_COLOR is set."""
-    return not refused and stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def wants_colour(stream: TextIO, when: str) -> bool:
+    """Whether to colour what goes to `stream`: `when` is "always", "never" or "auto".
+
+    "auto" asks the environment in the order in which Python itself does: NO_COLOR, FORCE_COLOR, TERM, the stream.
+    """
+    if when != "auto":
+        return when == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return os.environ.get("TERM") != "dumb" and stream.isatty()
 
 
-def text(path: str, findings: Iterable[Finding], lines: Sequence[str], colour: bool) -> str:
-    """The findings of one file for a person: the place, the message, the source line, and the evidence."""
-    out = []
-    for finding in findings:
-        tint = _COLOURS[finding.severity] if colour else ""
-        place = f"{printable(path)}:{finding.span.line}:{finding.span.col + 1}:"
-        out.append(
-            f"{_tinted(place, '1' if colour else '')} {_tinted(finding.code, tint)} {finding.message} [{finding.slug}]"
-        )
-        out += _excerpt(finding.span, lines, tint)
-        for note in finding.notes:
-            if note.path:
-                out.append(f"    note: {printable(note.path)}:{note.span.line}: {note.text}")
-                continue
-            out.append(f"    note: line {note.span.line}: {note.text}")
-            out += _excerpt(note.span, lines, "1;34" if colour else "")
-        out += [f"    {line}" for line in _advice(finding)]
-    return "".join(line + "\n" for line in out)
+def label(finding: Finding) -> str:
+    """The finding in words, without its place: code, message, name."""
+    return f"{finding.code} {finding.message} [{finding.slug}]"
 
 
-def rows(path: str, findings: Iterable[Finding]) -> list[dict[str, object]]:
-    """The findings of one file as JSON objects; lines and columns 1-based, columns in code points, ends exclusive."""
-    return [
-        {
-            "path": path,
-            "code": finding.code,
-            "slug": finding.slug,
-            "message": finding.message,
-            "severity": finding.severity.value,
-            "fix": finding.fix.value,
-            **_place(finding.span),
-            "notes": [
-                {**({"path": note.path} if note.path else {}), **_place(note.span), "text": note.text}
-                for note in finding.notes
-            ],
-            "fixes": [_fix(fix) for fix in finding.fixes],
-            "unfixed": finding.unfixed,
-            "remedy": finding.remedy,
-        }
-        for finding in findings
-    ]
+def headline(path: str, finding: Finding, colour: bool = False) -> str:
+    """The finding on one line, its place first."""
+    place = f"{printable(path)}:{finding.span.line}:{finding.span.col + 1}:"
+    words = label(finding)
+    if colour:
+        words = tinted(finding.code, tint(finding)) + words[len(finding.code) :]
+        place = tinted(place, "1")
+    return f"{place} {words}"
 
 
-def _advice(finding: Finding) -> Iterator[str]:
+def evidence(note: Note) -> str:
+    """A note in words, its place first."""
+    place = f"{printable(note.path)}:{note.span.line}" if note.path else f"line {note.span.line}"
+    return f"note: {place}: {note.text}"
+
+
+def advice(finding: Finding) -> Iterator[str]:
     """What can be done: the fix (or why there is none), or else the remedy."""
     mildest = next((fix for fix in finding.fixes if fix.level is finding.fixable), None)
     if mildest is not None:
@@ -84,44 +68,18 @@ def printable(line: str) -> str:
     return "".join("?" if unicodedata.category(char) == "Cc" and char != "\t" else char for char in line)
 
 
-def _fix(fix: Fix) -> dict[str, object]:
-    edits = [{**_place(edit.span), "text": edit.text} for edit in fix.edits]
-    return {"level": fix.level.value, "title": fix.title, "edits": edits}
-
-
-def _place(span: Span) -> dict[str, object]:
-    return {
-        "line": span.line,
-        "column": span.col + 1,
-        "end_line": span.end_line,
-        "end_column": span.end_col + 1,
-    }
-
-
-def _excerpt(span: Span, lines: Sequence[str], tint: str) -> list[str]:
-    """The line a span begins on, and carets under what it covers of it."""
-    if span.line > len(lines):
-        return []
-    line = printable(lines[span.line - 1].rstrip("\r\n"))
-    end = span.end_col if span.end_line == span.line else len(line.rstrip())
-    before, marked, after = line[: span.col], line[span.col : end], line[end:]
-    if len(line) > _LONGEST:
-        before = before if len(before) <= 40 else "..." + before[-40:]
-        marked = marked[:80]
-        after = ""
-    number = f"{span.line:>5} | "
-    pad = "".join(char if char == "\t" else " " * _width(char) for char in before)
-    # A tab inside the marked text counts as one: its width depends on where the terminal is by then.
-    carets = "^" * max(1, sum(_width(char) for char in marked))
-    return [number + before + marked + after, " " * (len(number) - 2) + "| " + pad + _tinted(carets, tint)]
-
-
-def _width(char: str) -> int:
+def width(char: str) -> int:
     """The columns of a terminal that `char` fills: 2 for wide ones, 0 for those drawn onto the one before."""
     if unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def _tinted(text: str, tint: str) -> str:
-    return f"\x1b[{tint}m{text}\x1b[0m" if tint else text
+def tint(finding: Finding) -> str:
+    """The colour of a finding's severity."""
+    return _COLOURS[finding.severity]
+
+
+def tinted(text: str, colour: str) -> str:
+    """`text` in a colour; as it is if that is empty."""
+    return f"\x1b[{colour}m{text}\x1b[0m" if colour else text

@@ -7,14 +7,16 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Finding, FixLevel
 from flake8_torchleak.lint import lint
-from flake8_torchleak.shells import report
+from flake8_torchleak.shells import formats, report
+from flake8_torchleak.shells.formats import Complaint
+from flake8_torchleak.shells.progress import Progress
 from flake8_torchleak.shells.selection import INTERNAL, Selection
 from flake8_torchleak.shells.texts import Complain, File, parsing, texts
 from flake8_torchleak.source import Source
@@ -23,18 +25,22 @@ from flake8_torchleak.suppress import Suppressions
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """How a run is shown. format: "text" or "json"; statistics: counts at the end; no_color: never colour."""
+    """How a run is shown. format: one of FORMATS; statistics: counts at the end; color: "auto", "always" or "never".
+
+    file: where the report goes instead of stdout.
+    """
 
     format: str = "text"
     statistics: bool = False
-    no_color: bool = False
+    color: str = "auto"
+    file: str | None = None
 
 
 class Treatment(Protocol):
     """What is done with each file: it is checked, or fixed as well (`shells/repair.py`).
 
     stdout_taken: something else is written to stdout (a diff, a fixed text), so the report goes to stderr.
-    lists: findings are shown one by one.
+    lists: findings are shown one by one, even if the report has no file of its own.
     """
 
     stdout_taken: bool
@@ -78,44 +84,49 @@ def run(paths: Iterable[str], stdin_filename: str, output: Output, treatment: Ca
     0: no finding is left; 1: some are (or would be fixed); 2: errors. A file that cannot be read, parsed or written
     costs one line on stderr; the others are still treated.
     """
-    complaints = 0
+    complaints: list[Complaint] = []
 
-    def complain(text: str) -> None:
-        nonlocal complaints
-        complaints += 1
+    def complain(text: str, path: str = "", line: int = 0) -> None:
+        complaints.append(Complaint(report.printable(" ".join(text.splitlines())), path, line))
         sys.stdout.flush()
-        _write(sys.stderr, f"torchleak: error: {report.printable(' '.join(text.splitlines()))}\n")
+        progress.clear()
+        _write(sys.stderr, f"torchleak: error: {complaints[-1].text}\n")
 
     treat = treatment(complain)
+    progress = Progress(wanted=not treat.stdout_taken)
     stream = sys.stderr if treat.stdout_taken else sys.stdout
-    colour = report.wants_colour(stream, output.no_color)
-    rows: list[dict[str, object]] = []
     counts: Counter[tuple[str, str]] = Counter()
     checked = hit = 0
-    with _undisturbed():
-        for file in texts(paths, stdin_filename, complain):
-            treated = treat(file)
-            if treated is None:
-                continue
-            text, findings = treated
-            checked += 1
-            hit += bool(findings)
-            counts.update((finding.code, finding.slug) for finding in findings)
-            if output.format == "json":
-                rows += report.rows(file.path, findings)
-            elif findings and treat.lists:
-                _write(stream, report.text(file.path, findings, Source(text).lines, colour))
-    if output.format == "json":
-        import json
-
-        stream.write(json.dumps(rows, indent=2) + "\n")
-    if output.format == "text":
-        stream.write("".join(f"{line}\n" for line in treat.summary()))
-    if output.statistics:
-        # JSON on stdout stays JSON.
-        (sys.stderr if output.format == "json" else stream).write(report.statistics(counts))
-    if output.format == "text":
-        stream.write(_summary(counts, hit, checked, complaints) + "\n")
+    in_file = output.file is not None
+    with _sink(output.file, stream) as sink, _undisturbed():
+        # A file is coloured only by those who say so: FORCE_COLOR is about what one sees.
+        colour = report.wants_colour(sink, "never" if in_file and output.color == "auto" else output.color)
+        shown = formats.begin(output.format, colour)
+        try:
+            for file in texts(paths, stdin_filename, complain):
+                progress.at(file.path)
+                treated = treat(file)
+                if treated is None:
+                    continue
+                text, findings = treated
+                checked += 1
+                if not findings:
+                    continue
+                hit += 1
+                counts.update((finding.code, finding.slug) for finding in findings)
+                if treat.lists or in_file:
+                    progress.clear()
+                    _write(sink, shown.file(file.path, findings, Source(text)))
+                    sink.flush()
+        finally:
+            progress.clear()
+        _write(sink, shown.end(complaints))
+    counted = report.statistics(counts) if output.statistics else ""
+    if in_file or output.format in formats.FOR_PEOPLE:
+        done = "".join(f"{line}\n" for line in treat.summary())
+        counted = done + counted + _summary(counts, hit, checked, len(complaints)) + "\n"
+    # Unless a person reads it, nothing but the report goes where the report does.
+    (stream if in_file or output.format == "text" else sys.stderr).write(counted)
     return 2 if complaints else 1 if counts else 0
 
 
@@ -129,6 +140,15 @@ def _summary(counts: Counter[tuple[str, str]], hit: int, checked: int, complaint
     explained = [code for code, _ in sorted(counts) if code != INTERNAL][:1]
     more = f" More on a finding: torchleak explain {explained[0]}" if explained else ""
     return f"{total} finding{'s' * (total != 1)} in {hit} file{'s' * (hit != 1)}, {looked}.{more}"
+
+
+def _sink(path: str | None, stream: TextIO) -> AbstractContextManager[TextIO]:
+    """Where the report goes. Raises ConfigError, one line, if it cannot go there."""
+    if path is None:
+        return nullcontext(stream)
+    from flake8_torchleak.shells.outfile import replacing
+
+    return replacing(path)
 
 
 @contextmanager
@@ -149,10 +169,9 @@ def _undisturbed() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _write(stream: object, text: str) -> None:
+def _write(stream: TextIO, text: str) -> None:
     """Write `text`, with escapes for what the stream's encoding (or a broken file name) does not allow."""
     try:
-        stream.write(text)  # type: ignore[attr-defined]
+        stream.write(text)
     except UnicodeEncodeError:
-        encoding = getattr(stream, "encoding", None) or "utf-8"
-        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))  # type: ignore[attr-defined]
+        stream.write(text.encode(stream.encoding, "backslashreplace").decode(stream.encoding))

@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from flake8_torchleak.shells import files
 from flake8_torchleak.source import SourceError, decode
 
 T = TypeVar("T")
 
-Complain = Callable[[str], None]
-"""Told one line for each file that cannot be read, parsed or written."""
+
+class Complain(Protocol):
+    """Told of each file that cannot be read, parsed or written."""
+
+    def __call__(self, text: str, path: str = "", line: int = 0) -> None:
+        """text: one line that names the place; path and (if not 0) 1-based line: that place, for programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,9 @@ def texts(paths: Iterable[str], stdin_filename: str, complain: Complain) -> Iter
                     raw = file.read()
             yield File(name, path, raw, decode(raw))
         except OSError as error:
-            complain(f"{path}: {error.strerror or error}")
+            complain(f"{path}: {error.strerror or error}", name)
         except SourceError as error:
-            complain(f"{name}: {error}")
+            complain(f"{name}: {error}", name)
 
 
 def parsing(path: str, complain: Complain, work: Callable[[], T]) -> T | None:
@@ -49,7 +53,7 @@ def parsing(path: str, complain: Complain, work: Callable[[], T]) -> T | None:
         return work()
     except SyntaxError as error:
         place = f"{path}:{error.lineno}:{error.offset or 1}" if error.lineno else path
-        complain(f"{place}: syntax error: {error.msg}")
+        complain(f"{place}: syntax error: {error.msg}", path, error.lineno or 0)
     except ValueError as error:
-        complain(f"{path}: {error}")
+        complain(f"{path}: {error}", path)
     return None

@@ -1,0 +1,38 @@
+"""A Code Quality report of GitLab: what a merge request shows as added and resolved, told apart by fingerprints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from flake8_torchleak.finding import Finding, Severity
+from flake8_torchleak.shells import formats
+from flake8_torchleak.shells.fingerprints import Fingerprints
+from flake8_torchleak.shells.paths import portable
+from flake8_torchleak.shells.report import label
+from flake8_torchleak.source import Source
+
+_SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.NOTE: "info"}
+
+
+class Report(formats.Report):
+    def __init__(self, colour: bool) -> None:
+        super().__init__(colour)
+        self._fingerprints = Fingerprints()
+        self._rows: list[dict[str, object]] = []
+
+    def file(self, path: str, findings: Sequence[Finding], source: Source) -> str:
+        for finding in findings:
+            self._rows.append(
+                {
+                    "description": label(finding),
+                    "check_name": finding.code,
+                    "fingerprint": self._fingerprints.take(path, finding, source),
+                    "severity": _SEVERITIES[finding.severity],
+                    "location": {"path": portable(path), "lines": {"begin": finding.span.line}},
+                }
+            )
+        return ""
+
+    def end(self, complaints: Sequence[formats.Complaint]) -> str:
+        return json.dumps(self._rows, indent=2) + "\n"

@@ -1,0 +1,45 @@
+"""Findings for a person: the place, the message, the source line, the evidence, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flake8_torchleak.finding import Finding, Span
+from flake8_torchleak.shells import formats
+from flake8_torchleak.shells.report import advice, evidence, headline, printable, tint, tinted, width
+from flake8_torchleak.source import Source
+
+_LONGEST = 160
+"""A source line is cut to this many characters around its finding, or one minified file would fill the screen."""
+
+
+class Report(formats.Report):
+    def file(self, path: str, findings: Sequence[Finding], source: Source) -> str:
+        out = []
+        for finding in findings:
+            out.append(headline(path, finding, self.colour))
+            out += _excerpt(finding.span, source.lines, tint(finding) if self.colour else "")
+            for note in finding.notes:
+                out.append(f"    {evidence(note)}")
+                if not note.path:
+                    out += _excerpt(note.span, source.lines, "1;34" if self.colour else "")
+            out += [f"    {line}" for line in advice(finding)]
+        return "".join(line + "\n" for line in out)
+
+
+def _excerpt(span: Span, lines: Sequence[str], tint: str) -> list[str]:
+    """The line a span begins on, and carets under what it covers of it."""
+    if span.line > len(lines):
+        return []
+    line = printable(lines[span.line - 1].rstrip("\r\n"))
+    end = span.end_col if span.end_line == span.line else len(line.rstrip())
+    before, marked, after = line[: span.col], line[span.col : end], line[end:]
+    if len(line) > _LONGEST:
+        before = before if len(before) <= 40 else "..." + before[-40:]
+        marked = marked[:80]
+        after = ""
+    number = f"{span.line:>5} | "
+    pad = "".join(char if char == "\t" else " " * width(char) for char in before)
+    # A tab inside the marked text counts as one: its width depends on where the terminal is by then.
+    carets = "^" * max(1, sum(width(char) for char in marked))
+    return [number + before + marked + after, " " * (len(number) - 2) + "| " + pad + tinted(carets, tint)]
