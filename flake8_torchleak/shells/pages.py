@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from flake8_torchleak.config import ConfigError
+from collections.abc import Mapping
+from typing import Any
+
+from flake8_torchleak.config import ConfigError, Option
 from flake8_torchleak.finding import FixLevel
 from flake8_torchleak.rule import all_rules, rule_table
-from flake8_torchleak.shells.selection import INTERNAL, nearest
+from flake8_torchleak.shells.selection import INTERNAL, UNUSED, nearest
+from flake8_torchleak.shells.settings import SETTINGS, Setting
 
 _FIXES = {
     FixLevel.SAFE: "safe (keeps the meaning)",
@@ -19,12 +23,24 @@ A rule failed on this file; the other rules still ran. It says nothing about the
 with the message and, if possible, the file.
 """
 
+_UNUSED_PAGE = f"""{UNUSED} unused-noqa
+default: off; switch it on with --report-unused-noqa
+fix: {_FIXES[FixLevel.SAFE]}
+
+A comment `# noqa: TLKnnn` hides nothing: no rule, be it selected or not, finds there what the comment names. It may
+have outlived the code that it was about, stand on the wrong line, or have its codes in lower case, which flake8 does
+not take. Codes of other tools, and `# noqa` without codes, are left to others. --fix removes the codes that hide
+nothing, and the comment where nothing is left of it.
+"""
+
 
 def page(name: str) -> str:
     """The page of the rule with this code or slug, under a header. Raises ConfigError, one line, if there is none."""
     wanted = name.lower()
     if wanted in (INTERNAL.lower(), "internal-error"):
         return _INTERNAL_PAGE
+    if wanted in (UNUSED.lower(), "unused-noqa"):
+        return _UNUSED_PAGE
     for each in all_rules():
         if wanted in (each.code.lower(), each.slug):
             default = "on" if each.default else "off; switch it on with --extend-select=" + each.code
@@ -57,3 +73,35 @@ def listing(output_format: str) -> str:
         f"{each.code}  {each.slug:<{width}}  {'on ' if each.default else 'off'}  {each.fix.value:<6}  {each.summary}\n"
         for each in all_rules()
     )
+
+
+def in_force(settings: Mapping[str, Setting], output_format: str) -> str:
+    """The settings as "text", which is TOML with their origins in comments, or as "json"."""
+    import json
+
+    rows = {option.name: (_plain(option, settings[option.name].value), settings[option.name]) for option in SETTINGS}
+    if output_format == "json":
+        fields = {name: {"value": value, "from": list(each.origins)} for name, (value, each) in rows.items()}
+        return json.dumps(fields, indent=2) + "\n"
+    lines = ["[tool.torchleak]"]
+    for name, (value, each) in rows.items():
+        shown = json.dumps(value, ensure_ascii=False)
+        if isinstance(value, dict):
+            pairs = (f"{json.dumps(key, ensure_ascii=False)} = {json.dumps(codes)}" for key, codes in value.items())
+            shown = f"{{{', '.join(pairs)}}}"
+        lines.append(f"# {name}: not set" if value is None else f"{name} = {shown}  # {', '.join(each.origins)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _plain(option: Option, value: Any) -> object:
+    """A setting's value as TOML and JSON have it; None where there is none."""
+    if option.metavar == "GLOBS":
+        return [pattern for pattern, _ in value]
+    if option.metavar == "GLOB:CODES":
+        table: dict[str, list[str]] = {}
+        for (pattern, _), codes in value:
+            table.setdefault(pattern, []).extend(codes)
+        return table
+    if option.name == "select" and not value:
+        return None
+    return list(value) if isinstance(value, tuple) else value

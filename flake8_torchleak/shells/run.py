@@ -6,19 +6,18 @@ import gc
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Finding, FixLevel
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells import report
-from flake8_torchleak.shells.selection import INTERNAL, Selection
-from flake8_torchleak.shells.texts import Complain, File, parsing, texts
+from flake8_torchleak.shells.policy import Policy
+from flake8_torchleak.shells.selection import INTERNAL
+from flake8_torchleak.shells.texts import Complain, File, Inputs, parsing, texts
 from flake8_torchleak.source import Source
-from flake8_torchleak.suppress import Suppressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,58 +52,67 @@ class Checking:
     stdout_taken = False
     lists = True
 
-    def __init__(self, config: Config, selection: Selection, complain: Complain) -> None:
-        self._config, self._selection, self._complain = config, selection, complain
+    def __init__(self, policy: Policy, complain: Complain) -> None:
+        self._policy, self._complain = policy, complain
         self._fixable: Counter[FixLevel] = Counter()
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
-        found = parsing(file.path, self._complain, lambda: lint(file.text, self._config, path=file.path, fixes=True))
+        config = self._policy.config
+        found = parsing(file.path, self._complain, lambda: lint(file.text, config, path=file.path, fixes=True))
         if found is None:
             return None
-        hides = Suppressions(file.text).hides
-        shown = [f for f in found if self._selection.takes(f.code) and not hides(f.code, f.span.line)]
+        shown = self._policy.shown(file.path, file.text, found)
         self._fixable.update(each.fixable for each in shown if each.fixable is not None)
         return file.text, shown
 
     def summary(self) -> list[str]:
         safe, unsafe = self._fixable[FixLevel.SAFE], self._fixable[FixLevel.UNSAFE]
         offers = [f"{safe} with --fix"] * bool(safe) + [f"{unsafe} with --fix --unsafe-fixes"] * bool(unsafe)
-        return [f"Can be fixed: {', '.join(offers)}."] if offers else []
+        return [f"Can be fixed: {', '.join(offers)}."] * bool(offers) + self._policy.summary()
 
 
-def run(paths: Iterable[str], stdin_filename: str, output: Output, treatment: Callable[[Complain], Treatment]) -> int:
-    """Treat the files at `paths` ("-" is stdin), print the report, and return the exit status.
+class Complaints:
+    """Prints and counts one line for each file that cannot be read, parsed or written."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, text: str) -> None:
+        self.count += 1
+        sys.stdout.flush()
+        _write(sys.stderr, f"torchleak: error: {report.printable(' '.join(text.splitlines()))}\n")
+
+
+def treated(inputs: Inputs, treat: Treatment, complain: Complain) -> Iterator[tuple[File, str, list[Finding]]]:
+    """Each file that could be checked, its text as it is now, and the findings that stay in it."""
+    with _undisturbed():
+        for file in texts(inputs, complain):
+            done = treat(file)
+            if done is not None:
+                yield file, *done
+
+
+def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatment]) -> int:
+    """Treat the files, print the report, and return the exit status.
 
     0: no finding is left; 1: some are (or would be fixed); 2: errors. A file that cannot be read, parsed or written
     costs one line on stderr; the others are still treated.
     """
-    complaints = 0
-
-    def complain(text: str) -> None:
-        nonlocal complaints
-        complaints += 1
-        sys.stdout.flush()
-        _write(sys.stderr, f"torchleak: error: {report.printable(' '.join(text.splitlines()))}\n")
-
+    complain = Complaints()
     treat = treatment(complain)
     stream = sys.stderr if treat.stdout_taken else sys.stdout
     colour = report.wants_colour(stream, output.no_color)
     rows: list[dict[str, object]] = []
     counts: Counter[tuple[str, str]] = Counter()
     checked = hit = 0
-    with _undisturbed():
-        for file in texts(paths, stdin_filename, complain):
-            treated = treat(file)
-            if treated is None:
-                continue
-            text, findings = treated
-            checked += 1
-            hit += bool(findings)
-            counts.update((finding.code, finding.slug) for finding in findings)
-            if output.format == "json":
-                rows += report.rows(file.path, findings)
-            elif findings and treat.lists:
-                _write(stream, report.text(file.path, findings, Source(text).lines, colour))
+    for file, text, findings in treated(inputs, treat, complain):
+        checked += 1
+        hit += bool(findings)
+        counts.update((finding.code, finding.slug) for finding in findings)
+        if output.format == "json":
+            rows += report.rows(file.path, findings)
+        elif findings and treat.lists:
+            _write(stream, report.text(file.path, findings, Source(text).lines, colour))
     if output.format == "json":
         import json
 
@@ -115,8 +123,8 @@ def run(paths: Iterable[str], stdin_filename: str, output: Output, treatment: Ca
         # JSON on stdout stays JSON.
         (sys.stderr if output.format == "json" else stream).write(report.statistics(counts))
     if output.format == "text":
-        stream.write(_summary(counts, hit, checked, complaints) + "\n")
-    return 2 if complaints else 1 if counts else 0
+        stream.write(_summary(counts, hit, checked, complain.count) + "\n")
+    return 2 if complain.count else 1 if counts else 0
 
 
 def _summary(counts: Counter[tuple[str, str]], hit: int, checked: int, complaints: int) -> str:
