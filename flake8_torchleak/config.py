@@ -41,10 +41,20 @@ class Config:
 DEFAULT = Config()
 
 
+def did_you_mean(name: str, names: Mapping[str, str]) -> str:
+    """What to add to an error about `name`: what the nearest of `names` stands for; empty if none is near."""
+    # Only here: few runs go wrong.
+    import difflib
+
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"; did you mean {names[close[0]]}?" if close else ""
+
+
 class Option(NamedTuple):
     """One setting as users meet it: the same name in every configuration file and on every command line.
 
-    metavar: NAMES for a list of dotted names, COUNT for a positive integer, else the choices joined by "|".
+    metavar: NAMES for a list of dotted names, COUNT for a positive integer, else the choices joined by "|". The
+    command has settings of further kinds (`shells/settings.py`).
     """
 
     name: str

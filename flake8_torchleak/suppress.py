@@ -10,10 +10,24 @@ from __future__ import annotations
 import io
 import re
 import tokenize
+from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
-_INLINE = re.compile(r"# noqa(?::[\s]?(?P<codes>([A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
-_FILE = re.compile(r"\s*# flake8[:=]\s*noqa", re.IGNORECASE)
+INLINE = re.compile(r"# noqa(?::[\s]?(?P<codes>([A-Z]+[0-9]+(?:[,\s]+)?)+))?", re.IGNORECASE)
+WHOLE_FILE = re.compile(r"\s*# flake8[:=]\s*noqa", re.IGNORECASE)
+
+
+class Comment(NamedTuple):
+    """A `# noqa` comment, and the 1-based lines, `first` to `last`, that it decides for.
+
+    It is on the last of them: begins is the column of the whole comment, match what INLINE finds in that line.
+    """
+
+    first: int
+    last: int
+    begins: int
+    match: re.Match[str]
 
 
 class Suppressions:
@@ -28,12 +42,40 @@ class Suppressions:
             return False
         if self._whole_file:
             return True
-        match = _INLINE.search(self._annotated(line))
+        match = INLINE.search(self._annotated(line))
         if match is None:
             return False
         codes = match["codes"]
         # As in flake8, codes are compared as written: in lower case they parse, and hide nothing.
         return codes is None or code.startswith(tuple(filter(None, re.split(r"[,\s]", codes))))
+
+    def comments(self) -> Iterator[Comment]:
+        """Each comment that decides for some lines, in order; none where the whole file is hidden."""
+        if self._any and not self._whole_file:
+            for line in sorted({last for _, last, begins in self._joined.values() if begins is not None}):
+                found = self.comment(line)
+                if found is not None:
+                    yield found
+
+    def comment(self, line: int) -> Comment | None:
+        """The comment that decides for the 1-based `line`."""
+        first, last, begins = self._joined.get(line, (line, line, None))
+        if begins is None or INLINE.search(self._before(first, last, begins)):
+            return None
+        match = INLINE.search(self._lines[last - 1], begins)
+        return Comment(first, last, begins, match) if match else None
+
+    def place(self, line: int) -> int | None:
+        """The line at whose end a new comment would decide for `line`; None where there is none.
+
+        That is so where one decides already, be it in a string.
+        """
+        first, last, _ = self._joined.get(line, (0, 0, None))
+        return last if first and not INLINE.search(self._before(first, last, None)) else None
+
+    def _before(self, first: int, last: int, column: int | None) -> str:
+        """The text from the begin of a line to a column of another; to its end for None."""
+        return "".join([*self._lines[first - 1 : last - 1], self._lines[last - 1][:column]])
 
     @cached_property
     def _any(self) -> bool:
@@ -42,7 +84,7 @@ class Suppressions:
 
     @cached_property
     def _whole_file(self) -> bool:
-        return any(_FILE.match(line) for line in self._lines)
+        return any(WHOLE_FILE.match(line) for line in self._lines)
 
     @cached_property
     def _lines(self) -> list[str]:
@@ -51,23 +93,30 @@ class Suppressions:
 
     def _annotated(self, line: int) -> str:
         """The text in which a comment counts for `line`: its physical line, or the lines joined with it."""
-        start, end = self._joined.get(line, (line, line))
-        return "".join(self._lines[start - 1 : end])
+        first, last, _ = self._joined.get(line, (line, line, None))
+        return "".join(self._lines[first - 1 : last])
 
     @cached_property
-    def _joined(self) -> dict[int, tuple[int, int]]:
-        """First and last line of the token run that each line belongs to; empty where the text has no tokens."""
-        joined: dict[int, tuple[int, int]] = {}
+    def _joined(self) -> dict[int, tuple[int, int, int | None]]:
+        """Of the token run that each line belongs to: first and last line, and the column of the comment that ends it.
+
+        Empty where the text has no tokens.
+        """
+        joined: dict[int, tuple[int, int, int | None]] = {}
         start = end = 0
+        comment = None
         try:
-            for kind, _, (first, _), (last, _), _ in tokenize.generate_tokens(iter(self._lines).__next__):
+            for kind, _, (first, column), (last, _), _ in tokenize.generate_tokens(iter(self._lines).__next__):
                 if kind in (tokenize.ENDMARKER, tokenize.DEDENT):
                     continue
                 start = min(start or first, first)
                 end = max(end, last)
+                if kind == tokenize.COMMENT:
+                    comment = column
                 if kind in (tokenize.NL, tokenize.NEWLINE):
-                    joined.update(dict.fromkeys(range(start, end + 1), (start, end)))
+                    joined.update(dict.fromkeys(range(start, end + 1), (start, end, comment)))
                     start = end = 0
+                    comment = None
         except (tokenize.TokenError, SyntaxError):
             return {}
         return joined

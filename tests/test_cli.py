@@ -165,7 +165,7 @@ def test_the_other_files_are_still_checked(leak: Path, capsys: Capture) -> None:
 
 
 def test_a_file_that_vanishes_while_we_look(leak: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flake8_torchleak.shells.files.python_files", lambda paths, complain: ["gone.py", "leak.py"])
+    monkeypatch.setattr("flake8_torchleak.shells.files.python_files", lambda *_: ["gone.py", "leak.py"])
     assert main(["check"]) == 2
     shown = capsys.readouterr()
     assert shown.err == "torchleak: error: gone.py: No such file or directory\n"

@@ -12,8 +12,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from flake8_torchleak.shells.files import python_files
+from flake8_torchleak.shells.files import NOT_OURS, python_files
 from flake8_torchleak.shells.gitignore import Patterns
+from flake8_torchleak.shells.globs import Glob, Globs
+
+EXCLUDED = Globs(Glob(pattern, "/") for pattern in NOT_OURS)
 
 
 def plant(root: Path, *names: str) -> None:
@@ -26,7 +29,7 @@ def plant(root: Path, *names: str) -> None:
 def walked(*paths: str) -> list[str]:
     """What would be checked; fails if anything was complained of."""
     complaints: list[str] = []
-    found = [name.replace(os.sep, "/") for name in python_files(paths, complaints.append)]
+    found = [name.replace(os.sep, "/") for name in python_files(paths, complaints.append, EXCLUDED)]
     assert complaints == []
     return found
 
@@ -102,7 +105,7 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(os, "scandir", scandir)
     complaints: list[str] = []
-    assert list(python_files(["."], complaints.append)) == [os.path.join("b", "b.py")]
+    assert list(python_files(["."], complaints.append, EXCLUDED)) == [os.path.join("b", "b.py")]
     assert complaints == [os.path.join(".", "a") + ": Permission denied"]
 
 

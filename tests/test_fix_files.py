@@ -177,7 +177,7 @@ def test_an_interrupt_between_files_leaves_each_old_or_new(
             raise KeyboardInterrupt
         write.replace(path, old, new)
 
-    monkeypatch.setattr("flake8_torchleak.shells.repair.replace_file", interrupt)
+    monkeypatch.setattr("flake8_torchleak.shells.placing.replace", interrupt)
     assert main(["check", "--fix"]) == 130
     assert capsys.readouterr().err == ""
     assert sorted(each.read_text() for each in leak.iterdir()) == sorted([FIXED] * 2 + [LEAK] * 3)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from flake8.exceptions import ExecutionError
+from flake8.main.application import Application
 from flake8.options.manager import OptionManager
 
-from flake8_torchleak.config import OPTIONS, Config
+from flake8_torchleak.config import OPTIONS, Config, Option
 from flake8_torchleak.shells.flake8_plugin import TorchLeak
-from tests.conftest import LEAK, flake8
+from tests.conftest import LEAK, flake8, torchleak
 
 SELECT = "--extend-ignore=E,W,F,C"
 
@@ -128,6 +129,44 @@ def test_a_wrong_setting_stops_the_run_with_one_line(leak: Path, setting: str, e
     assert lines[1].startswith(f"flake8-torchleak: {setting.partition(' ')[0]}: ")
     assert error in lines[1]
     assert len(lines) == 2
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+@pytest.mark.parametrize("written", ['["a"]', "['yes']", "[5]", '[\n    "a",\n    "b",\n    ]', "[]"])
+def test_a_toml_list_in_an_ini_file_is_refused(
+    tmp_path: Path, option: Option, written: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".flake8").write_text(f"[flake8]\n{option.name} = {written}\n")
+    application = Application()
+    with pytest.raises(ExecutionError, match=rf"^flake8-torchleak: {option.name}: .*"):
+        application.initialize(["leak.py"])
+
+
+def test_a_toml_list_is_refused_in_a_process_of_its_own(leak: Path) -> None:
+    (leak / "setup.cfg").write_text('[flake8]\nno-grad-decorators = [\n    "mylib.frozen",\n    ]\n')
+    run = flake8(SELECT, "leak.py", cwd=leak)
+    assert run.returncode == 1
+    told = (run.stdout + run.stderr).decode().splitlines()
+    assert len(told) == 2
+    assert told[1].startswith("flake8-torchleak: no-grad-decorators: '[' is not a name; in an ini file")
+
+
+@pytest.mark.parametrize(
+    ("comment", "silent"),
+    [
+        ("# flake8: noqa", True),
+        # Codes behind it do not count, in flake8 7.0 as in 7.5.
+        ("# flake8: noqa: TLK401", True),
+        ("# flake8: noqa: E501", True),
+        ("x = 1  # flake8: noqa", False),
+        ("# flake8: no-qa", False),
+    ],
+)
+def test_a_comment_for_the_whole_file_means_the_same_in_both(leak: Path, comment: str, silent: bool) -> None:
+    (leak / "leak.py").write_text(f"{LEAK}{comment}\n")
+    assert codes(flake8(SELECT, "leak.py", cwd=leak).stdout) == ([] if silent else ["TLK401"])
+    assert torchleak("check", "leak.py", cwd=leak).returncode == (0 if silent else 1)
 
 
 def test_parsed_options_reach_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:

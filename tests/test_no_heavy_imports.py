@@ -31,6 +31,12 @@ def test_nothing_heavy_is_loaded(leak: Path, code: str) -> None:
     assert not loaded & HEAVY
 
 
+def test_what_few_runs_need_is_not_loaded_by_others(leak: Path) -> None:
+    loaded = modules(CHECK, leak)
+    ours = {f"flake8_torchleak.shells.{name}" for name in ("baseline", "comments", "placing", "repair", "silence")}
+    assert not loaded & {"difflib", "json", "tomllib", "tomli", *ours}
+
+
 def test_the_plugin_loads_no_rule_until_the_first_file(tmp_path: Path) -> None:
     ours = {name for name in modules(PLUGIN, tmp_path) if name.startswith("flake8_torchleak")}
     assert ours == {

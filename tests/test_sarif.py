@@ -179,8 +179,8 @@ def test_a_viewer_that_applies_a_fix_does_what_fix_does(tmp_path: Path, runs: Ru
 def test_rules_carry_their_pages(leak: Path, runs: Runs) -> None:
     driver = runs.run()["tool"]["driver"]
     assert (driver["name"], driver["version"], driver["semanticVersion"]) == ("torchleak", __version__, __version__)
-    internal, *rules = driver["rules"]
-    assert (internal["id"], internal["name"]) == ("TLK000", "internal-error")
+    internal, unused, *rules = driver["rules"]
+    assert [each["name"] for each in (internal, unused)] == ["internal-error", "unused-noqa"]
     assert [rule["id"] for rule in rules] == [each.code for each in all_rules()]
     for rule, each in zip(rules, all_rules()):
         assert rule["name"] == each.slug
@@ -283,3 +283,10 @@ def test_every_fixture(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     for result in run["results"]:
         assert Path(place(result["locations"][0])[0]).is_file()
         told(result["message"])
+
+
+def test_comments_that_hide_nothing_are_results_too(runs: Runs, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\nx = 1  # noqa: TLK401\n")
+    run = runs.run("--report-unused-noqa", "a.py")
+    (result,) = run["results"]
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["name"] == "unused-noqa"

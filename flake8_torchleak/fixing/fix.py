@@ -6,12 +6,12 @@ findings that were fixed are gone and no other came, and libcst finds the old mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from flake8_torchleak.config import Config
-from flake8_torchleak.finding import Finding, Fix, FixLevel
+from flake8_torchleak.finding import Finding, Fix, FixLevel, Span
 from flake8_torchleak.fixing.edits import Batch, Edited, Offsets
 from flake8_torchleak.fixing.verify import Witness
 from flake8_torchleak.lint import lint
@@ -28,7 +28,7 @@ class Fixed:
 
     fixed: the findings that are gone, with the fix that ended each; left: those of the new text that stay;
     found: how many there were to begin with (a fix may end several); suppressed: how many that could be fixed carry a
-    `# noqa`.
+    `# noqa`; findings: all of the new text, whether selected and suppressed or not.
     """
 
     text: str
@@ -36,6 +36,7 @@ class Fixed:
     left: tuple[Finding, ...]
     found: int
     suppressed: int
+    findings: tuple[Finding, ...]
 
 
 def chosen(finding: Finding, unsafe: bool) -> Fix | None:
@@ -43,14 +44,25 @@ def chosen(finding: Finding, unsafe: bool) -> Fix | None:
     return next((each for each in finding.fixes if unsafe or each.level is FixLevel.SAFE), None)
 
 
-def fix(source: str, config: Config, unsafe: bool, takes: Callable[[str], bool], path: str | None = None) -> Fixed:
+def fix(
+    source: str,
+    config: Config,
+    unsafe: bool,
+    takes: Callable[[str], bool],
+    path: str | None = None,
+    levels: Callable[[Finding], Finding] = lambda finding: finding,
+    old: Callable[[Iterable[Finding]], Collection[tuple[str, Span]]] = lambda findings: (),
+) -> Fixed:
     """`source` with every fix of the allowed levels that holds.
 
     unsafe: also those that may change a type, timing or cost. takes: whether a code is selected.
-    path: where the text lives, if known, as for `lint`.
+    path: where the text lives, if known, as for `lint`. levels: puts the fixes of a finding on the levels that they
+    have for the user. old: asked once, for code and place of those findings that are not to be fixed.
     Raises SyntaxError (or ValueError for NUL bytes) when the text does not parse.
     """
-    state = _Linted(source, config, takes, path)
+    state = _Linted(source, config, takes, path, levels)
+    spared = old(state.shown)
+    state.spared = {state.place(each) for each in state.shown if (each.code, each.span) in spared}
     found = len(state.shown)
     fixed: list[Chosen] = []
     refused: dict[Finding, str] = {}
@@ -67,18 +79,26 @@ def fix(source: str, config: Config, unsafe: bool, takes: Callable[[str], bool],
             refused.clear()  # the findings that stay are at other places now, and are asked about again
             passes += 1
     left = [replace(each, fixes=(), unfixed=refused[each]) if each in refused else each for each in state.shown]
-    return Fixed(state.text, tuple(fixed), tuple(left), found, state.suppressed)
+    return Fixed(state.text, tuple(fixed), tuple(left), found, state.suppressed, tuple(state.findings))
 
 
 class _Linted:
-    """A text on its way, with its findings."""
+    """A text on its way, with its findings. spared: those that are not to be fixed."""
 
-    def __init__(self, text: str, config: Config, takes: Callable[[str], bool], path: str | None) -> None:
-        self.text, self.config, self.takes, self.path = text, config, takes, path
+    def __init__(
+        self,
+        text: str,
+        config: Config,
+        takes: Callable[[str], bool],
+        path: str | None,
+        levels: Callable[[Finding], Finding],
+    ) -> None:
+        self.text, self.config, self.takes, self.path, self.levels = text, config, takes, path, levels
         self.source = Source(text)
         self.tree = parse(text)
         self.offsets = Offsets(self.source)
-        self.findings = lint(text, config, self.tree, path, fixes=True)
+        self.findings = [levels(each) for each in lint(text, config, self.tree, path, fixes=True)]
+        self.spared: set[tuple[str, int]] = set()
         self._suppressions = Suppressions(text)
         selected = [each for each in self.findings if takes(each.code)]
         self.shown = [each for each in selected if not self._suppressions.hides(each.code, each.span.line)]
@@ -94,6 +114,9 @@ class _Linted:
         for each in self.shown:
             how = chosen(each, unsafe)
             if how is None or each in refused:
+                continue
+            if self.place(each) in self.spared:
+                refused[each] = "it is an old finding of the baseline; --fix-baselined fixes those too"
                 continue
             lines = {edit.span.line for edit in how.edits if not edit.text.endswith(("\n", "\r"))}
             hidden = next((line for line in sorted(lines) if self._suppressions.hides(each.code, line)), None)
@@ -130,7 +153,7 @@ def _after(before: _Linted, batch: Batch, taken: list[Chosen]) -> _Linted | None
     edits = list(batch)
     edited = Edited(before.text, edits)
     try:
-        after = _Linted(edited.text, before.config, before.takes, before.path)
+        after = _Linted(edited.text, before.config, before.takes, before.path, before.levels)
     except (SyntaxError, ValueError):
         return None
     ended = {before.place(each) for each, _ in taken}
@@ -142,4 +165,5 @@ def _after(before: _Linted, batch: Batch, taken: list[Chosen]) -> _Linted | None
     }
     if any(after.place(each) not in stay for each in after.findings if after.takes(each.code)):
         return None
+    after.spared = {(code, moved) for code, at in before.spared for moved in edited.moved(at)}
     return after if before.witness.keeps_whole(edits) else None

@@ -1,34 +1,34 @@
-"""The command `torchleak`: its arguments, and what each of its subcommands prints and returns."""
+"""The command `torchleak`: what each of its subcommands does, prints and returns."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flake8_torchleak import __version__
-from flake8_torchleak.config import OPTIONS, Config, ConfigError, build, split_list
-from flake8_torchleak.shells.formats import FOR_PEOPLE, FORMATS
+from flake8_torchleak.config import ConfigError
+from flake8_torchleak.shells.arguments import parsed
+from flake8_torchleak.shells.formats import FOR_PEOPLE
 
 if TYPE_CHECKING:
+    from flake8_torchleak.shells.baseline import Baseline
+    from flake8_torchleak.shells.policy import Policy
     from flake8_torchleak.shells.run import Treatment
-    from flake8_torchleak.shells.selection import Selection
-    from flake8_torchleak.shells.texts import Complain
+    from flake8_torchleak.shells.settings import Setting
+    from flake8_torchleak.shells.texts import Complain, Inputs
 
 CLEAN, FOUND, ERROR = 0, 1, 2
 """Exit statuses: no finding, some findings, and something that could not be checked or done (with or without)."""
 
-_LISTS = ("select", "extend-select", "ignore")
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with `argv` (default: the process's) and return its exit status; argparse may exit itself."""
-    arguments = _parser().parse_args(argv)
+    arguments = parsed(argv)
     try:
-        status: int = arguments.run(arguments)
+        status = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except ConfigError as error:
         return _fail(str(error))
@@ -41,51 +41,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="torchleak", description="Find PyTorch memory leaks without running the code.", allow_abbrev=False
-    )
-    parser.add_argument("--version", action="version", version=f"torchleak {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-
-    check = commands.add_parser("check", help="report the leaks in files and folders", allow_abbrev=False)
-    check.set_defaults(run=_check)
-    check.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files and folders; - for stdin")
-    check.add_argument("--stdin-filename", default="stdin", metavar="NAME", help="the name to show for stdin")
-    check.add_argument("--select", metavar="CODES", help="report only these codes or prefixes (default: all but TLK9)")
-    check.add_argument("--extend-select", metavar="CODES", help="report these codes or prefixes too")
-    check.add_argument("--ignore", metavar="CODES", help="do not report these codes or prefixes")
-    check.add_argument("--statistics", action="store_true", help="count the findings by code at the end")
-    check.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
-    check.add_argument("--output-file", metavar="FILE", help="put the report into FILE, and the rest here")
-    check.add_argument("--fix", action="store_true", help="apply the fixes that keep meaning")
-    check.add_argument(
-        "--unsafe-fixes", action="store_true", help="with --fix or --diff: also those that may change a type or cost"
-    )
-    check.add_argument("--diff", action="store_true", help="show what --fix would change, and write nothing")
-    check.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="default: auto, on terminals",
-    )
-    check.add_argument("--no-color", dest="color", action="store_const", const="never", help="as --color=never")
-    for option in OPTIONS:
-        choices = option.metavar.split("|") if "|" in option.metavar else None
-        check.add_argument(
-            f"--{option.name}", help=option.help, choices=choices, metavar=None if choices else option.metavar
-        )
-
-    explain = commands.add_parser("explain", help="say what a rule reports, why, and the remedy", allow_abbrev=False)
-    explain.set_defaults(run=_explain)
-    explain.add_argument("rule", metavar="RULE", help="a code or a name: TLK401 or accumulated-graph")
-
-    rules = commands.add_parser("rules", help="list all rules", allow_abbrev=False)
-    rules.set_defaults(run=_rules)
-    rules.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default: text")
-    return parser
-
-
 def _fail(text: str) -> int:
     print(f"torchleak: error: {text}", file=sys.stderr)
     return ERROR
@@ -93,58 +48,108 @@ def _fail(text: str) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     """`torchleak check`. Raises ConfigError for a setting or code that is wrong."""
-    from flake8_torchleak.rule import all_rules
+    from flake8_torchleak.shells.policy import Policy
     from flake8_torchleak.shells.run import Checking, Output, run
-    from flake8_torchleak.shells.selection import Selection, known
 
     settings = _settings(arguments)
-    pairs = [(each.code, each.slug) for each in all_rules()]
-    lists: dict[str, Iterable[str]] = {}
-    for name in _LISTS:
-        if name in settings:
-            lists[name.replace("-", "_")] = known(name, split_list(name, settings[name]), pairs)
-    if "select" in lists and not lists["select"]:
-        raise ConfigError("select: name at least one code or prefix")
-    config, selection = _config(settings), Selection(**lists)
+    inputs = _inputs(arguments, settings)
+    policy = Policy(settings, _baseline(inputs, settings))
     output = Output(arguments.output_format, arguments.statistics, arguments.color, arguments.output_file)
-    treatment: Callable[[Complain], Treatment]
-    if arguments.fix or arguments.diff:
-        treatment = _repairing(arguments, config, selection)
-    elif arguments.unsafe_fixes:
-        raise ConfigError("--unsafe-fixes goes with --fix or --diff")
-    else:
-        treatment = partial(Checking, config, selection)
-    return run(arguments.paths, arguments.stdin_filename, output, treatment)
+    treatment: Callable[[Complain], Treatment] = partial(Checking, policy)
+    if _wants_change(arguments):
+        treatment = (_silencing if arguments.add_noqa else _repairing)(arguments, policy)
+    return run(inputs, output, treatment)
 
 
-def _repairing(arguments: argparse.Namespace, config: Config, selection: Selection) -> Callable[[Complain], Treatment]:
-    """What `--fix` and `--diff` do with each file. Raises ConfigError where libcst is missing."""
+def _wants_change(arguments: argparse.Namespace) -> bool:
+    """Whether files are to be changed, or a change shown. Raises ConfigError for arguments that do not go together."""
+    if arguments.add_noqa and arguments.fix:
+        raise ConfigError("--fix and --add-noqa: run the one, look at the result, then run the other")
+    for flag in ("unsafe_fixes", "fix_baselined"):
+        if getattr(arguments, flag) and (arguments.add_noqa or not (arguments.fix or arguments.diff)):
+            raise ConfigError(f"--{flag.replace('_', '-')} goes with --fix or --diff")
     if arguments.diff and arguments.output_file is None and arguments.output_format not in FOR_PEOPLE:
         raise ConfigError(
             f"--diff prints a diff, --output-format={arguments.output_format} findings:"
             " choose one, or a place for the findings by --output-file"
         )
+    changes: bool = arguments.fix or arguments.diff or arguments.add_noqa
+    return changes
+
+
+def _repairing(arguments: argparse.Namespace, policy: Policy) -> Callable[[Complain], Treatment]:
+    """What `--fix` and `--diff` do with each file. Raises ConfigError where libcst is missing."""
     try:
         from flake8_torchleak.shells.repair import Repairing
     except ModuleNotFoundError as error:
         raise ConfigError(f"fixing needs {error.name}: pip install 'flake8-torchleak[fix]'") from error
-    to_stdout = "-" in arguments.paths
     return partial(
-        Repairing, config, selection, unsafe=arguments.unsafe_fixes, diff=arguments.diff, to_stdout=to_stdout
+        Repairing,
+        policy,
+        unsafe=arguments.unsafe_fixes,
+        diff=arguments.diff,
+        baselined=arguments.fix_baselined,
+        to_stdout="-" in arguments.paths,
     )
 
 
-def _settings(arguments: argparse.Namespace) -> dict[str, object]:
-    """All settings by name: those of the command line, and below them those of pyproject.toml."""
-    from flake8_torchleak.shells.settings import load
+def _silencing(arguments: argparse.Namespace, policy: Policy) -> Callable[[Complain], Treatment]:
+    """What `--add-noqa` does with each file."""
+    from flake8_torchleak.shells.silence import Silencing
 
-    names = [*_LISTS, *(option.name for option in OPTIONS)]
-    given = {name: getattr(arguments, name.replace("-", "_")) for name in names}
-    return {**load(os.curdir, names), **{name: value for name, value in given.items() if value is not None}}
+    return partial(Silencing, policy, diff=arguments.diff, to_stdout="-" in arguments.paths)
 
 
-def _config(settings: dict[str, object]) -> Config:
-    return build({option.name: settings.get(option.name) for option in OPTIONS})
+def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
+    """The settings in force. Raises ConfigError for one that is wrong."""
+    from flake8_torchleak.rule import all_rules
+    from flake8_torchleak.shells.settings import SETTINGS, settings
+
+    given = {option.name: getattr(arguments, option.field) for option in SETTINGS}
+    pairs = [(each.code, each.slug) for each in all_rules()]
+    return settings(given, pairs, arguments.config, arguments.isolated)
+
+
+def _baseline(inputs: Inputs, settings: dict[str, Setting]) -> Baseline | None:
+    """The baseline, where there is to be one. Raises ConfigError for a file that is missing or none of ours."""
+    file = settings["baseline"].value
+    if not file:
+        return None
+    from flake8_torchleak.shells.baseline import Baseline
+
+    return Baseline(file, inputs.paths)
+
+
+def _inputs(arguments: argparse.Namespace, settings: dict[str, Setting]) -> Inputs:
+    from flake8_torchleak.shells.globs import Globs
+    from flake8_torchleak.shells.texts import Inputs
+
+    excluded = Globs(settings["exclude"].value + settings["extend-exclude"].value)
+    return Inputs(tuple(arguments.paths), arguments.stdin_filename, excluded, settings["force-exclude"].value)
+
+
+def _write(arguments: argparse.Namespace) -> int:
+    """`torchleak baseline write`. Raises ConfigError where the baseline cannot be written."""
+    from flake8_torchleak.shells.baselining import write
+
+    settings = _settings(arguments)
+    return write(_inputs(arguments, settings), settings)
+
+
+def _prune(arguments: argparse.Namespace) -> int:
+    """`torchleak baseline prune`. Raises ConfigError where there is no baseline, or it cannot be written."""
+    from flake8_torchleak.shells.baselining import prune
+
+    settings = _settings(arguments)
+    return prune(_inputs(arguments, settings), settings)
+
+
+def _config(arguments: argparse.Namespace) -> int:
+    """`torchleak config`: the settings in force, for people and programs."""
+    from flake8_torchleak.shells.pages import in_force
+
+    sys.stdout.write(in_force(_settings(arguments), arguments.output_format))
+    return CLEAN
 
 
 def _explain(arguments: argparse.Namespace) -> int:
@@ -161,3 +166,13 @@ def _rules(arguments: argparse.Namespace) -> int:
 
     sys.stdout.write(listing(arguments.output_format))
     return CLEAN
+
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "check": _check,
+    "config": _config,
+    "write": _write,
+    "prune": _prune,
+    "explain": _explain,
+    "rules": _rules,
+}

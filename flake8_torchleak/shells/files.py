@@ -6,22 +6,28 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 
 from flake8_torchleak.shells.gitignore import Patterns
+from flake8_torchleak.shells.globs import Globs
 
 Complain = Callable[[str], None]
 """Told one line for each path that cannot be read."""
 
-_NOT_OURS = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "build", "dist"})
+NOT_OURS = (".*/", "__pycache__/", "node_modules/", "site-packages/", "venv/", "build/", "dist/", "*.egg-info/")
+"""What the setting `exclude` is unless someone changes it: what is hidden, generated, or someone else's code."""
 
 
-def python_files(paths: Iterable[str], complain: Complain) -> Iterator[str]:
+def python_files(paths: Iterable[str], complain: Complain, excluded: Globs, force: bool = False) -> Iterator[str]:
     """Each file to check once: the named ones, then for each named folder its `.py` files in order of path.
 
+    excluded: what walks leave out; force: and what is left out even if it is named.
     Links to folders are not followed, so that loops end; a path that cannot be listed goes to `complain`.
     """
     seen: set[str] = set()
     for path in paths:
-        if os.path.isdir(path):
-            found: Iterable[str] = _walk(path, _above(path), complain)
+        is_folder = os.path.isdir(path)
+        if force and path != "-" and excluded.cover(os.path.abspath(path), is_folder):
+            continue
+        if is_folder:
+            found: Iterable[str] = _walk(path, _above(path), excluded, complain)
         else:
             found = (path,)
         for each in found:
@@ -47,7 +53,7 @@ class _Ignores:
         return verdict
 
 
-def _walk(folder: str, ignores: _Ignores | None, complain: Complain) -> Iterator[str]:
+def _walk(folder: str, ignores: _Ignores | None, excluded: Globs, complain: Complain) -> Iterator[str]:
     """The `.py` files below `folder`, sorted; iterative, since folders nest deeper than Python recurses."""
     stack = [(folder, True, ignores)]
     while stack:
@@ -63,19 +69,21 @@ def _walk(folder: str, ignores: _Ignores | None, complain: Complain) -> Iterator
             continue
         if any(entry.name == ".gitignore" for entry in entries):
             ignores = _read(path, ".gitignore", ignores)
+        here = os.path.join(os.path.abspath(path), "")
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if (_may_enter(entry) if is_folder else _is_python(entry)) and not (
-                ignores is not None and ignores.ignores(os.path.abspath(entry.path), is_folder)
-            ):
+            if not is_folder and not _is_python(entry):
+                continue
+            place = here + entry.name
+            if excluded.verdict(place, is_folder) or (ignores is not None and ignores.ignores(place, is_folder)):
+                continue
+            if not (is_folder and _is_environment(entry)):
                 stack.append((entry.path, is_folder, ignores))
 
 
-def _may_enter(folder: os.DirEntry[str]) -> bool:
-    """Whether a walk goes into `folder`: not where it is hidden, generated, or someone else's code."""
-    if folder.name.startswith(".") or folder.name in _NOT_OURS or folder.name.endswith(".egg-info"):
-        return False
-    return not os.path.exists(os.path.join(folder.path, "pyvenv.cfg"))
+def _is_environment(folder: os.DirEntry[str]) -> bool:
+    """Whether `folder` is a virtual environment, whatever it is called: no setting changes that."""
+    return os.path.exists(os.path.join(folder.path, "pyvenv.cfg"))
 
 
 def _is_python(file: os.DirEntry[str]) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from flake8_torchleak.config import ConfigError
-from flake8_torchleak.finding import FixLevel
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from flake8_torchleak.config import ConfigError, Option
+from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.rule import all_rules, rule_table
-from flake8_torchleak.shells.selection import INTERNAL, nearest
+from flake8_torchleak.shells.selection import INTERNAL, UNUSED, nearest
+from flake8_torchleak.shells.settings import SETTINGS, Setting
 
 _FIXES = {
     FixLevel.SAFE: "safe (keeps the meaning)",
@@ -13,21 +17,60 @@ _FIXES = {
     FixLevel.HINT: "by hand (the message names the remedy)",
 }
 
-INTERNAL_PAGE = """internal-error: a rule failed on this file; the other rules still ran.
+HOME = "https://pypi.org/project/flake8-torchleak/"
+"""Where the world finds the project: its page on the package index, for every release has one."""
+
+
+
+class Own(NamedTuple):
+    """A code of ours that no rule finds. header: what `explain` says before the page."""
+
+    code: str
+    slug: str
+    severity: Severity
+    header: str
+    page: str
+
+
+OWN = (
+    Own(
+        INTERNAL,
+        "internal-error",
+        Severity.ERROR,
+        "",
+        """internal-error: a rule failed on this file; the other rules still ran.
 
 Why
 ---
-A defect of torchleak, not of the code: please report it, with the message and, if possible, the file."""
+A defect of torchleak, not of the code: please report it, with the message and, if possible, the file.""",
+    ),
+    Own(
+        UNUSED,
+        "unused-noqa",
+        Severity.NOTE,
+        f"default: off; switch it on with --report-unused-noqa\nfix: {_FIXES[FixLevel.SAFE]}\n",
+        """unused-noqa: a comment `# noqa: TLKnnn` hides nothing.
 
-HOME = "https://pypi.org/project/flake8-torchleak/"
-"""Where the world finds the project: its page on the package index, for every release has one."""
+Why
+---
+No rule, be it selected or not, finds there what the comment names. It may have outlived the code that it was about,
+stand on the wrong line, or have its codes in lower case, which flake8 does not take. Codes of other tools, and `# noqa`
+without codes, are left to others.
+
+Fix
+---
+Safe: the codes that hide nothing are removed, and the comment where nothing is left of it.""",
+    ),
+)
+"""0xx is about ourselves."""
 
 
 def page(name: str) -> str:
     """The page of the rule with this code or slug, under a header. Raises ConfigError, one line, if there is none."""
     wanted = name.lower()
-    if wanted in (INTERNAL.lower(), "internal-error"):
-        return f"{INTERNAL} internal-error\n\n{INTERNAL_PAGE}\n"
+    for own in OWN:
+        if wanted in (own.code.lower(), own.slug):
+            return f"{own.code} {own.slug}\n{own.header}\n{own.page}\n"
     for each in all_rules():
         if wanted in (each.code.lower(), each.slug):
             default = "on" if each.default else "off; switch it on with --extend-select=" + each.code
@@ -60,3 +103,35 @@ def listing(output_format: str) -> str:
         f"{each.code}  {each.slug:<{width}}  {'on ' if each.default else 'off'}  {each.fix.value:<6}  {each.summary}\n"
         for each in all_rules()
     )
+
+
+def in_force(settings: Mapping[str, Setting], output_format: str) -> str:
+    """The settings as "text", which is TOML with their origins in comments, or as "json"."""
+    import json
+
+    rows = {option.name: (_plain(option, settings[option.name].value), settings[option.name]) for option in SETTINGS}
+    if output_format == "json":
+        fields = {name: {"value": value, "from": list(each.origins)} for name, (value, each) in rows.items()}
+        return json.dumps(fields, indent=2) + "\n"
+    lines = ["[tool.torchleak]"]
+    for name, (value, each) in rows.items():
+        shown = json.dumps(value, ensure_ascii=False)
+        if isinstance(value, dict):
+            pairs = (f"{json.dumps(key, ensure_ascii=False)} = {json.dumps(codes)}" for key, codes in value.items())
+            shown = f"{{{', '.join(pairs)}}}"
+        lines.append(f"# {name}: not set" if value is None else f"{name} = {shown}  # {', '.join(each.origins)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _plain(option: Option, value: Any) -> object:
+    """A setting's value as TOML and JSON have it; None where there is none."""
+    if option.metavar == "GLOBS":
+        return [pattern for pattern, _ in value]
+    if option.metavar == "GLOB:CODES":
+        table: dict[str, list[str]] = {}
+        for (pattern, _), codes in value:
+            table.setdefault(pattern, []).extend(codes)
+        return table
+    if option.name == "select" and not value:
+        return None
+    return list(value) if isinstance(value, tuple) else value

@@ -2,54 +2,54 @@
 
 from __future__ import annotations
 
-import difflib
-import io
-import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from flake8_torchleak.config import Config
-from flake8_torchleak.finding import Finding
+from flake8_torchleak.finding import Finding, Span
+from flake8_torchleak.fixing.edits import Batch, Edited, Offsets
 from flake8_torchleak.fixing.fix import Fixed, chosen, fix
-from flake8_torchleak.fixing.write import WriteError
-from flake8_torchleak.fixing.write import replace as replace_file
+from flake8_torchleak.shells.comments import unused
+from flake8_torchleak.shells.placing import Placing
+from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.run import Checking
-from flake8_torchleak.shells.selection import Selection
 from flake8_torchleak.shells.texts import Complain, File, parsing
-from flake8_torchleak.source import encode
+from flake8_torchleak.source import Source
 
 
 class Repairing:
-    """Fixes files in place (stdin to stdout), or, for `--diff`, shows what would change and writes nothing."""
+    """Fixes files in place (stdin to stdout), or, for `--diff`, shows what would change and writes nothing.
+
+    baselined: fix old findings of the baseline too.
+    """
 
     def __init__(
-        self, config: Config, selection: Selection, complain: Complain, *, unsafe: bool, diff: bool, to_stdout: bool
+        self, policy: Policy, complain: Complain, *, unsafe: bool, diff: bool, baselined: bool, to_stdout: bool
     ) -> None:
-        self._config, self._selection, self._complain = config, selection, complain
-        self._unsafe, self._diff = unsafe, diff
-        self._check = Checking(config, selection, complain)
+        self._policy, self._complain = policy, complain
+        self._unsafe, self._diff, self._baselined = unsafe, diff, baselined
+        self._check = Checking(policy, complain)
+        self._place = Placing(complain, diff)
         self.stdout_taken = diff or to_stdout
         self.lists = not diff
         self._fixed = self._files = self._suppressed = self._waiting = 0
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
-        takes = self._selection.takes
-        done = parsing(file.path, self._complain, lambda: fix(file.text, self._config, self._unsafe, takes, file.path))
+        done = parsing(file.path, self._complain, lambda: self._mended(file))
         if done is None:
-            if file.place == "-" and not self._diff:
-                _to_stdout(file.raw)  # whoever reads our output in the place of the file loses nothing
+            self._place.give_back(file)
             return None
-        if not self._keep(file, done):
+        tidy = [each for each in unused(done.text, done.findings) if self._policy.report_unused and each.fixes]
+        text = _applied(done.text, tidy)
+        if not self._place.put(file, text):
             return self._check(file)
-        left = [self._explained(each) for each in done.left]
-        self._fixed += done.found - len(left)
-        self._files += done.text != file.text
+        left = self._policy.fresh(file.path, text, done.findings, [self._explained(each) for each in done.left])
+        self._fixed += done.found - len(done.left) + len(tidy)
+        self._files += text != file.text
         self._suppressed += done.suppressed
         self._waiting += sum(each.fixable is not None for each in left if not self._unsafe)
         if self._diff:  # nothing is fixed yet
-            return file.text, sorted([each for each, _ in done.fixed] + left, key=Finding.sort_key)
-        return done.text, left
+            return file.text, sorted([*(each for each, _ in done.fixed), *tidy, *left], key=Finding.sort_key)
+        return text, left
 
     def summary(self) -> list[str]:
         would = "Would fix" if self._diff else "Fixed"
@@ -60,24 +60,15 @@ class Repairing:
             lines.append(f"Left alone, for the line carries `# noqa`: {self._suppressed} that could be fixed.")
         if self._waiting:
             lines.append(f"Can be fixed with --unsafe-fixes: {self._waiting}.")
-        return lines
+        return lines + self._policy.summary()
 
-    def _keep(self, file: File, done: Fixed) -> bool:
-        """Put the new text where it belongs; False if that failed, which is complained of."""
-        try:
-            new = encode(done.text, file.raw)
-            if done.text != file.text and encode(file.text, file.raw) != file.raw:
-                raise WriteError("has characters that its encoding writes in several ways; left alone")
-            if self._diff:
-                _to_stdout(b"".join(_diff(file, new)))
-            elif file.place == "-":
-                _to_stdout(new)
-            elif new != file.raw:
-                replace_file(file.place, file.raw, new)
-        except (WriteError, UnicodeEncodeError) as error:
-            self._complain(f"{file.path}: {error}", file.path)
-            return False
-        return True
+    def _mended(self, file: File) -> Fixed:
+        policy = self._policy
+
+        def old(findings: Iterable[Finding]) -> Collection[tuple[str, Span]]:
+            return () if self._baselined else policy.old(file.path, file.text, findings)
+
+        return fix(file.text, policy.config, self._unsafe, policy.takes(file.path), file.path, policy.levels.apply, old)
 
     def _explained(self, finding: Finding) -> Finding:
         """The finding with the reason why it is left, if it is of a kind that can be fixed."""
@@ -86,16 +77,9 @@ class Repairing:
         return finding
 
 
-def _diff(file: File, new: bytes) -> Iterator[bytes]:
-    """A unified diff that `patch` and `git apply` take: the file's own bytes, a missing newline at its end included."""
-    path = os.fsencode(file.path.replace(os.sep, "/").lstrip("/"))
-    end = b"\t" if b" " in path else b""  # where a name with blanks ends, for patch
-    before, after = (io.BytesIO(raw).readlines() for raw in (file.raw, new))
-    for line in difflib.diff_bytes(difflib.unified_diff, before, after, b"a/" + path + end, b"b/" + path + end):
-        yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
-
-
-def _to_stdout(raw: bytes) -> None:
-    sys.stdout.flush()
-    sys.stdout.buffer.write(raw)
-    sys.stdout.buffer.flush()
+def _applied(text: str, findings: Iterable[Finding]) -> str:
+    """A text with the first fix of each finding. They do not touch each other."""
+    batch = Batch(Offsets(Source(text)))
+    for each in findings:
+        batch.add(each.fixes[0])
+    return Edited(text, batch).text

@@ -6,21 +6,20 @@ import gc
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol, TextIO
 
-from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Finding, FixLevel
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells import formats, report
 from flake8_torchleak.shells.formats import Complaint
+from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.progress import Progress
-from flake8_torchleak.shells.selection import INTERNAL, Selection
-from flake8_torchleak.shells.texts import Complain, File, parsing, texts
+from flake8_torchleak.shells.selection import INTERNAL
+from flake8_torchleak.shells.texts import Complain, File, Inputs, parsing, texts
 from flake8_torchleak.source import Source
-from flake8_torchleak.suppress import Suppressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,75 +58,90 @@ class Checking:
     stdout_taken = False
     lists = True
 
-    def __init__(self, config: Config, selection: Selection, complain: Complain) -> None:
-        self._config, self._selection, self._complain = config, selection, complain
+    def __init__(self, policy: Policy, complain: Complain) -> None:
+        self._policy, self._complain = policy, complain
         self._fixable: Counter[FixLevel] = Counter()
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
-        found = parsing(file.path, self._complain, lambda: lint(file.text, self._config, path=file.path, fixes=True))
+        config, wanted = self._policy.config, self._policy.wanted(file.path)
+        found = parsing(
+            file.path, self._complain, lambda: lint(file.text, config, path=file.path, fixes=True, wanted=wanted)
+        )
         if found is None:
             return None
-        hides = Suppressions(file.text).hides
-        shown = [f for f in found if self._selection.takes(f.code) and not hides(f.code, f.span.line)]
+        shown = self._policy.shown(file.path, file.text, found)
         self._fixable.update(each.fixable for each in shown if each.fixable is not None)
         return file.text, shown
 
     def summary(self) -> list[str]:
         safe, unsafe = self._fixable[FixLevel.SAFE], self._fixable[FixLevel.UNSAFE]
         offers = [f"{safe} with --fix"] * bool(safe) + [f"{unsafe} with --fix --unsafe-fixes"] * bool(unsafe)
-        return [f"Can be fixed: {', '.join(offers)}."] if offers else []
+        return [f"Can be fixed: {', '.join(offers)}."] * bool(offers) + self._policy.summary()
 
 
-def run(paths: Iterable[str], stdin_filename: str, output: Output, treatment: Callable[[Complain], Treatment]) -> int:
-    """Treat the files at `paths` ("-" is stdin), print the report, and return the exit status.
+class Complaints:
+    """Prints and keeps one line for each file that cannot be read, parsed or written."""
+
+    def __init__(self) -> None:
+        self.made: list[Complaint] = []
+        self.progress = Progress(wanted=False)
+        """What has to leave the terminal's line first."""
+
+    def __call__(self, text: str, path: str = "", line: int = 0) -> None:
+        self.made.append(Complaint(report.printable(" ".join(text.splitlines())), path, line))
+        sys.stdout.flush()
+        self.progress.clear()
+        _write(sys.stderr, f"torchleak: error: {self.made[-1].text}\n")
+
+
+def treated(inputs: Inputs, treat: Treatment, complain: Complaints) -> Iterator[tuple[File, str, list[Finding]]]:
+    """Each file that could be checked, its text as it is now, and the findings that stay in it."""
+    complain.progress = Progress(wanted=not treat.stdout_taken)
+    try:
+        with _undisturbed():
+            for file in texts(inputs, complain):
+                complain.progress.at(file.path)
+                done = treat(file)
+                if done is not None:
+                    yield file, *done
+    finally:
+        complain.progress.clear()
+
+
+def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatment]) -> int:
+    """Treat the files, print the report, and return the exit status.
 
     0: no finding is left; 1: some are (or would be fixed); 2: errors. A file that cannot be read, parsed or written
     costs one line on stderr; the others are still treated.
     """
-    complaints: list[Complaint] = []
-
-    def complain(text: str, path: str = "", line: int = 0) -> None:
-        complaints.append(Complaint(report.printable(" ".join(text.splitlines())), path, line))
-        sys.stdout.flush()
-        progress.clear()
-        _write(sys.stderr, f"torchleak: error: {complaints[-1].text}\n")
-
+    complain = Complaints()
     treat = treatment(complain)
-    progress = Progress(wanted=not treat.stdout_taken)
     stream = sys.stderr if treat.stdout_taken else sys.stdout
     counts: Counter[tuple[str, str]] = Counter()
     checked = hit = 0
     in_file = output.file is not None
-    with _sink(output.file, stream) as sink, _undisturbed():
+    with _sink(output.file, stream) as sink:
         # A file is coloured only by those who say so: FORCE_COLOR is about what one sees.
         colour = report.wants_colour(sink, "never" if in_file and output.color == "auto" else output.color)
         shown = formats.begin(output.format, colour)
-        try:
-            for file in texts(paths, stdin_filename, complain):
-                progress.at(file.path)
-                treated = treat(file)
-                if treated is None:
-                    continue
-                text, findings = treated
-                checked += 1
-                if not findings:
-                    continue
-                hit += 1
-                counts.update((finding.code, finding.slug) for finding in findings)
-                if treat.lists or in_file:
-                    progress.clear()
-                    _write(sink, shown.file(file.path, findings, Source(text)))
-                    sink.flush()
-        finally:
-            progress.clear()
-        _write(sink, shown.end(complaints))
+        for file, text, findings in treated(inputs, treat, complain):
+            checked += 1
+            if not findings:
+                continue
+            hit += 1
+            counts.update((finding.code, finding.slug) for finding in findings)
+            if treat.lists or in_file:
+                complain.progress.clear()
+                _write(sink, shown.file(file.path, findings, Source(text)))
+                sink.flush()
+        _write(sink, shown.end(complain.made))
     counted = report.statistics(counts) if output.statistics else ""
     if in_file or output.format in formats.FOR_PEOPLE:
         done = "".join(f"{line}\n" for line in treat.summary())
-        counted = done + counted + _summary(counts, hit, checked, len(complaints)) + "\n"
+        counted = done + counted + _summary(counts, hit, checked, len(complain.made)) + "\n"
     # Unless a person reads it, nothing but the report goes where the report does.
     (stream if in_file or output.format == "text" else sys.stderr).write(counted)
-    return 2 if complaints else 1 if counts else 0
+    return 2 if complain.made else 1 if counts else 0
 
 
 def _summary(counts: Counter[tuple[str, str]], hit: int, checked: int, complaints: int) -> str:

@@ -1,16 +1,18 @@
-"""Which codes a run reports: `--select`, `--extend-select` and `--ignore`, as flake8 weighs them."""
+"""Which codes a run reports: `select`, `ignore` and their like, as flake8 weighs them."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
+from copy import copy
 
-from flake8_torchleak.config import ConfigError
+from flake8_torchleak.config import ConfigError, did_you_mean
 
 OPINIONATED = "TLK9"
 """The prefix of the rules that are off until someone asks for them."""
 INTERNAL = "TLK000"
 """The code of an exception inside a rule."""
+UNUSED = "TLK002"
+"""The code of a `# noqa` that hides nothing: 0xx is about ourselves, so no rule will ever have it."""
 
 
 class Selection:
@@ -28,16 +30,22 @@ class Selection:
         self._everything = not chosen
         self._ignored = tuple(ignore)
 
+    def without(self, codes: Iterable[str]) -> Selection:
+        """This selection with more codes ignored: in flake8 too, those of `per-file-ignores` count as others do."""
+        less = copy(self)
+        less._ignored = (*self._ignored, *codes)
+        return less
+
     def takes(self, code: str) -> bool:
         """Whether findings of `code` are reported."""
-        asked = _longest(self._asked, code)
+        asked = longest(self._asked, code)
         if not asked and (not self._everything or code.startswith(OPINIONATED)):
             return False
-        ignored = _longest(self._ignored, code)
+        ignored = longest(self._ignored, code)
         return not ignored or asked > ignored
 
 
-def _longest(prefixes: Iterable[str], code: str) -> int:
+def longest(prefixes: Iterable[str], code: str) -> int:
     """The length of the longest of `prefixes` that `code` starts with; 0 if there is none."""
     return max((len(prefix) for prefix in prefixes if code.startswith(prefix)), default=0)
 
@@ -58,5 +66,4 @@ def known(option: str, given: Iterable[str], rules: Iterable[tuple[str, str]]) -
 def nearest(name: str, rules: Iterable[tuple[str, str]]) -> str:
     """What to add to an error about `name`: the rule whose code or slug is closest; empty if none is close."""
     names = {name: f"{code} ({slug})" for code, slug in rules for name in (code.lower(), slug)}
-    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    return f"; did you mean {names[close[0]]}?" if close else ""
+    return did_you_mean(name.lower(), names)

@@ -1,58 +1,172 @@
-"""`[tool.torchleak]` in pyproject.toml, which the command reads (flake8 has its own files and reads none of this)."""
+"""The settings of the command: what there is, and what is in force: by default, by file, or by command line."""
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import os
-import sys
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from flake8_torchleak.config import ConfigError
+from flake8_torchleak.config import DEFAULT, OPTIONS, ConfigError, Option, build, split_list
+from flake8_torchleak.shells import pyproject
+from flake8_torchleak.shells.files import NOT_OURS
+from flake8_torchleak.shells.gitignore import Patterns
+from flake8_torchleak.shells.globs import Glob
+
+SETTINGS = (
+    Option("select", "CODES", "report only these codes or prefixes (default: all but TLK9)"),
+    Option("extend-select", "CODES", "report these codes or prefixes too"),
+    Option("ignore", "CODES", "do not report these codes or prefixes"),
+    Option("extend-ignore", "CODES", "nor these"),
+    Option("per-file-ignores", "GLOB:CODES", "do not report these codes in files that match"),
+    Option("exclude", "GLOBS", "leave out what matches, as .gitignore would, instead of what is left out by default"),
+    Option("extend-exclude", "GLOBS", "leave out this too; !GLOB takes something back in"),
+    Option("force-exclude", "FLAG", "leave out what matches even if it is named"),
+    Option("extend-safe-fixes", "CODES", "take the fixes of these rules for safe"),
+    Option("extend-unsafe-fixes", "CODES", "take the fixes of these rules for unsafe"),
+    Option("unfixable", "CODES", "never fix what these rules find"),
+    Option("baseline", "FILE", "do not report the findings that this file lists"),
+    Option("report-unused-noqa", "FLAG", "report comments `# noqa: TLKnnn` that hide nothing"),
+    *OPTIONS,
+)
+"""All of them. Kinds besides those of Option: CODES and GLOBS (lists), GLOB:CODES (a table), FILE, FLAG (a boolean).
+
+In a list on the command line globs are separated by commas, all else by commas or white space.
+"""
+
+COMMAND_LINE = "command line"
+
+_SPLIT = {"GLOBS": ",", "GLOB:CODES": " ", "CODES": ",", "NAMES": ","}
+"""The kinds that may be given several times on a command line, and what joins them."""
 
 
-def load(folder: str, names: Iterable[str]) -> Mapping[str, object]:
-    """The settings for a command run in `folder`; empty without a pyproject.toml that has the table.
+class Setting(NamedTuple):
+    """A value in force, and where it comes from: "default", the path of a file, "command line", or the last two."""
 
-    The nearest file upwards that has the table counts, at most up to the repository's root.
-    names: the settings there are. Raises ConfigError for a file that is no TOML and for a name not among them.
+    value: Any
+    origins: tuple[str, ...] = ("default",)
+
+
+def repeatable(option: Option) -> bool:
+    """Whether a command line may give it several times."""
+    return option.metavar in _SPLIT
+
+
+def settings(
+    given: Mapping[str, Any], rules: Iterable[tuple[str, str]], config: str | None = None, isolated: bool = False
+) -> dict[str, Setting]:
+    """Every setting by name. What the command line says goes before what the file says; `extend-` settings add up.
+
+    given: the command line's, as text, lists of texts, or flags; None for what is not on it. rules: pairs of code and
+    slug. config: the file to read instead of the nearest pyproject.toml; isolated: read none.
+    Raises ConfigError, one line that names the setting, and the file and line that has it.
     """
-    path = os.path.abspath(folder)
-    while True:
-        file = os.path.join(path, "pyproject.toml")
-        table = _table(file)
-        if table is not None:
-            return _checked(table, tuple(names), file)
-        parent = os.path.dirname(path)
-        if parent == path or os.path.exists(os.path.join(path, ".git")):
-            return {}
-        path = parent
-
-
-def _table(file: str) -> object:
-    """The value of `tool.torchleak` in `file`; None where there is no such file or table."""
-    try:
-        with open(file, encoding="utf-8") as stream:
-            text = stream.read()
-    except (OSError, UnicodeDecodeError):
-        return None
-    if "torchleak" not in text:
-        return None
-    # Only here: the parser costs more to import than all the rest of the command, and few runs need it.
-    toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    try:
-        return toml.loads(text).get("tool", {}).get("torchleak")
-    except toml.TOMLDecodeError as error:
-        raise ConfigError(f"{file}: {error}") from None
-
-
-def _checked(table: object, names: tuple[str, ...], file: str) -> Mapping[str, object]:
-    if not isinstance(table, dict):
-        raise ConfigError(f"{file}: tool.torchleak is not a table")
-    for name in table:
-        if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
-            raise ConfigError(
-                f"{file}: no setting is called {name!r}" + (f"; did you mean {close[0]}?" if close else "")
+    names = [option.name for option in SETTINGS]
+    table = pyproject.Table({})
+    if not isolated:
+        table = pyproject.named(config, names) if config else pyproject.nearest(os.curdir, names)
+    read = _Reader(tuple(rules))
+    found = {}
+    for option in SETTINGS:
+        each = Setting(_default(option))
+        if option.name in table.values:
+            try:
+                value = read(option, table.values[option.name], os.path.dirname(table.file))
+            except ConfigError as error:
+                raise ConfigError(f"{table.where(option.name)}: {error}") from None
+            each = Setting(value, (table.file,))
+        raw = given.get(option.name)
+        if raw is not None:
+            raw = _SPLIT[option.metavar].join(raw) if repeatable(option) else raw
+            value = read(option, raw, "")
+            adds = option.name.startswith("extend-") and option.name in table.values
+            each = Setting(
+                each.value + value if adds else value, (*each.origins, COMMAND_LINE) if adds else (COMMAND_LINE,)
             )
-    return table
+        found[option.name] = each
+    return found
+
+
+def _default(option: Option) -> object:
+    if option.name == "exclude":
+        return tuple(Glob(pattern, os.getcwd()) for pattern in NOT_OURS)
+    if option in OPTIONS:
+        return getattr(DEFAULT, option.field)
+    return {"FILE": None, "FLAG": False}.get(option.metavar, ())
+
+
+class _Reader:
+    """Turns what someone wrote into values. Relative names are taken from a folder; "" is the current one."""
+
+    def __init__(self, rules: tuple[tuple[str, str], ...]) -> None:
+        self._rules = rules
+
+    def __call__(self, option: Option, raw: object, folder: str) -> object:
+        kinds: dict[str, Callable[[str, object, str], object]] = {
+            "CODES": self._codes,
+            "GLOBS": self._globs,
+            "GLOB:CODES": self._by_file,
+            "FILE": self._file,
+            "FLAG": self._flag,
+        }
+        if option.metavar in kinds:
+            return kinds[option.metavar](option.name, raw, folder)
+        return getattr(build({option.name: raw}), option.field)
+
+    def _codes(self, name: str, raw: object, folder: str = "") -> tuple[str, ...]:
+        from flake8_torchleak.shells.selection import known
+
+        codes = known(name, split_list(name, raw), self._rules)
+        if name == "select" and not codes:
+            raise ConfigError("select: name at least one code or prefix")
+        return codes
+
+    def _globs(self, name: str, raw: object, folder: str) -> tuple[Glob, ...]:
+        items = raw.split(",") if isinstance(raw, str) else split_list(name, raw)
+        return tuple(_glob(name, item.strip(), folder) for item in items if item.strip())
+
+    def _by_file(self, name: str, raw: object, folder: str) -> tuple[tuple[Glob, tuple[str, ...]], ...]:
+        pairs = raw.items() if isinstance(raw, dict) else _pairs(name, raw)
+        found = []
+        for pattern, codes in pairs:
+            if pattern.startswith("!"):
+                raise ConfigError(f"{name}: {pattern!r}: there is nothing that it could take back in")
+            found.append((_glob(name, pattern, folder), self._codes(name, codes)))
+        return tuple(found)
+
+    def _file(self, name: str, raw: object, folder: str) -> str | None:
+        if not isinstance(raw, str):
+            raise ConfigError(f"{name}: expected the name of a file, not {raw!r}")
+        return os.path.join(folder, raw) if raw else None
+
+    def _flag(self, name: str, raw: object, folder: str) -> bool:
+        if not isinstance(raw, bool):
+            raise ConfigError(f"{name}: expected true or false, not {raw!r}")
+        return raw
+
+
+def _glob(name: str, pattern: str, folder: str) -> Glob:
+    if len(Patterns(pattern)) != 1:
+        raise ConfigError(f"{name}: {pattern!r} is not a pattern; .gitignore files have the same")
+    return Glob(pattern.removeprefix("./"), os.path.abspath(folder))
+
+
+def _pairs(name: str, raw: object) -> Iterator[tuple[str, list[str]]]:
+    """(pattern, codes) of a text such as flake8 takes: `a.py,b.py:TLK1,TLK2 tests/*:TLK4`."""
+    if not isinstance(raw, str):
+        raise ConfigError(f"{name}: expected a table of patterns, each with a list of codes, not {raw!r}")
+    patterns: list[str] = []
+    codes: list[str] = []
+    behind = False  # the colon
+    for item in [*re.findall(r":|[^\s,:]+", raw), ""]:
+        if item == ":" and patterns and not behind:
+            behind = True
+        elif behind and re.fullmatch("[A-Z]+[0-9]*", item):
+            codes.append(item)
+        elif item != ":" and not behind and (item or not patterns):
+            patterns.append(item)
+        elif item != ":" and codes:
+            yield from ((pattern, codes) for pattern in patterns)
+            patterns, codes, behind = [item], [], False
+        else:
+            raise ConfigError(f"{name}: expected PATTERN:CODES PATTERN:CODES ..., not {raw!r}")

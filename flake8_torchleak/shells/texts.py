@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from flake8_torchleak.shells import files
+from flake8_torchleak.shells.globs import Globs
 from flake8_torchleak.source import SourceError, decode
 
 T = TypeVar("T")
@@ -30,10 +31,22 @@ class File:
     text: str
 
 
-def texts(paths: Iterable[str], stdin_filename: str, complain: Complain) -> Iterator[File]:
+class Inputs(NamedTuple):
+    """What a run reads. paths: files and folders ("-" is stdin, to be called stdin_filename).
+
+    excluded: what is left out of folders; force: and where it is named, too.
+    """
+
+    paths: tuple[str, ...]
+    stdin_filename: str
+    excluded: Globs
+    force: bool = False
+
+
+def texts(inputs: Inputs, complain: Complain) -> Iterator[File]:
     """Each file that can be read and decoded; the others are complained of."""
-    for path in files.python_files(paths, complain):
-        name = stdin_filename if path == "-" else path
+    for path in files.python_files(inputs.paths, complain, inputs.excluded, inputs.force):
+        name = inputs.stdin_filename if path == "-" else path
         try:
             if path == "-":
                 raw = sys.stdin.buffer.read()

@@ -16,7 +16,6 @@ from flake8_torchleak.shells import formats, pages
 from flake8_torchleak.shells.fingerprints import Fingerprints
 from flake8_torchleak.shells.paths import uri
 from flake8_torchleak.shells.report import advice
-from flake8_torchleak.shells.selection import INTERNAL
 from flake8_torchleak.source import Source
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -27,8 +26,8 @@ Object = dict[str, object]
 class Report(formats.Report):
     def __init__(self, colour: bool) -> None:
         super().__init__(colour)
-        internal = _rule(INTERNAL, "internal-error", Severity.ERROR, pages.INTERNAL_PAGE)
-        self._rules = [internal, *(_rule(each.code, each.slug, each.severity, each.page) for each in all_rules())]
+        self._rules = [_rule(own.code, own.slug, own.severity, own.page) for own in pages.OWN]
+        self._rules += [_rule(each.code, each.slug, each.severity, each.page) for each in all_rules()]
         self._index = {each["id"]: index for index, each in enumerate(self._rules)}
         self._fingerprints = Fingerprints()
         self._results: list[Object] = []

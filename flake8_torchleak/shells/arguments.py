@@ -1,0 +1,127 @@
+"""The command line of `torchleak`: its subcommands and what each takes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from flake8_torchleak import __version__
+from flake8_torchleak.config import Option, did_you_mean
+from flake8_torchleak.shells.formats import FORMATS
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as all of the command does. late: adds what is needed only if it is run."""
+
+    late: Callable[[], None] | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self.late:
+            self.late()
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"torchleak: error: {message}\n")
+
+
+def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments; `command` is the subcommand. Exits with 2 and one line on stderr where something is wrong."""
+    arguments, unknown = _parser().parse_known_args(argv)
+    if unknown:
+        name = unknown[0].partition("=")[0]
+        known = {each: f"--{each}" for each in re.findall(r"--([a-z0-9-]+)", arguments.parser.format_help())}
+        arguments.parser.error(f"there is no argument {name}{did_you_mean(name.lstrip('-'), known)}")
+    return arguments
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="torchleak", description="Find PyTorch memory leaks without running the code.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"torchleak {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    check = _command(commands, "check", "report the leaks in files and folders")
+    _paths(check)
+    check.add_argument("--statistics", action="store_true", help="count the findings by code at the end")
+    check.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
+    check.add_argument("--output-file", metavar="FILE", help="put the report into FILE, and the rest here")
+    check.add_argument("--fix", action="store_true", help="apply the fixes that keep meaning")
+    check.add_argument(
+        "--unsafe-fixes", action="store_true", help="with --fix or --diff: also those that may change a type or cost"
+    )
+    check.add_argument(
+        "--fix-baselined", action="store_true", help="with --fix or --diff: also what the baseline lists"
+    )
+    check.add_argument("--add-noqa", action="store_true", help="add comments that hide what is found")
+    check.add_argument(
+        "--diff", action="store_true", help="show what --fix or --add-noqa would change, and write nothing"
+    )
+    check.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="default: auto, on terminals"
+    )
+    check.add_argument("--no-color", dest="color", action="store_const", const="never", help="as --color=never")
+    _settings(check)
+
+    baseline = _command(commands, "baseline", "list the findings there are, so that only new ones are reported")
+    actions = baseline.add_subparsers(metavar="ACTION", required=True)
+    write = _command(actions, "write", "make the baseline, or renew it")
+    _paths(write)
+    _settings(write, "--output")
+    prune = _command(actions, "prune", "take out of the baseline what has vanished from the code")
+    _paths(prune)
+    _settings(prune)
+
+    config = _command(commands, "config", "list the settings in force, and where each comes from")
+    config.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    _settings(config)
+
+    explain = _command(commands, "explain", "say what a rule reports, why, and the remedy")
+    explain.add_argument("rule", metavar="RULE", help="a code or a name: TLK401 or accumulated-graph")
+
+    rules = _command(commands, "rules", "list all rules")
+    rules.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default: text")
+    return parser
+
+
+def _command(commands: argparse._SubParsersAction[_Parser], name: str, text: str) -> _Parser:
+    command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+    command.set_defaults(command=name, parser=command)
+    return command
+
+
+def _paths(command: _Parser) -> None:
+    command.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files and folders; - for stdin")
+    command.add_argument("--stdin-filename", default="stdin", metavar="NAME", help="the name to show for stdin")
+
+
+def _settings(command: _Parser, *names: str) -> None:
+    """The settings, each by its own name. names: further ones for the baseline."""
+    command.late = partial(_add_settings, command, names)
+
+
+def _add_settings(command: _Parser, names: tuple[str, ...]) -> None:
+    # Only here: that is a hundred arguments if every subcommand has its own, and some need none.
+    from flake8_torchleak.shells.settings import SETTINGS
+
+    group = command.add_argument_group("settings, which may stand in pyproject.toml too")
+    files = group.add_mutually_exclusive_group()
+    files.add_argument("--config", metavar="FILE", help="read this file, not the nearest pyproject.toml")
+    files.add_argument("--isolated", action="store_true", help="read no file")
+    for option in SETTINGS:
+        flags = [f"--{option.name}", *names * (option.name == "baseline")]
+        group.add_argument(*flags, dest=option.field, help=option.help, **_kind(option))
+
+
+def _kind(option: Option) -> dict[str, Any]:
+    """How argparse is to read a setting."""
+    from flake8_torchleak.shells.settings import repeatable
+
+    if option.metavar == "FLAG":
+        return {"action": argparse.BooleanOptionalAction}
+    if "|" in option.metavar:
+        return {"choices": option.metavar.split("|")}
+    return {"metavar": option.metavar, "action": "append" if repeatable(option) else "store"}

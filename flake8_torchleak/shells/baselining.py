@@ -1,0 +1,58 @@
+"""`torchleak baseline write` and `torchleak baseline prune`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Mapping
+
+from flake8_torchleak.shells.baseline import Baseline, Entries, count, keys, save
+from flake8_torchleak.shells.policy import Policy
+from flake8_torchleak.shells.report import printable
+from flake8_torchleak.shells.run import Checking, Complaints, treated
+from flake8_torchleak.shells.selection import INTERNAL
+from flake8_torchleak.shells.settings import Setting
+from flake8_torchleak.shells.texts import Inputs
+
+DEFAULT = ".torchleak-baseline.json"
+
+
+def write(inputs: Inputs, settings: Mapping[str, Setting]) -> int:
+    """Make (or renew) the baseline: the findings of the files that are checked now, and what it has of others.
+
+    It keeps what it has of codes that are not selected now, too. Returns the exit status.
+    Raises ConfigError where the file is none of ours or cannot be written.
+    """
+    file = settings["baseline"].value or DEFAULT
+    baseline = Baseline(file, inputs.paths, None if os.path.lexists(file) else {})
+    policy = Policy({**settings, "report-unused-noqa": Setting(False)})
+    complain = Complaints()
+    fresh: dict[str, Counter[tuple[str, str]]] = {}
+    for each, text, findings in treated(inputs, Checking(policy, complain), complain):
+        takes, path = policy.takes(each.path), baseline.path(each.path)
+        fresh[path] = Counter(key for finding, key in keys(text, findings) if finding.code != INTERNAL)
+        others = baseline.entries.get(path, Counter())
+        fresh[path].update({key: number for key, number in others.items() if not takes(key[0])})
+    return _save(file, {**baseline.remaining(), **fresh}, complain)
+
+
+def prune(inputs: Inputs, settings: Mapping[str, Setting]) -> int:
+    """Take what has vanished from the code out of the baseline; add nothing. Returns the exit status.
+
+    Raises ConfigError where the file is missing, none of ours, or cannot be written.
+    """
+    file = settings["baseline"].value or DEFAULT
+    baseline = Baseline(file, inputs.paths)
+    complain = Complaints()
+    for _ in treated(inputs, Checking(Policy(settings, baseline), complain), complain):
+        pass  # the baseline takes note of what it meets
+    return _save(file, baseline.remaining(), complain)
+
+
+def _save(file: str, entries: Entries, complain: Complaints) -> int:
+    save(file, entries)
+    number, files = count(entries), sum(bool(each) for each in entries.values())
+    what = f"{number} finding{'s' * (number != 1)} in {files} file{'s' * (files != 1)}"
+    sys.stdout.write(f"{printable(file)} lists {what}.\n")
+    return 2 if complain.made else 0

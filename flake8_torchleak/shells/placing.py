@@ -1,0 +1,58 @@
+"""Where a new text goes: into its file, to stdout, or into a diff."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import os
+import sys
+from collections.abc import Iterator
+
+from flake8_torchleak.fixing.write import WriteError, replace
+from flake8_torchleak.shells.texts import Complain, File
+from flake8_torchleak.source import encode
+
+
+class Placing:
+    """Puts new texts in the place of old ones (of stdin: to stdout), or, for `--diff`, shows what would change."""
+
+    def __init__(self, complain: Complain, diff: bool) -> None:
+        self._complain, self._diff = complain, diff
+
+    def put(self, file: File, text: str) -> bool:
+        """Put the new text where it belongs; False if that failed, which is complained of."""
+        try:
+            new = encode(text, file.raw)
+            if text != file.text and encode(file.text, file.raw) != file.raw:
+                raise WriteError("has characters that its encoding writes in several ways; left alone")
+            if self._diff:
+                _to_stdout(b"".join(_diff(file, new)))
+            elif file.place == "-":
+                _to_stdout(new)
+            elif new != file.raw:
+                replace(file.place, file.raw, new)
+        except (WriteError, UnicodeEncodeError) as error:
+            self._complain(f"{file.path}: {error}", file.path)
+            return False
+        return True
+
+    def give_back(self, file: File) -> None:
+        """For a text that cannot be treated: whoever reads our output in the place of the file loses nothing."""
+        if file.place == "-" and not self._diff:
+            _to_stdout(file.raw)
+
+
+def _diff(file: File, new: bytes) -> Iterator[bytes]:
+    """A unified diff that `patch` and `git apply` take: the file's own bytes, a missing newline at its end included."""
+    path = os.fsencode(file.path.replace(os.sep, "/").lstrip("/"))
+    end = b"\t" if b" " in path else b""  # where a name with blanks ends, for patch
+    before, after = (io.BytesIO(raw).readlines() for raw in (file.raw, new))
+    for line in difflib.diff_bytes(difflib.unified_diff, before, after, b"a/" + path + end, b"b/" + path + end):
+        yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+
+
+def _to_stdout(raw: bytes) -> None:
+    """Bytes to stdout, behind what was printed before."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(raw)
+    sys.stdout.buffer.flush()

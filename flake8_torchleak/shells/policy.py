@@ -1,0 +1,90 @@
+"""What a run reports of what it finds: selection, `# noqa`, baseline, and the level at which each may be fixed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.config import OPTIONS, Config
+from flake8_torchleak.finding import Finding, Span
+from flake8_torchleak.shells.globs import Globs
+from flake8_torchleak.shells.levels import Levels
+from flake8_torchleak.shells.selection import Selection
+from flake8_torchleak.shells.settings import Setting
+from flake8_torchleak.suppress import Suppressions
+
+if TYPE_CHECKING:
+    from flake8_torchleak.shells.baseline import Baseline
+
+
+class Policy:
+    """The settings of a run, applied to what is found in each file.
+
+    baseline: hides old findings, if there is one. report_unused: whether a `# noqa` that hides nothing is a finding.
+    """
+
+    def __init__(self, settings: Mapping[str, Setting], baseline: Baseline | None = None) -> None:
+        value = {name: each.value for name, each in settings.items()}
+        self.config = Config(**{option.field: value[option.name] for option in OPTIONS})
+        self.levels = Levels(value["extend-safe-fixes"], value["extend-unsafe-fixes"], value["unfixable"])
+        self.baseline = baseline
+        self.report_unused: bool = value["report-unused-noqa"]
+        ignored = value["ignore"] + value["extend-ignore"]
+        self._selection = Selection(value["select"], value["extend-select"], ignored)
+        self._by_file = [(Globs([glob]), codes) for glob, codes in value["per-file-ignores"]]
+        self._hidden = 0
+
+    def takes(self, path: str) -> Callable[[str], bool]:
+        """Whether findings of a code are reported in the file at `path`."""
+        place = os.path.abspath(path)
+        ignored = [code for globs, codes in self._by_file if globs.cover(place) for code in codes]
+        return self._selection.without(ignored).takes
+
+    def wanted(self, path: str) -> Callable[[str], bool] | None:
+        """The codes worth looking for in a file; None where all are: they tell what vanished, and what is unused."""
+        return None if self.report_unused or self.baseline is not None else self.takes(path)
+
+    def selected(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
+        """Those of all that was found in a text that are selected, and that no `# noqa` hides."""
+        takes, hides = self.takes(path), Suppressions(text).hides
+        return [self.levels.apply(each) for each in found if takes(each.code) and not hides(each.code, each.span.line)]
+
+    def shown(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
+        """What is reported of all that was found in a text. To be called once for each file."""
+        return self.fresh(path, text, found, self.selected(path, text, found))
+
+    def fresh(self, path: str, text: str, found: Iterable[Finding], shown: Collection[Finding]) -> list[Finding]:
+        """Those of `shown` that no baseline lists, and with them what is said of comments in the text.
+
+        To be called once for each file, with the text that is in it at the end and all that was `found` there.
+        """
+        fresh = list(shown)
+        if self.baseline is not None:
+            hides = Suppressions(text).hides
+            self.baseline.meet(path, text, [each for each in found if not hides(each.code, each.span.line)])
+            old = self.old(path, text, shown)
+            fresh = [each for each in shown if (each.code, each.span) not in old]
+            self._hidden += len(shown) - len(fresh)
+        if self.report_unused:
+            from flake8_torchleak.shells.comments import unused
+
+            fresh = sorted([*fresh, *unused(text, found)], key=Finding.sort_key)
+        return fresh
+
+    def old(self, path: str, text: str, shown: Iterable[Finding]) -> set[tuple[str, Span]]:
+        """Code and place of those findings that the baseline lists."""
+        return self.baseline.covered(path, text, shown) if self.baseline is not None else set()
+
+    def summary(self) -> list[str]:
+        """Lines that say what the baseline did."""
+        if self.baseline is None:
+            return []
+        hidden = self._hidden
+        lines = [f"Hidden by the baseline: {hidden} finding{'s' * (hidden != 1)}."]
+        vanished = self.baseline.vanished()
+        if vanished:
+            lines.append(
+                f"Vanished from the code: {vanished} of the baseline's; torchleak baseline prune removes them."
+            )
+        return lines

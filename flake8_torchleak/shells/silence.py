@@ -1,0 +1,55 @@
+"""`torchleak check --add-noqa`: writes comments that hide what stands, as if someone had judged each finding."""
+
+from __future__ import annotations
+
+from flake8_torchleak.finding import Finding
+from flake8_torchleak.lint import lint
+from flake8_torchleak.shells.comments import annotated
+from flake8_torchleak.shells.placing import Placing
+from flake8_torchleak.shells.policy import Policy
+from flake8_torchleak.shells.report import printable
+from flake8_torchleak.shells.selection import INTERNAL
+from flake8_torchleak.shells.texts import Complain, File, parsing
+
+
+class Silencing:
+    """Adds comments to files in place (stdin to stdout), or, for `--diff`, shows them and writes nothing."""
+
+    def __init__(self, policy: Policy, complain: Complain, *, diff: bool, to_stdout: bool) -> None:
+        self._policy, self._complain, self._diff = policy, complain, diff
+        self._place = Placing(complain, diff)
+        self.stdout_taken = diff or to_stdout
+        self.lists = not diff
+        self._hidden = self._files = 0
+        self._loud: list[str] = []
+
+    def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
+        policy = self._policy
+        found = parsing(file.path, self._complain, lambda: self._lint(file.text, file.path))
+        if found is None:
+            self._place.give_back(file)
+            return None
+        standing = policy.selected(file.path, file.text, found)
+        old = policy.old(file.path, file.text, standing)
+        wanted = [each for each in standing if each.code != INTERNAL and (each.code, each.span) not in old]
+        text = annotated(file.text, wanted)
+        if not self._place.put(file, text):
+            return file.text, policy.shown(file.path, file.text, found)
+        left = policy.shown(file.path, text, self._lint(text, file.path))
+        places = {(each.code, each.span) for each in left}
+        hidden = [each for each in wanted if (each.code, each.span) not in places]
+        self._hidden += len(hidden)
+        self._files += text != file.text
+        self._loud += [f"{printable(file.path)}:{each.span.line}: {each.code}" for each in wanted if each not in hidden]
+        return (file.text, hidden + left) if self._diff else (text, left)
+
+    def summary(self) -> list[str]:
+        would = "Would hide" if self._diff else "Hid"
+        what = f"{self._hidden} finding{'s' * (self._hidden != 1)} in {self._files} file{'s' * (self._files != 1)}"
+        lines = [f"{would} {what} with `# noqa`."]
+        # flake8 takes the first such text of a line for the comment, be it in a string.
+        lines += [f"Cannot be hidden, for a string there holds a `# noqa`: {each}." for each in self._loud]
+        return lines + self._policy.summary()
+
+    def _lint(self, text: str, path: str) -> list[Finding]:
+        return lint(text, self._policy.config, path=path, fixes=True)
