@@ -11,6 +11,9 @@ import tokenize
 import warnings
 from functools import cached_property
 
+NAMES = (".py", ".ipynb")
+"""How the names of files end that hold Python."""
+
 
 class SourceError(Exception):
     """The text cannot be read as Python source; the message is one line for the user."""

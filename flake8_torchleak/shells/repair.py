@@ -17,7 +17,7 @@ from flake8_torchleak.fixing.write import replace as replace_file
 from flake8_torchleak.shells.run import Checking
 from flake8_torchleak.shells.selection import Selection
 from flake8_torchleak.shells.texts import Complain, File, parsing
-from flake8_torchleak.source import encode
+from flake8_torchleak.source import SourceError
 
 
 class Repairing:
@@ -34,11 +34,23 @@ class Repairing:
         self._fixed = self._files = self._suppressed = self._waiting = 0
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
+        self._piped = file.raw
+        try:
+            return self._treated(file)
+        finally:
+            if file.place == "-":
+                self.unread(self._piped)
+
+    def unread(self, raw: bytes) -> None:
+        if not self._diff:
+            _to_stdout(raw)  # whoever reads our output in the place of the file loses nothing
+
+    def _treated(self, file: File) -> tuple[str, list[Finding]] | None:
+        if file.notebook and file.notebook.broken:
+            return self._check(file)
         takes = self._selection.takes
         done = parsing(file.path, self._complain, lambda: fix(file.text, self._config, self._unsafe, takes, file.path))
         if done is None:
-            if file.place == "-" and not self._diff:
-                _to_stdout(file.raw)  # whoever reads our output in the place of the file loses nothing
             return None
         if not self._keep(file, done):
             return self._check(file)
@@ -65,16 +77,16 @@ class Repairing:
     def _keep(self, file: File, done: Fixed) -> bool:
         """Put the new text where it belongs; False if that failed, which is complained of."""
         try:
-            new = encode(done.text, file.raw)
-            if done.text != file.text and encode(file.text, file.raw) != file.raw:
+            new = file.encoded(done.text)
+            if done.text != file.text and file.encoded(file.text) != file.raw:
                 raise WriteError("has characters that its encoding writes in several ways; left alone")
             if self._diff:
                 _to_stdout(b"".join(_diff(file, new)))
             elif file.place == "-":
-                _to_stdout(new)
+                self._piped = new
             elif new != file.raw:
                 replace_file(file.place, file.raw, new)
-        except (WriteError, UnicodeEncodeError) as error:
+        except (WriteError, UnicodeEncodeError, SourceError) as error:
             self._complain(f"{file.path}: {error}")
             return False
         return True

@@ -8,16 +8,16 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Finding, FixLevel
+from flake8_torchleak.gate import by_words
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells import report
 from flake8_torchleak.shells.selection import INTERNAL, Selection
 from flake8_torchleak.shells.texts import Complain, File, parsing, texts
-from flake8_torchleak.source import Source
 from flake8_torchleak.suppress import Suppressions
 
 
@@ -43,6 +43,9 @@ class Treatment(Protocol):
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
         """The text as it is now and the findings that stay in it; None if it could not be checked: complained of."""
 
+    def unread(self, raw: bytes) -> None:
+        """What becomes of stdin that cannot be read as Python."""
+
     def summary(self) -> list[str]:
         """Lines that say what was done, or could be."""
 
@@ -63,8 +66,16 @@ class Checking:
             return None
         hides = Suppressions(file.text).hides
         shown = [f for f in found if self._selection.takes(f.code) and not hides(f.code, f.span.line)]
+        if file.notebook and file.notebook.broken and by_words(file.notebook.words, self._config.dataset_bases):
+            for error in file.notebook.broken:
+                self._complain(f"{file.path}:{error}")
+            # What cannot be read may need what a fix would change.
+            shown = [replace(f, fixes=(), unfixed="a cell does not parse") if f.fixes else f for f in shown]
         self._fixable.update(each.fixable for each in shown if each.fixable is not None)
         return file.text, shown
+
+    def unread(self, raw: bytes) -> None:
+        pass
 
     def summary(self) -> list[str]:
         safe, unsafe = self._fixable[FixLevel.SAFE], self._fixable[FixLevel.UNSAFE]
@@ -93,7 +104,7 @@ def run(paths: Iterable[str], stdin_filename: str, output: Output, treatment: Ca
     counts: Counter[tuple[str, str]] = Counter()
     checked = hit = 0
     with _undisturbed():
-        for file in texts(paths, stdin_filename, complain):
+        for file in texts(paths, stdin_filename, complain, treat.unread):
             treated = treat(file)
             if treated is None:
                 continue
@@ -101,10 +112,12 @@ def run(paths: Iterable[str], stdin_filename: str, output: Output, treatment: Ca
             checked += 1
             hit += bool(findings)
             counts.update((finding.code, finding.slug) for finding in findings)
-            if output.format == "json":
-                rows += report.rows(file.path, findings)
-            elif findings and treat.lists:
-                _write(stream, report.text(file.path, findings, Source(text).lines, colour))
+            if findings:
+                lines, where = file.view(text)
+                if output.format == "json":
+                    rows += report.rows(file.path, findings, where)
+                elif treat.lists:
+                    _write(stream, report.text(file.path, findings, lines, colour, where))
     if output.format == "json":
         import json
 
