@@ -25,12 +25,18 @@ _LISTS = ("select", "extend-select", "ignore")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with `argv` (default: the process's) and return its exit status; argparse may exit itself."""
-    arguments = _parser().parse_args(argv)
+    argv = sys.argv[1:] if argv is None else argv
     try:
+        arguments = _parser().parse_args(argv)
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except ConfigError as error:
+        _hand_back(argv)
         return _fail(str(error))
+    except SystemExit as error:
+        if error.code == ERROR:
+            _hand_back(argv)
+        raise
     except BrokenPipeError:
         # The reader (`head`, a pager) has seen enough. What is left in the buffer must not fail at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -76,6 +82,13 @@ def _parser() -> argparse.ArgumentParser:
     rules.set_defaults(run=_rules)
     rules.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default: text")
     return parser
+
+
+def _hand_back(argv: Sequence[str]) -> None:
+    """Write stdin to stdout as it is if that was to be fixed: whoever reads our output in its place loses nothing."""
+    if {"--fix", "-"} <= {*argv} and "--diff" not in argv and not sys.stdin.isatty():
+        sys.stdout.buffer.write(sys.stdin.buffer.read())
+        sys.stdout.flush()
 
 
 def _fail(text: str) -> int:
