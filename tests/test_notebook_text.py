@@ -326,7 +326,7 @@ def test_lines_of_magics(source: str, python: str | None) -> None:
 
 
 @given(
-    st.lists(st.sampled_from([*"%!?/,;=()[]'\"\\ \n\t#\r:x.1\0", "'''", "pip ", "x = !", "%%", "%time "]), max_size=15)
+    st.lists(st.sampled_from([*"%!?/,;=()[]'\"\\ \n\t#\r:x.1\0\ud800", "'''", "pip ", "x = !", "%%", "%time "]), max_size=15)
 )
 def test_any_text_is_split_and_kept(pieces: list[str]) -> None:
     source = "".join(pieces)

@@ -89,7 +89,7 @@ def _end(lines: Sequence[str], start: int) -> int:
         for token in tokenize.generate_tokens(lambda: next(rest)):
             if token.type == tokenize.NEWLINE:
                 return start + token.end[0]
-    except (tokenize.TokenError, SyntaxError):
+    except (tokenize.TokenError, SyntaxError, ValueError):
         pass
     # No statement: all that is left, and parsing it will say what is wrong.
     return len(lines)
