@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 
 class Severity(str, Enum):
@@ -38,22 +37,6 @@ class Span:
     col: int
     end_line: int
     end_col: int
-
-
-class Place(NamedTuple):
-    """Where a line of a text stands for the user: itself, or, in a notebook, a line of a cell (1-based; else 0)."""
-
-    line: int
-    cell: int = 0
-
-    def __str__(self) -> str:
-        """As in a path: `12`, or `cell 3:12`."""
-        return f"cell {self.cell}:{self.line}" if self.cell else str(self.line)
-
-    @property
-    def words(self) -> str:
-        """As in a sentence: `line 12`, or `cell 3, line 12`."""
-        return f"cell {self.cell}, line {self.line}" if self.cell else f"line {self.line}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flake8_torchleak.finding import Place
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells import jsontext, magics
 from flake8_torchleak.shells.notebook import Notebook, read
-from flake8_torchleak.source import Source, SourceError
+from flake8_torchleak.source import Place, Source, SourceError
 from tests.fixer import mended
 from tests.notebooks import LAYOUTS, code, notebook, prose, written
 from tests.test_fix_properties import BAD, done
@@ -109,10 +108,10 @@ def test_a_module_cut_into_cells_is_the_same_module(
         if cell["cell_type"] == "code":
             starts[number] = line
             line += len(cell["source"])
-    places = [place for place, _ in book.lines(book.text)]
+    source = book.source(book.text)
 
     def there(line: int) -> int:
-        return starts[places[line - 1].cell] + places[line - 1].line
+        return starts[source.place(line).cell] + source.place(line).line
 
     assert [(each.code, there(each.span.line), each.span.col) for each in lint(book.text)] == [
         (each.code, each.span.line, each.span.col) for each in lint(text)
@@ -154,7 +153,7 @@ def test_what_is_not_pythons_must_stay() -> None:
 
 def test_our_own_lines_are_told_from_the_users() -> None:
     book = loaded("# ~cell1\n# ~cell~2\n!ls", "pass  # noqa ~cell~~1.2")
-    assert [place for place, _ in book.lines(book.text)][1:4] == [Place(1, 1), Place(2, 1), Place(3, 1)]
+    assert [book.source(book.text).place(line) for line in (2, 3, 4)] == [Place(1, 1), Place(2, 1), Place(3, 1)]
     assert book.encoded(book.text + "x\n") == written(
         notebook("# ~cell1\n# ~cell~2\n!ls", "pass  # noqa ~cell~~1.2\nx")
     )
@@ -162,14 +161,9 @@ def test_our_own_lines_are_told_from_the_users() -> None:
 
 def test_original_lines_are_shown() -> None:
     book = loaded("%%time\n\nx = !ls \\\n -l\n%time f()\ny")
-    assert book.lines(book.text) == [
-        (Place(2, 1), "%%time\n"),
-        (Place(2, 1), "\n"),
-        (Place(3, 1), "x = !ls \\\n"),
-        (Place(5, 1), "%time f()\n"),
-        (Place(6, 1), "y\n"),
-        (Place(7, 1), ""),
-    ]
+    source = book.source(book.text)
+    assert source.lines == ["%%time\n", "\n", "x = !ls \\\n", "%time f()\n", "y\n"]
+    assert [source.place(line) for line in range(1, 7)] == [Place(line, 1) for line in (2, 2, 3, 5, 6, 7)]
 
 
 CELLS = """
@@ -326,7 +320,9 @@ def test_lines_of_magics(source: str, python: str | None) -> None:
 
 
 @given(
-    st.lists(st.sampled_from([*"%!?/,;=()[]'\"\\ \n\t#\r:x.1\0\ud800", "'''", "pip ", "x = !", "%%", "%time "]), max_size=15)
+    st.lists(
+        st.sampled_from([*"%!?/,;=()[]'\"\\ \n\t#\r:x.1\0\ud800", "'''", "pip ", "x = !", "%%", "%time "]), max_size=15
+    )
 )
 def test_any_text_is_split_and_kept(pieces: list[str]) -> None:
     source = "".join(pieces)

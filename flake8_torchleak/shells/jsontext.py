@@ -12,8 +12,8 @@ from difflib import SequenceMatcher
 
 from flake8_torchleak.source import Source
 
-_blank = re.compile(r"[ \t\r\n]*")
-_value = json.JSONDecoder().raw_decode
+_BLANK = re.compile(r"[ \t\r\n]*")
+_VALUE = json.JSONDecoder().raw_decode
 _END = r"(?:\\r|\\u000[dD])(?:\\n|\\u000[aA])?|\\n|\\u000[aA]"
 _ESCAPES = re.compile(rf"({_END})|\\u....|\\.")
 
@@ -54,7 +54,7 @@ def changed(value: str, source: str) -> str:
 
 def _after(text: str, at: int) -> int:
     """The place of what follows the white space at `at`."""
-    found = _blank.match(text, at)
+    found = _BLANK.match(text, at)
     assert found
     return found.end()
 
@@ -63,9 +63,9 @@ def _members(text: str, at: int) -> Iterator[tuple[str, tuple[int, int]]]:
     """The members of the object at `at`: each name, and where its value begins and ends."""
     at = _after(text, at + 1)
     while text[at] != "}":
-        name, at = _value(text, at)
+        name, at = _VALUE(text, at)
         start = _after(text, _after(text, at) + 1)
-        end = _value(text, start)[1]
+        end = _VALUE(text, start)[1]
         yield name, (start, end)
         at = _next(text, end)
 
@@ -74,7 +74,7 @@ def _elements(text: str, at: int) -> Iterator[tuple[int, int]]:
     """Where each element of the list at `at` begins and ends."""
     at = _after(text, at + 1)
     while text[at] != "]":
-        end = _value(text, at)[1]
+        end = _VALUE(text, at)[1]
         yield at, end
         at = _next(text, end)
 

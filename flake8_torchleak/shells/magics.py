@@ -86,10 +86,8 @@ def _end(lines: Sequence[str], start: int) -> int:
         return start + 1
     rest = iter(lines[start:])
     try:
-        for token in tokenize.generate_tokens(lambda: next(rest)):
-            if token.type == tokenize.NEWLINE:
-                return start + token.end[0]
-    except (tokenize.TokenError, SyntaxError, ValueError):
-        pass
-    # No statement: all that is left, and parsing it will say what is wrong.
-    return len(lines)
+        tokens = tokenize.generate_tokens(lambda: next(rest))
+        return start + next(token.end[0] for token in tokens if token.type == tokenize.NEWLINE)
+    except (StopIteration, tokenize.TokenError, SyntaxError, ValueError):
+        # No statement: all that is left, and parsing it will say what is wrong.
+        return len(lines)

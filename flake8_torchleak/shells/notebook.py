@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flake8_torchleak.finding import Place
 from flake8_torchleak.shells import jsontext, magics
-from flake8_torchleak.source import Source, SourceError, parse
+from flake8_torchleak.source import Place, Source, SourceError, parse
 
 _Marks = dict[str, tuple[int, Sequence[str]]]
 """Lines of the text that are ours: the number of the cell that one begins, or 0, and the lines that it stands for."""
@@ -37,19 +36,20 @@ class Notebook:
     _cells: Mapping[int, str]
     _marks: _Marks
 
-    def lines(self, text: str) -> list[tuple[Place, str]]:
-        """Place and original of each line of `text`, which has grown from the notebook's, and of what follows it."""
-        found: list[tuple[Place, str]] = []
+    def source(self, text: str) -> Source:
+        """`text`, which has grown from the notebook's, as the user knows it: with its magics, line by line in cells."""
+        places: list[Place] = []
+        lines: list[str] = []
         cell = number = 0
         for line in Source(text).lines:
             begun, original = self._marks.get(line, (0, (line,)))
             # What a fix inserts in front of the line that begins a cell ends the cell before.
-            place = Place(number, cell) if cell else Place(len(original) + 1, begun)
+            places.append(Place(number, cell) if cell else Place(len(original) + 1, begun))
+            lines.append(original[0] if original else "")
             if begun:
                 cell, number = begun, 1
-            found.append((place, original[0] if original else ""))
             number += len(original)
-        return [*found, (Place(number, cell), "")]
+        return _Cells(text, lines, [*places, Place(number, cell)])
 
     def encoded(self, text: str) -> bytes:
         """The notebook with the cells of `text`, which has grown from its own; what has not changed keeps its bytes.
@@ -73,6 +73,18 @@ class Notebook:
             start, end = places[number - 1]
             document = document[:start] + jsontext.changed(document[start:end], new[number]) + document[end:]
         return document.encode()
+
+
+class _Cells(Source):
+    """Lines, and the places of these and of what follows them."""
+
+    def __init__(self, text: str, lines: list[str], places: Sequence[Place]) -> None:
+        super().__init__(text)
+        self.lines = lines
+        self._places = places
+
+    def place(self, line: int) -> Place:
+        return self._places[line - 1]
 
 
 def read(raw: bytes) -> Notebook | None:

@@ -8,7 +8,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TextIO
 
-from flake8_torchleak.finding import Finding, Fix, FixLevel, Place, Severity, Span
+from flake8_torchleak.finding import Finding, Fix, FixLevel, Severity, Span
+from flake8_torchleak.source import Place
 
 Where = Callable[[int], Place]
 """Where a 1-based line of the text that was checked stands for the user."""

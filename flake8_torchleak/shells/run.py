@@ -113,11 +113,11 @@ def run(paths: Iterable[str], stdin_filename: str, output: Output, treatment: Ca
             hit += bool(findings)
             counts.update((finding.code, finding.slug) for finding in findings)
             if findings:
-                lines, where = file.view(text)
+                source = file.source(text)
                 if output.format == "json":
-                    rows += report.rows(file.path, findings, where)
+                    rows += report.rows(file.path, findings, source.place)
                 elif treat.lists:
-                    _write(stream, report.text(file.path, findings, lines, colour, where))
+                    _write(stream, report.text(file.path, findings, source.lines, colour, source.place))
     if output.format == "json":
         import json
 

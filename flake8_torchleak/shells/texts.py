@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from flake8_torchleak.finding import Place
 from flake8_torchleak.shells import files
 from flake8_torchleak.source import Source, SourceError, decode, encode
 
@@ -40,12 +39,9 @@ class File:
         """
         return encode(text, self.raw) if self.notebook is None else self.notebook.encoded(text)
 
-    def view(self, text: str) -> tuple[Sequence[str], Callable[[int], Place]]:
-        """The lines of `text`, which has grown from its own, as the user knows them, and where each stands."""
-        if self.notebook is None:
-            return Source(text).lines, Place
-        places, lines = zip(*self.notebook.lines(text))
-        return lines, lambda line: places[line - 1]
+    def source(self, text: str) -> Source:
+        """`text`, which has grown from its own, as the user knows it."""
+        return Source(text) if self.notebook is None else self.notebook.source(text)
 
 
 def texts(
