@@ -10,6 +10,10 @@ import io
 import tokenize
 import warnings
 from functools import cached_property
+from typing import NamedTuple
+
+NAMES = (".py", ".ipynb")
+"""How the names of files end that hold Python."""
 
 
 class SourceError(Exception):
@@ -53,6 +57,22 @@ def parse(text: str) -> ast.Module:
             raise SyntaxError(f"too deeply nested to parse: {type(error).__name__}") from error
 
 
+class Place(NamedTuple):
+    """Where a line of a text stands for the user: itself, or, in a notebook, a line of a cell (1-based; else 0)."""
+
+    line: int
+    cell: int = 0
+
+    def __str__(self) -> str:
+        """As in a path: `12`, or `cell 3:12`."""
+        return f"cell {self.cell}:{self.line}" if self.cell else str(self.line)
+
+    @property
+    def words(self) -> str:
+        """As in a sentence: `line 12`, or `cell 3, line 12`."""
+        return f"cell {self.cell}, line {self.line}" if self.cell else f"line {self.line}"
+
+
 class Source:
     """One module's text with its lines.
 
@@ -71,6 +91,10 @@ class Source:
     def is_ascii(self) -> bool:
         """Whether byte and code-point columns are the same everywhere."""
         return self.text.isascii()
+
+    def place(self, line: int) -> Place:
+        """Where a 1-based line stands for the user."""
+        return Place(line)
 
     def column(self, line: int, byte_column: int) -> int:
         """Code-point column of `ast`'s byte column in the 1-based `line`."""

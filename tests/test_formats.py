@@ -20,6 +20,7 @@ from flake8_torchleak.shells import formats
 from flake8_torchleak.shells.cli import main
 from flake8_torchleak.shells.formats import FORMATS
 from flake8_torchleak.shells.paths import portable, uri
+from flake8_torchleak.source import Source
 from tests.conftest import LEAK, ROOT, torchleak
 from tests.test_fix_command import EVALUATION
 
@@ -400,7 +401,7 @@ def test_paths_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_notes_of_the_file_itself_have_no_path() -> None:
     note = Note(Span(3, 0, 3, 1), "here")
     finding = Finding("TLK401", "a", "b", Span(1, 0, 1, 1), Severity.NOTE, FixLevel.HINT, (note,))
-    shown = formats.begin("github", colour=False).file("a.py", [finding], None)  # type: ignore[arg-type]
+    shown = formats.begin("github", colour=False).file("a.py", [finding], Source("1\n2\n3\n"))
     assert shown.endswith("%0Anote: line 3: here\n")
 
 

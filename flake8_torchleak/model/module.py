@@ -23,7 +23,7 @@ from flake8_torchleak.model.proof import Proof
 from flake8_torchleak.model.retention import Retention
 from flake8_torchleak.model.tree import Tree
 from flake8_torchleak.model.workers import WorkerSide
-from flake8_torchleak.source import Source
+from flake8_torchleak.source import NAMES, Source
 
 
 class Module:
@@ -43,7 +43,7 @@ class Module:
         self.attached = Attached()
         """Definitions in other files, once the tree is there."""
         self.project: Project | None = None
-        if path is not None and path.endswith(".py") and config.follow_imports == "yes":
+        if path is not None and path.endswith(NAMES) and config.follow_imports == "yes":
             self.project = Project(path)
 
     def home(self, node: ast.AST) -> File | None:

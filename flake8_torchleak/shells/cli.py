@@ -26,12 +26,18 @@ CLEAN, FOUND, ERROR = 0, 1, 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with `argv` (default: the process's) and return its exit status; argparse may exit itself."""
-    arguments = parsed(argv)
+    argv = sys.argv[1:] if argv is None else argv
     try:
+        arguments = parsed(argv)
         status = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except ConfigError as error:
+        _hand_back(argv)
         return _fail(str(error))
+    except SystemExit as error:
+        if error.code == ERROR:
+            _hand_back(argv)
+        raise
     except BrokenPipeError:
         # The reader (`head`, a pager) has seen enough. What is left in the buffer must not fail at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -39,6 +45,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return status
+
+
+def _hand_back(argv: Sequence[str]) -> None:
+    """Write stdin to stdout as it is if that was to be changed: whoever reads our output in its place loses nothing."""
+    changes = "--fix" in argv or "--add-noqa" in argv
+    if changes and "-" in argv and "--diff" not in argv and not sys.stdin.isatty():
+        sys.stdout.buffer.write(sys.stdin.buffer.read())
+        sys.stdout.flush()
 
 
 def _fail(text: str) -> int:

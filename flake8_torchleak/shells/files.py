@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from flake8_torchleak.shells.gitignore import Patterns
 from flake8_torchleak.shells.globs import Globs
+from flake8_torchleak.source import NAMES
 
 Complain = Callable[[str], None]
 """Told one line for each path that cannot be read."""
@@ -16,7 +17,7 @@ NOT_OURS = (".*/", "__pycache__/", "node_modules/", "site-packages/", "venv/", "
 
 
 def python_files(paths: Iterable[str], complain: Complain, excluded: Globs, force: bool = False) -> Iterator[str]:
-    """Each file to check once: the named ones, then for each named folder its `.py` files in order of path.
+    """Each file to check once: the named ones, then for each named folder the Python in it, in order of path.
 
     excluded: what walks leave out; force: and what is left out even if it is named.
     Links to folders are not followed, so that loops end; a path that cannot be listed goes to `complain`.
@@ -54,7 +55,7 @@ class _Ignores:
 
 
 def _walk(folder: str, ignores: _Ignores | None, excluded: Globs, complain: Complain) -> Iterator[str]:
-    """The `.py` files below `folder`, sorted; iterative, since folders nest deeper than Python recurses."""
+    """The files with Python below `folder`, sorted; iterative, since folders nest deeper than Python recurses."""
     stack = [(folder, True, ignores)]
     while stack:
         path, is_folder, ignores = stack.pop()
@@ -89,7 +90,7 @@ def _is_environment(folder: os.DirEntry[str]) -> bool:
 def _is_python(file: os.DirEntry[str]) -> bool:
     """Whether a walk gives out `file`: a link that leads nowhere (an editor's lock file) is none, nor is a pipe."""
     try:
-        return file.name.endswith(".py") and file.is_file()
+        return file.name.endswith(NAMES) and file.is_file()
     except OSError:
         # A link to itself: taken, so that reading it says what is wrong.
         return True

@@ -21,7 +21,6 @@ HOME = "https://pypi.org/project/flake8-torchleak/"
 """Where the world finds the project: its page on the package index, for every release has one."""
 
 
-
 class Own(NamedTuple):
     """A code of ours that no rule finds. header: what `explain` says before the page."""
 

@@ -7,10 +7,11 @@ import io
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from flake8_torchleak.fixing.write import WriteError, replace
 from flake8_torchleak.shells.texts import Complain, File
-from flake8_torchleak.source import encode
+from flake8_torchleak.source import SourceError
 
 
 class Placing:
@@ -18,28 +19,39 @@ class Placing:
 
     def __init__(self, complain: Complain, diff: bool) -> None:
         self._complain, self._diff = complain, diff
+        self._piped = b""
+
+    @contextmanager
+    def piping(self, file: File) -> Iterator[None]:
+        """Whatever becomes of a file from stdin, its text goes to stdout: who reads it in its place loses nothing."""
+        self._piped = file.raw
+        try:
+            yield
+        finally:
+            if file.place == "-":
+                self.unread(self._piped)
+
+    def unread(self, raw: bytes) -> None:
+        """Stdin that is to be changed, as it came."""
+        if not self._diff:
+            _to_stdout(raw)
 
     def put(self, file: File, text: str) -> bool:
         """Put the new text where it belongs; False if that failed, which is complained of."""
         try:
-            new = encode(text, file.raw)
-            if text != file.text and encode(file.text, file.raw) != file.raw:
+            new = file.encoded(text)
+            if text != file.text and file.encoded(file.text) != file.raw:
                 raise WriteError("has characters that its encoding writes in several ways; left alone")
             if self._diff:
                 _to_stdout(b"".join(_diff(file, new)))
             elif file.place == "-":
-                _to_stdout(new)
+                self._piped = new
             elif new != file.raw:
                 replace(file.place, file.raw, new)
-        except (WriteError, UnicodeEncodeError) as error:
+        except (WriteError, UnicodeEncodeError, SourceError) as error:
             self._complain(f"{file.path}: {error}", file.path)
             return False
         return True
-
-    def give_back(self, file: File) -> None:
-        """For a text that cannot be treated: whoever reads our output in the place of the file loses nothing."""
-        if file.place == "-" and not self._diff:
-            _to_stdout(file.raw)
 
 
 def _diff(file: File, new: bytes) -> Iterator[bytes]:

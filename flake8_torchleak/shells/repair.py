@@ -34,9 +34,17 @@ class Repairing:
         self._fixed = self._files = self._suppressed = self._waiting = 0
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
+        with self._place.piping(file):
+            return self._treated(file)
+
+    def unread(self, raw: bytes) -> None:
+        self._place.unread(raw)
+
+    def _treated(self, file: File) -> tuple[str, list[Finding]] | None:
+        if file.notebook and file.notebook.broken:
+            return self._check(file)
         done = parsing(file.path, self._complain, lambda: self._mended(file))
         if done is None:
-            self._place.give_back(file)
             return None
         tidy = [each for each in unused(done.text, done.findings) if self._policy.report_unused and each.fixes]
         text = _applied(done.text, tidy)

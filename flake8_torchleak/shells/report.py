@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Iterator
 from typing import TextIO
 
 from flake8_torchleak.finding import Finding, FixLevel, Note, Severity
+from flake8_torchleak.source import Source
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.NOTE: "1;36"}
 
@@ -31,9 +33,9 @@ def label(finding: Finding) -> str:
     return f"{finding.code} {finding.message} [{finding.slug}]"
 
 
-def headline(path: str, finding: Finding, colour: bool = False) -> str:
-    """The finding on one line, its place first."""
-    place = f"{printable(path)}:{finding.span.line}:{finding.span.col + 1}:"
+def headline(path: str, finding: Finding, source: Source, colour: bool = False) -> str:
+    """The finding on one line, its place in `source` first."""
+    place = f"{printable(path)}:{source.place(finding.span.line)}:{finding.span.col + 1}:"
     words = label(finding)
     if colour:
         words = tinted(finding.code, tint(finding)) + words[len(finding.code) :]
@@ -41,21 +43,26 @@ def headline(path: str, finding: Finding, colour: bool = False) -> str:
     return f"{place} {words}"
 
 
-def evidence(note: Note) -> str:
-    """A note in words, its place first."""
-    place = f"{printable(note.path)}:{note.span.line}" if note.path else f"line {note.span.line}"
+def evidence(note: Note, source: Source) -> str:
+    """A note in words, its place first: in `source`, if it has no path."""
+    place = f"{printable(note.path)}:{note.span.line}" if note.path else source.place(note.span.line).words
     return f"note: {place}: {note.text}"
 
 
-def advice(finding: Finding) -> Iterator[str]:
+def advice(finding: Finding, source: Source) -> Iterator[str]:
     """What can be done: the fix (or why there is none), or else the remedy."""
     mildest = next((fix for fix in finding.fixes if fix.level is finding.fixable), None)
     if mildest is not None:
         yield f"fix ({mildest.level.value}): {mildest.title}"
     if finding.unfixed and (mildest is not None or finding.fix is not FixLevel.HINT):
-        yield f"not fixed: {finding.unfixed}"
+        yield f"not fixed: {placed(finding.unfixed, source)}"
     if finding.remedy and mildest is None:
         yield f"remedy: {finding.remedy}"
+
+
+def placed(text: str, source: Source) -> str:
+    """A sentence that names lines of `source`, as the user counts them."""
+    return re.sub(r"\bline (\d+)\b", lambda line: source.place(int(line[1])).words, text)
 
 
 def statistics(counts: dict[tuple[str, str], int]) -> str:

@@ -8,10 +8,11 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TextIO
 
 from flake8_torchleak.finding import Finding, FixLevel
+from flake8_torchleak.gate import by_words
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells import formats, report
 from flake8_torchleak.shells.formats import Complaint
@@ -19,7 +20,6 @@ from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.progress import Progress
 from flake8_torchleak.shells.selection import INTERNAL
 from flake8_torchleak.shells.texts import Complain, File, Inputs, parsing, texts
-from flake8_torchleak.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,9 @@ class Treatment(Protocol):
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
         """The text as it is now and the findings that stay in it; None if it could not be checked: complained of."""
 
+    def unread(self, raw: bytes) -> None:
+        """What becomes of stdin that cannot be read as Python."""
+
     def summary(self) -> list[str]:
         """Lines that say what was done, or could be."""
 
@@ -70,8 +73,16 @@ class Checking:
         if found is None:
             return None
         shown = self._policy.shown(file.path, file.text, found)
+        if file.notebook and file.notebook.broken and by_words(file.notebook.words, config.dataset_bases):
+            for error in file.notebook.broken:
+                self._complain(f"{file.path}:{error}", file.path)
+            # What cannot be read may need what a fix would change.
+            shown = [replace(f, fixes=(), unfixed="a cell does not parse") if f.fixes else f for f in shown]
         self._fixable.update(each.fixable for each in shown if each.fixable is not None)
         return file.text, shown
+
+    def unread(self, raw: bytes) -> None:
+        pass
 
     def summary(self) -> list[str]:
         safe, unsafe = self._fixable[FixLevel.SAFE], self._fixable[FixLevel.UNSAFE]
@@ -99,7 +110,7 @@ def treated(inputs: Inputs, treat: Treatment, complain: Complaints) -> Iterator[
     complain.progress = Progress(wanted=not treat.stdout_taken)
     try:
         with _undisturbed():
-            for file in texts(inputs, complain):
+            for file in texts(inputs, complain, treat.unread):
                 complain.progress.at(file.path)
                 done = treat(file)
                 if done is not None:
@@ -132,7 +143,7 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
             counts.update((finding.code, finding.slug) for finding in findings)
             if treat.lists or in_file:
                 complain.progress.clear()
-                _write(sink, shown.file(file.path, findings, Source(text)))
+                _write(sink, shown.file(file.path, findings, file.source(text)))
                 sink.flush()
         _write(sink, shown.end(complain.made))
     counted = report.statistics(counts) if output.statistics else ""

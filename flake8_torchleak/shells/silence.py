@@ -8,6 +8,7 @@ from flake8_torchleak.shells.comments import annotated
 from flake8_torchleak.shells.placing import Placing
 from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.report import printable
+from flake8_torchleak.shells.run import Checking
 from flake8_torchleak.shells.selection import INTERNAL
 from flake8_torchleak.shells.texts import Complain, File, parsing
 
@@ -17,6 +18,7 @@ class Silencing:
 
     def __init__(self, policy: Policy, complain: Complain, *, diff: bool, to_stdout: bool) -> None:
         self._policy, self._complain, self._diff = policy, complain, diff
+        self._check = Checking(policy, complain)
         self._place = Placing(complain, diff)
         self.stdout_taken = diff or to_stdout
         self.lists = not diff
@@ -24,10 +26,18 @@ class Silencing:
         self._loud: list[str] = []
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
+        with self._place.piping(file):
+            return self._treated(file)
+
+    def unread(self, raw: bytes) -> None:
+        self._place.unread(raw)
+
+    def _treated(self, file: File) -> tuple[str, list[Finding]] | None:
+        if file.notebook and file.notebook.broken:
+            return self._check(file)
         policy = self._policy
         found = parsing(file.path, self._complain, lambda: self._lint(file.text, file.path))
         if found is None:
-            self._place.give_back(file)
             return None
         standing = policy.selected(file.path, file.text, found)
         old = policy.old(file.path, file.text, standing)
@@ -40,7 +50,9 @@ class Silencing:
         hidden = [each for each in wanted if (each.code, each.span) not in places]
         self._hidden += len(hidden)
         self._files += text != file.text
-        self._loud += [f"{printable(file.path)}:{each.span.line}: {each.code}" for each in wanted if each not in hidden]
+        place = file.source(file.text).place
+        loud = (each for each in wanted if each not in hidden)
+        self._loud += [f"{printable(file.path)}:{place(each.span.line)}: {each.code}" for each in loud]
         return (file.text, hidden + left) if self._diff else (text, left)
 
     def summary(self) -> list[str]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from flake8_torchleak.shells import files
 from flake8_torchleak.shells.globs import Globs
-from flake8_torchleak.source import SourceError, decode
+from flake8_torchleak.source import Source, SourceError, decode, encode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.shells.notebook import Notebook
 
 T = TypeVar("T")
 
@@ -23,12 +26,27 @@ class Complain(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file as it was read. path: what to call it; place: where it is ("-" for stdin and stdout)."""
+    """One file as it was read.
+
+    path: what to call it; place: where it is ("-" for stdin and stdout); text: its Python, of a notebook as one module.
+    """
 
     path: str
     place: str
     raw: bytes
     text: str
+    notebook: Notebook | None = None
+
+    def encoded(self, text: str) -> bytes:
+        """The file with `text`, which has grown from its own.
+
+        Raises UnicodeEncodeError for characters that its encoding lacks, SourceError where a notebook cannot hold it.
+        """
+        return encode(text, self.raw) if self.notebook is None else self.notebook.encoded(text)
+
+    def source(self, text: str) -> Source:
+        """`text`, which has grown from its own, as the user knows it."""
+        return Source(text) if self.notebook is None else self.notebook.source(text)
 
 
 class Inputs(NamedTuple):
@@ -43,21 +61,39 @@ class Inputs(NamedTuple):
     force: bool = False
 
 
-def texts(inputs: Inputs, complain: Complain) -> Iterator[File]:
-    """Each file that can be read and decoded; the others are complained of."""
+def texts(inputs: Inputs, complain: Complain, unread: Callable[[bytes], None]) -> Iterator[File]:
+    """Each file that can be read and decoded; the others are complained of.
+
+    unread: told what came on stdin if it is no such file.
+    """
     for path in files.python_files(inputs.paths, complain, inputs.excluded, inputs.force):
         name = inputs.stdin_filename if path == "-" else path
+        raw, file = b"", None
         try:
             if path == "-":
                 raw = sys.stdin.buffer.read()
             else:
-                with open(path, "rb") as file:
-                    raw = file.read()
-            yield File(name, path, raw, decode(raw))
+                with open(path, "rb") as stream:
+                    raw = stream.read()
+            file = _file(name, path, raw)
         except OSError as error:
             complain(f"{path}: {error.strerror or error}", name)
         except SourceError as error:
             complain(f"{name}: {error}", name)
+        if file is not None:
+            yield file
+        elif path == "-":
+            unread(raw)
+
+
+def _file(name: str, place: str, raw: bytes) -> File | None:
+    """A file by its name and content; None for a notebook in another language. Raises SourceError."""
+    if not name.endswith(".ipynb"):
+        return File(name, place, raw, decode(raw))
+    from flake8_torchleak.shells.notebook import read
+
+    notebook = read(raw)
+    return None if notebook is None else File(name, place, raw, notebook.text, notebook)
 
 
 def parsing(path: str, complain: Complain, work: Callable[[], T]) -> T | None:

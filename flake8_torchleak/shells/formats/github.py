@@ -19,19 +19,25 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 
 class Report(formats.Report):
     def file(self, path: str, findings: Sequence[Finding], source: Source) -> str:
-        return "".join(_annotation(path, finding) for finding in findings)
+        return "".join(_annotation(path, finding, source) for finding in findings)
 
     def end(self, complaints: Sequence[formats.Complaint]) -> str:
         return "".join(_complaint(complaint) for complaint in complaints)
 
 
-def _annotation(path: str, finding: Finding) -> str:
+def _annotation(path: str, finding: Finding, source: Source) -> str:
     span = finding.span
-    place = {"file": portable(path), "line": span.line, "endLine": span.end_line}
-    if span.line == span.end_line:
+    place: dict[str, object] = {"file": portable(path)}
+    if not source.place(span.line).cell:  # of a notebook GitHub knows only the lines of its JSON
+        place |= {"line": span.line, "endLine": span.end_line}
+    if "line" in place and span.line == span.end_line:
         place |= {"col": span.col + 1, "endColumn": max(span.col + 1, span.end_col)}
     # The log of the run shows the message alone: it names the place itself.
-    text = [headline(path, finding), *(evidence(note) for note in finding.notes), *advice(finding)]
+    text = [
+        headline(path, finding, source),
+        *(evidence(note, source) for note in finding.notes),
+        *advice(finding, source),
+    ]
     title = f"{finding.code} {finding.slug}"
     return _command(_COMMANDS[finding.severity], {**place, "title": title}, "\n".join(text))
 

@@ -23,13 +23,16 @@ class Report(formats.Report):
 
     def file(self, path: str, findings: Sequence[Finding], source: Source) -> str:
         for finding in findings:
+            place = source.place(finding.span.line)
+            # A notebook's lines are those of its JSON, which say nothing; the words say which cell.
+            where, line = (f"{place.words}: ", 1) if place.cell else ("", place.line)
             self._rows.append(
                 {
-                    "description": label(finding),
+                    "description": where + label(finding),
                     "check_name": finding.code,
                     "fingerprint": self._fingerprints.take(path, finding, source),
                     "severity": _SEVERITIES[finding.severity],
-                    "location": {"path": portable(path), "lines": {"begin": finding.span.line}},
+                    "location": {"path": portable(path), "lines": {"begin": line}},
                 }
             )
         return ""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from flake8_torchleak.finding import Finding, Fix, Span
 from flake8_torchleak.shells import formats
+from flake8_torchleak.shells.report import placed
 from flake8_torchleak.source import Source
 
 
@@ -16,15 +17,18 @@ class Report(formats.Report):
         self._rows: list[dict[str, object]] = []
 
     def file(self, path: str, findings: Sequence[Finding], source: Source) -> str:
-        self._rows += [row(path, finding) for finding in findings]
+        self._rows += [row(path, finding, source) for finding in findings]
         return ""
 
     def end(self, complaints: Sequence[formats.Complaint]) -> str:
         return json.dumps(self._rows, indent=2) + "\n"
 
 
-def row(path: str, finding: Finding) -> dict[str, object]:
-    """A finding as a JSON object; lines and columns 1-based, columns in code points, ends exclusive."""
+def row(path: str, finding: Finding, source: Source) -> dict[str, object]:
+    """A finding as a JSON object; lines and columns 1-based, columns in code points, ends exclusive.
+
+    In a notebook each place has its `cell`, and lines count in it.
+    """
     return {
         "path": path,
         "code": finding.code,
@@ -32,26 +36,30 @@ def row(path: str, finding: Finding) -> dict[str, object]:
         "message": finding.message,
         "severity": finding.severity.value,
         "fix": finding.fix.value,
-        **_place(finding.span),
+        **_place(finding.span, source),
         "notes": [
-            {**({"path": note.path} if note.path else {}), **_place(note.span), "text": note.text}
+            {"path": note.path, **_place(note.span, Source("")), "text": note.text}
+            if note.path
+            else {**_place(note.span, source), "text": note.text}
             for note in finding.notes
         ],
-        "fixes": [_fix(fix) for fix in finding.fixes],
-        "unfixed": finding.unfixed,
+        "fixes": [_fix(fix, source) for fix in finding.fixes],
+        "unfixed": placed(finding.unfixed, source),
         "remedy": finding.remedy,
     }
 
 
-def _fix(fix: Fix) -> dict[str, object]:
-    edits = [{**_place(edit.span), "text": edit.text} for edit in fix.edits]
+def _fix(fix: Fix, source: Source) -> dict[str, object]:
+    edits = [{**_place(edit.span, source), "text": edit.text} for edit in fix.edits]
     return {"level": fix.level.value, "title": fix.title, "edits": edits}
 
 
-def _place(span: Span) -> dict[str, object]:
+def _place(span: Span, source: Source) -> dict[str, object]:
+    start, end = source.place(span.line), source.place(span.end_line)
     return {
-        "line": span.line,
+        **({"cell": start.cell} if start.cell else {}),
+        "line": start.line,
         "column": span.col + 1,
-        "end_line": span.end_line,
+        "end_line": end.line,
         "end_column": span.end_col + 1,
     }

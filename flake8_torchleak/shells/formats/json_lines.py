@@ -13,4 +13,4 @@ from flake8_torchleak.source import Source
 
 class Report(formats.Report):
     def file(self, path: str, findings: Sequence[Finding], source: Source) -> str:
-        return "".join(json.dumps(row(path, finding)) + "\n" for finding in findings)
+        return "".join(json.dumps(row(path, finding, source)) + "\n" for finding in findings)

@@ -15,7 +15,7 @@ from flake8_torchleak.rule import all_rules
 from flake8_torchleak.shells import formats, pages
 from flake8_torchleak.shells.fingerprints import Fingerprints
 from flake8_torchleak.shells.paths import uri
-from flake8_torchleak.shells.report import advice
+from flake8_torchleak.shells.report import advice, evidence
 from flake8_torchleak.source import Source
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -60,19 +60,26 @@ class Report(formats.Report):
         return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
     def _result(self, path: str, finding: Finding, source: Source) -> Object:
+        # Of a notebook SARIF knows only the lines of its JSON, and fixes would be edits of that: words say which cell.
+        place = source.place(finding.span.line)
+        where = f"{place.words}: " if place.cell else ""
         related = [
-            {**_location(note.path or path, _region(note.span)), "id": number, "message": _message(note.text)}
+            {
+                **_location(note.path or path, {} if place.cell and not note.path else _region(note.span)),
+                "id": number,
+                "message": _message(evidence(note, source) if place.cell else note.text),
+            }
             for number, note in enumerate(finding.notes, 1)
         ]
         return {
             "ruleId": finding.code,
             "ruleIndex": self._index[finding.code],
             "level": finding.severity.value,
-            "message": _message("\n".join((finding.message, *advice(finding)))),
-            "locations": [_location(path, _region(finding.span))],
+            "message": _message("\n".join((where + finding.message, *advice(finding, source)))),
+            "locations": [_location(path, {} if place.cell else _region(finding.span))],
             "relatedLocations": related,
             "partialFingerprints": {"torchleak/v1": self._fingerprints.take(path, finding, source)},
-            "fixes": [_fix(path, fix) for fix in finding.fixes],
+            "fixes": [_fix(path, fix) for fix in finding.fixes if not place.cell],
         }
 
 

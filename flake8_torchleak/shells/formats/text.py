@@ -17,28 +17,28 @@ class Report(formats.Report):
     def file(self, path: str, findings: Sequence[Finding], source: Source) -> str:
         out = []
         for finding in findings:
-            out.append(headline(path, finding, self.colour))
-            out += _excerpt(finding.span, source.lines, tint(finding) if self.colour else "")
+            out.append(headline(path, finding, source, self.colour))
+            out += _excerpt(finding.span, source, tint(finding) if self.colour else "")
             for note in finding.notes:
-                out.append(f"    {evidence(note)}")
+                out.append(f"    {evidence(note, source)}")
                 if not note.path:
-                    out += _excerpt(note.span, source.lines, "1;34" if self.colour else "")
-            out += [f"    {line}" for line in advice(finding)]
+                    out += _excerpt(note.span, source, "1;34" if self.colour else "")
+            out += [f"    {line}" for line in advice(finding, source)]
         return "".join(line + "\n" for line in out)
 
 
-def _excerpt(span: Span, lines: Sequence[str], tint: str) -> list[str]:
+def _excerpt(span: Span, source: Source, tint: str) -> list[str]:
     """The line a span begins on, and carets under what it covers of it."""
-    if span.line > len(lines):
+    if span.line > len(source.lines):
         return []
-    line = printable(lines[span.line - 1].rstrip("\r\n"))
+    line = printable(source.lines[span.line - 1].rstrip("\r\n"))
     end = span.end_col if span.end_line == span.line else len(line.rstrip())
     before, marked, after = line[: span.col], line[span.col : end], line[end:]
     if len(line) > _LONGEST:
         before = before if len(before) <= 40 else "..." + before[-40:]
         marked = marked[:80]
         after = ""
-    number = f"{span.line:>5} | "
+    number = f"{source.place(span.line).line:>5} | "
     pad = "".join(char if char == "\t" else " " * width(char) for char in before)
     # A tab inside the marked text counts as one: its width depends on where the terminal is by then.
     carets = "^" * max(1, sum(width(char) for char in marked))
