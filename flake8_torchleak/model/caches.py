@@ -16,8 +16,7 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.handles import opened
 from flake8_torchleak.model.memos import follows
-from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.parameters import default
+from flake8_torchleak.model.names import defaults, last_name
 from flake8_torchleak.model.stores import is_bounded
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import Kind, Value
@@ -258,5 +257,5 @@ class _Holder:
         if isinstance(value, ast.Name):
             for each in self.module.flow.reaching(value.id, value):
                 if isinstance(each.node, ast.arg) and isinstance(each.statement, FUNCTIONS):
-                    return default(each.node, each.statement) or value
+                    return defaults(each.statement).get(each.node) or value
         return value

@@ -41,6 +41,10 @@ class Calls:
         constructed = self.infer.classes.of(node.func)
         if constructed is not None:
             return self._instance(constructed)
+        made = self.infer.value(node.func, env).made
+        if isinstance(made, ast.ClassDef) and (method := self.infer.classes.all[made].methods.get("__call__")):
+            # Whose memory comes out of a transform is its own affair: TLK206 looks into it.
+            return self._helper(node, method, env).but(origin=None)
         if isinstance(node.func, ast.Attribute):
             found = self.methods.value(node, node.func, env)
             if found is not None:
@@ -64,19 +68,18 @@ class Calls:
             if owner is not None and owner.has_base("Module", "LightningModule"):
                 return Value(graph=True)
         expected = parameters(function)
-        if self.infer.tree.class_of(function) is not None and isinstance(node.func, ast.Attribute) and expected:
-            expected = (
-                expected[1:] if not any(last_name(d) == "staticmethod" for d in function.decorator_list) else expected
-            )
-        bound: dict[ast.arg, Value] = dict(env)
+        on_object = isinstance(node.func, ast.Attribute) or function.name == "__call__"
+        if on_object and self.infer.tree.class_of(function) is not None and self_name(function):
+            expected = expected[1:]
+        given: dict[ast.arg, Value] = dict(env)
         for parameter, argument in zip(expected, node.args, strict=False):
             if not isinstance(argument, ast.Starred):
-                bound[parameter] = self._bound(argument, parameter, function, env)
+                given[parameter] = self._bound(argument, parameter, function, env)
         by_name = {p.arg: p for p in expected}
         for keyword in node.keywords:
             if keyword.arg in by_name:
-                bound[by_name[keyword.arg]] = self._bound(keyword.value, by_name[keyword.arg], function, env)
-        return self.infer.returned(function, Env(bound))
+                given[by_name[keyword.arg]] = self._bound(keyword.value, by_name[keyword.arg], function, env)
+        return self.infer.returned(function, Env(given))
 
     def _bound(self, argument: ast.expr, parameter: ast.arg, function: FunctionNode, env: Env) -> Value:
         value = self.infer.value(argument, env)
@@ -129,7 +132,8 @@ class Calls:
             return Value(graph=True, why=((node, "the module's own forward builds a graph"),))
         if hints.makes_model(name):
             return Value(Kind.MODULE)
-        if "transform" in name.lower() and called.kind is not Kind.MODULE and not name[:1].isupper():
+        transforms = "transform" in name.lower() and "target" not in name.lower() and not name[:1].isupper()
+        if transforms and called.kind is not Kind.MODULE:
             return Value(Kind.TENSOR)
         if called.kind is Kind.MODULE and not self.is_construction(node):
             return Value(graph=True, why=((node, f"`{name}(...)` builds a graph"),))

@@ -8,7 +8,7 @@ from functools import cached_property
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, Mutation
 from flake8_torchleak.model.flow import Flow
-from flake8_torchleak.model.names import Names, last_name, parameters
+from flake8_torchleak.model.names import Names, defaults, last_name, parameters
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
 
 _MOST_BASES = 50
@@ -80,8 +80,39 @@ class ClassFacts:
             for key, definitions in flow.definitions(function).items():
                 head, _, rest = key.partition(".")
                 if rest and head == owner and "." not in rest:
-                    found.setdefault(f"self.{rest}", []).extend(definitions)
+                    off = self._switched_off(function)
+                    made = [each for each in definitions if not (off and self._is_under(each.statement, off))]
+                    if made:
+                        found.setdefault(f"self.{rest}", []).extend(made)
         return found
+
+    def _switched_off(self, function: FunctionNode) -> frozenset[str]:
+        """Parameters of an inherited constructor that this class leaves at their default, which is False or None."""
+        own = self.own_methods.get("__init__")
+        if function.name != "__init__" or own is None or function is own:
+            return frozenset()
+        handing = [call for call in self._table.tree.calls(own) if self._table.callee(call) is function]
+        if len(handing) != 1 or any(k.arg is None for k in handing[0].keywords):
+            return frozenset()
+        if any(isinstance(argument, ast.Starred) for argument in handing[0].args):
+            return frozenset()
+        return frozenset(
+            parameter.arg
+            for parameter, default in defaults(function).items()
+            if isinstance(default, ast.Constant)
+            and default.value in (False, None)
+            and self._table.argument(handing[0], parameter, function) is None
+        )
+
+    def _is_under(self, statement: ast.AST, flags: frozenset[str]) -> bool:
+        """Whether a statement runs only if one of these parameters is true."""
+        tree, child = self._table.tree, statement
+        for up in tree.ancestors(statement):
+            if isinstance(up, ast.If) and isinstance(up.test, ast.Name) and up.test.id in flags:
+                if tree.blocks.get(child) == "body":
+                    return True
+            child = up
+        return False
 
     @cached_property
     def mutations(self) -> dict[str, list[Mutation]]:

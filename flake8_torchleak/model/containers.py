@@ -77,7 +77,7 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     value = state.value
     if not (value.is_container or value.kind in _PROXY) or _holds_tensors(state) is not tensors:
         return None
-    if not tensors and _is_cheap(value):
+    if not tensors and (_is_cheap(value) or _are_few_numbers(state)):
         return None
     if dataset.is_serialised or _rebound_per_sample(state):
         return None
@@ -150,6 +150,14 @@ def _is_cheap(value: Value) -> bool:
     if value.element is not None and value.element.kind is Kind.ARRAY:
         return not value.grows
     return False
+
+
+def _are_few_numbers(state: StateFacts) -> bool:
+    """Whether the elements are numbers of which there are few different ones, by name: Python shares small ones."""
+    value = state.value
+    if value.kind in (Kind.DICT, Kind.INDEX) or not hints.counts_few(state.attr):
+        return False
+    return value.element is None or value.element.kind in (Kind.NUMBER, Kind.UNKNOWN, Kind.JSON)
 
 
 def _is_large(dataset: DatasetFacts, state: StateFacts, value: Value, read: Read, proof: ast.AST | None) -> bool:

@@ -76,7 +76,7 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
         if any(module.loops.trains(loop) for loop in loops[:1]) or module.grad.at(call) is not Grad.ON:
             continue
         evidence = _evidence(module, scope, call, loops)
-        if evidence and not module.loops.contradicted(scope):
+        if evidence and not module.loops.contradicted(scope) and not _switches_itself(module, call):
             function = scope if isinstance(scope, FUNCTIONS) else None
             return Evaluation(call, loops[0], function, evidence)
     return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
@@ -161,6 +161,18 @@ def _runs_model(module: Module, call: ast.Call) -> bool:
         ):
             return False
     return module.infer.value(func).kind is Kind.MODULE
+
+
+def _switches_itself(module: Module, call: ast.Call) -> bool:
+    """Whether the class of the model that is called switches gradients off in its forward, or in what that calls."""
+    for each in module.flow.reaching(key_of(call.func), call.func):
+        made = each.value.func if isinstance(each.value, ast.Call) else None
+        found = module.names.definition(made, networks=True) if made is not None else None
+        facts = module.classes.all[found] if isinstance(found, ast.ClassDef) else None
+        for function in facts.all_functions if facts is not None and "forward" in facts.methods else ():
+            if any(module.grad.off(node) for node in module.tree.calls(function)):
+                return True
+    return False
 
 
 def _needs_grad(module: Module, scope: Scope) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -132,18 +133,37 @@ class Finder:
                 return found
         return None
 
+    def uses(self, file: File, path: str) -> bool:
+        """Whether a file imports something that the module at `path` defines, or that module."""
+        statements = [each for each in file.root.body if isinstance(each, (ast.Import, ast.ImportFrom))]
+        if path in self.imports(statements):
+            return True
+        taken = (imported(s, alias) for s in statements if isinstance(s, ast.ImportFrom) for alias in s.names)
+        found = (self.resolve(file.path, each) for each in taken)
+        return any(each is not None and each[0].path == path for each in found)
+
+    def imports(self, statements: Sequence[ast.Import | ast.ImportFrom]) -> list[str]:
+        """The files of the modules that imports of this module name, without reading any."""
+        found: dict[str, None] = {}
+        for statement in statements:
+            for alias in statement.names:
+                name = imported(statement, alias) if isinstance(statement, ast.ImportFrom) else alias.name
+                level = len(name) - len(name.lstrip("."))
+                parts = name[level:].split(".")
+                for root in [_upwards(self.path, level)] if level else self._roots:
+                    whole, holder = os.path.join(root, *parts), os.path.join(root, *parts[:-1])
+                    found.update(dict.fromkeys(_files_of(whole) or (_files_of(holder) if len(parts) > 1 else ())))
+        return list(found)
+
     def _module(self, place: str) -> File | None:
         """The module at a path without its ending: a file, or a package's `__init__`."""
-        for path in (f"{place}.py", os.path.join(place, "__init__.py")):
-            if os.path.basename(path) in listing(os.path.dirname(path)):
-                return self._read(path)
-        return None
+        return next((self._read(path) for path in _files_of(place)), None)
 
     def _read(self, path: str) -> File | None:
         if path not in self._files:
             if len(self._files) >= _MOST_FILES or os.path.realpath(path) == os.path.realpath(self.path):
                 return None
-            self._files[path] = _parsed(path, self.top)
+            self._files[path] = parsed(path, self.top)
         return self._files[path]
 
     @cached_property
@@ -210,10 +230,16 @@ def _upwards(importer: str, level: int) -> str:
     return folder
 
 
+def _files_of(place: str) -> list[str]:
+    """The files that a module at a path without its ending may be, those that exist."""
+    paths = (f"{place}.py", os.path.join(place, "__init__.py"))
+    return [path for path in paths if os.path.basename(path) in listing(os.path.dirname(path))]
+
+
 def forget() -> None:
     """Forget what was read: for processes that outlive changes on disk."""
     listing.cache_clear()
-    _parsed.cache_clear()
+    parsed.cache_clear()
 
 
 @lru_cache(maxsize=4096)
@@ -238,7 +264,8 @@ def text_of(path: str, top: str) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def _parsed(path: str, top: str) -> File | None:
+def parsed(path: str, top: str) -> File | None:
+    """The file at a path inside the project; None if it cannot be read or parsed."""
     text = text_of(path, top)
     if text is None:
         return None

@@ -68,6 +68,11 @@ _KEEPER = re.compile(
     r"collat|transform|augment",
     re.IGNORECASE,
 )
+_FEW = re.compile(
+    r"(?:lang|domain|class|cat|category|speaker|spk|task|split|style|genre)_?(?:ids?|idx|indices)$|"
+    r"(?:^|_)\w*(?:lens?|lengths?)$",
+    re.IGNORECASE,
+)
 _SMALL_FILE = re.compile(
     r"(?:^|[/_.-])(?:\w*class(?:es)?|categor(?:y|ies)|config|cfg|stats|vocab|options|palette|settings?|names)(?:[/_.-]|$)",
     re.IGNORECASE,
@@ -137,6 +142,11 @@ def is_label(name: str) -> bool:
 def keeps_values(name: str) -> bool:
     """The name of a class whose objects may keep what they are given, or make samples."""
     return bool(_KEEPER.search(name))
+
+
+def counts_few(name: str) -> bool:
+    """A name for numbers of which there are few different ones (classes, languages, lengths): shared objects."""
+    return bool(_FEW.search(name))
 
 
 def is_small(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ _REGISTERS = (
     "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
     "register_full_backward_pre_hook", "register_backward_hook",
 )  # fmt: skip
+_TAKEN_OUT = re.compile(r"_(?:forward|backward)(?:_pre)?_hooks\b")
+"""The dicts in which a module keeps its hooks: whoever names them takes hooks out by hand."""
 _COLLECTS = GROWING - {"setitem", "update", "setdefault"}
 _EMPTIES = frozenset({"clear", "pop", "popleft", "del"})
 _SMALL = frozenset({
@@ -45,7 +48,7 @@ def registrations(module: Module) -> list[ast.Call]:
     removed = module.classes.own_calls("remove")
     if any(isinstance(call.func, ast.Attribute) and not call.args for call in removed):
         return []
-    if "_hooks.clear()" in module.source.text:
+    if _TAKEN_OUT.search(module.source.text):
         return []
     found = (call for call in module.classes.own_calls(*_REGISTERS) if call.args)
     return [call for call in found if not any(f.name.startswith("test") for f in functions_around(module, call))]
@@ -63,20 +66,17 @@ def guest(module: Module, call: ast.Call) -> Guest | None:
     itself, or lives as long as the model (optimizers, trainers, callbacks).
     """
     owner = module.classes.around(call)
-    if owner is None or not isinstance(call.func, ast.Attribute) or not _is_thrown_away(module, call):
+    builder = owner.methods.get("__init__") if owner is not None else None
+    if owner is None or builder is None or not isinstance(module.tree.parents[call], ast.Expr):
         return None
     outer = [last_name(base) for base in owner.outer_bases]
     if any(name.endswith(_LIVE_WITH_MODEL) for name in [*outer, *(each.node.name for each in owner.lineage)]):
         return None
-    builder = owner.methods.get("__init__")
-    if builder is None or module.tree.function(call) not in _building(module, owner, builder):
+    if not isinstance(call.func, ast.Attribute) or module.tree.function(call) not in _building(module, owner, builder):
         return None
+    # The first parameter is the object: what hooks itself is a module, whatever its bases.
     given = _given(module, owner, call.func.value)
-    return Guest(owner, given) if given is not None and given in parameters(builder) else None
-
-
-def _is_thrown_away(module: Module, call: ast.Call) -> bool:
-    return isinstance(module.tree.parents[call], ast.Expr)
+    return Guest(owner, given) if given is not None and given in parameters(builder)[1:] else None
 
 
 def _building(module: Module, owner: ClassFacts, builder: FunctionNode) -> list[FunctionNode]:

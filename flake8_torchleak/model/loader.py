@@ -11,6 +11,7 @@ from functools import cached_property
 from flake8_torchleak.config import Config
 from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.project import Project
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
@@ -48,8 +49,8 @@ class Site:
 class Loaders:
     """The DataLoader sites of a module."""
 
-    def __init__(self, tree: Tree, infer: Infer, config: Config) -> None:
-        self.tree, self.infer, self.config = tree, infer, config
+    def __init__(self, tree: Tree, infer: Infer, config: Config, project: Project | None) -> None:
+        self.tree, self.infer, self.config, self.project = tree, infer, config, project
 
     @cached_property
     def sites(self) -> list[Site]:
@@ -137,7 +138,8 @@ class Loaders:
         sites = self.serving(node)
         if sites:
             return any(self.assumed(s.workers) for s in sites)
-        return self.assumed(Workers.UNKNOWN)
+        alone = self.config.assume_workers == "auto" and self.project is not None and self.project.is_served_alone
+        return not alone and self.assumed(Workers.UNKNOWN)
 
     def copies_batches(self, node: ast.ClassDef) -> bool:
         """Whether every loader that the file gives this class copies its samples at once (default collate)."""

@@ -25,6 +25,8 @@ from flake8_torchleak.model.tree import Tree
 from flake8_torchleak.model.workers import WorkerSide
 from flake8_torchleak.source import NAMES, Source
 
+_TESTING = frozenset({"pytest", "unittest"})
+
 
 class Module:
     """Facts about one module; rules read them and nothing else."""
@@ -81,6 +83,11 @@ class Module:
         foreign = self.project.names(tree) if self.project is not None else frozenset()
         return Names(tree, self.attached.links, foreign)
 
+    @cached_property
+    def is_test(self) -> bool:
+        """Whether it is a test, or helps tests."""
+        return bool(self.names.imports & _TESTING) or (self.project is not None and self.project.is_test)
+
     def informed(self) -> Module:
         """The same module, with what it asked for looked up."""
         return Module(self.source, self.root, self.config, self.path, {**self._wanted, **self.asked})
@@ -128,7 +135,7 @@ class Module:
     @cached_property
     def loaders(self) -> Loaders:
         """DataLoader sites."""
-        return Loaders(self.tree, self.infer, self.config)
+        return Loaders(self.tree, self.infer, self.config, self.project)
 
     @cached_property
     def datasets(self) -> Datasets:

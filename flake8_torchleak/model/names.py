@@ -55,6 +55,14 @@ def _is_network(qualname: str) -> bool:
     return hints.is_model(name) or hints.makes_model(name)
 
 
+def defaults(function: FunctionNode | ast.Lambda) -> dict[ast.arg, ast.expr]:
+    """The parameters that have a default, with it."""
+    a = function.args
+    placed = [*a.posonlyargs, *a.args]
+    found = dict(zip(placed[len(placed) - len(a.defaults) :], a.defaults, strict=True))
+    return found | {arg: value for arg, value in zip(a.kwonlyargs, a.kw_defaults, strict=True) if value is not None}
+
+
 _IMPORTERS = frozenset({"import_module", "optional_import", "try_import", "lazy_import", "import_optional_dependency"})
 """Functions that give the module whose name they are given (MONAI's `optional_import` takes `name=` for a part)."""
 
@@ -171,16 +179,19 @@ class Names:
         module = "." * statement.level + (statement.module or "")
         return f"{module}.{alias.name}" if statement.module else module + alias.name
 
-    def definition(self, node: ast.AST) -> ast.AST | None:
-        """The `def` or `class` that a name stands for, if it is bound to nothing else: here, or where it is from."""
+    def definition(self, node: ast.AST, networks: bool = False) -> ast.AST | None:
+        """The `def` or `class` that a name stands for, if it is bound to nothing else: here, or where it is from.
+
+        networks: look into another file even for what is a network by its name.
+        """
         if isinstance(node, ast.Name):
             bound = self.bound(node.id, node)
             found = [each for each in bound if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
             if found:
                 return found[-1] if len(found) == len(bound) else None
-        return self._elsewhere(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        return self._elsewhere(node, networks) if isinstance(node, (ast.Name, ast.Attribute)) else None
 
-    def _elsewhere(self, node: ast.Name | ast.Attribute) -> ast.AST | None:
+    def _elsewhere(self, node: ast.Name | ast.Attribute, networks: bool) -> ast.AST | None:
         """The `def` or `class` in another file; where nobody has looked yet, it is noted as asked for."""
         own = self.tree.is_own(node)
         if own:
@@ -193,7 +204,7 @@ class Names:
             return None
         qualname = self.qualname(node)
         found = self.links.get((self.tree.module_of(node), qualname))
-        if found is None and own and "." in qualname and not _is_network(qualname):
+        if found is None and own and "." in qualname and (networks or not _is_network(qualname)):
             self.asked[qualname] = None
         return found
 

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import declared
+from flake8_torchleak.model.names import defaults
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import UNKNOWN, Kind, Value, join
 
@@ -25,7 +26,7 @@ class Parameters:
     def value(self, node: ast.arg, function: ast.AST) -> Value:
         """What a parameter holds, by annotation, default, documentation or name."""
         if isinstance(function, FUNCTIONS):
-            given = default(node, function)
+            given = defaults(function).get(node)
             if isinstance(given, (ast.List, ast.Tuple, ast.Dict, ast.Set)) and not _is_empty(given):
                 return self.infer.value(given)
         if node.annotation is not None:
@@ -58,15 +59,6 @@ class Parameters:
             return join([v.but(origin=None) for v in found]) if found else UNKNOWN
         finally:
             self.infer.leave((node, "passed"))
-
-
-def default(node: ast.arg, function: FunctionNode) -> ast.expr | None:
-    """A parameter's default."""
-    a = function.args
-    positional = [*a.posonlyargs, *a.args]
-    given = dict(zip(positional[len(positional) - len(a.defaults) :], a.defaults, strict=True))
-    given |= {p: d for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None}
-    return given.get(node)
 
 
 def _is_empty(display: ast.List | ast.Tuple | ast.Dict | ast.Set) -> bool:

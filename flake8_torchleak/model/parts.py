@@ -72,6 +72,9 @@ class Parts:
             return base.but(origin=None, items=())
         if base.kind is Kind.FRAME:
             return Value(Kind.FRAME, why=base.why)
+        if base.kind is Kind.FILE:  # of HDF5: no other can be indexed; a slice reads
+            reads = isinstance(index, (ast.Slice, ast.Tuple)) or getattr(index, "value", 0) is ...
+            return Value(Kind.ARRAY, graph=False) if reads else base
         if base.kind is Kind.UNKNOWN and base.origin is not None and self._is_fancy(index, env):
             return Value(graph=base.graph)
         return self.element(base, node)

@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from flake8_torchleak.model.firstparty import File, Finder, listing, text_of
+from flake8_torchleak.model.firstparty import File, Finder, listing, parsed, text_of
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
 Links = dict[tuple[ast.Module, str], ast.AST]
@@ -27,6 +28,9 @@ _DEPTH = 2
 _GUARD = re.compile(r"^(?:\w+\.)?setNumThreads\(\s*0\s*\)", re.MULTILINE)
 _SCRIPTS = ("", "tools", "scripts")
 _MOST_SCRIPTS = 40
+_MOST_NEIGHBOURS = 60
+_WORKERS_PLACE = 5
+"""Where num_workers stands among a DataLoader's arguments."""
 
 
 @dataclass(eq=False)
@@ -126,12 +130,11 @@ class Project:
 
     # -- OpenCV ---------------------------------------------------------------------------------------------
 
-    @cached_property
-    def limits_opencv(self) -> bool:
-        """Whether importing this module's packages, or a script of the project, calls `cv2.setNumThreads(0)`."""
+    def limits_opencv(self, tree: Tree) -> bool:
+        """Whether importing a module, its packages, or a script of the project, calls `cv2.setNumThreads(0)`."""
         own, top = self._finder.path, self._finder.top
         folder = os.path.dirname(own)
-        paths = []
+        paths = self._finder.imports(tree.all(ast.Import, ast.ImportFrom))
         while "__init__.py" in listing(folder) and os.path.dirname(folder) != folder:
             paths.append(os.path.join(folder, "__init__.py"))
             folder = os.path.dirname(folder)
@@ -139,4 +142,46 @@ class Project:
             place = os.path.join(top, name)
             paths += [os.path.join(place, each) for each in sorted(listing(place)) if each.endswith(".py")]
         texts = (text_of(path, top) for path in paths[:_MOST_SCRIPTS] if path != own)
-        return any(text is not None and "setNumThreads" in text and _GUARD.search(text) for text in texts)
+        return any(text is not None and limits_opencv(text) for text in texts)
+
+    @cached_property
+    def is_test(self) -> bool:
+        """Whether the module lies in a folder of tests."""
+        inside = os.path.relpath(os.path.dirname(self._finder.path), self._finder.top)
+        return "tests" in inside.split(os.sep)
+
+    @cached_property
+    def is_served_alone(self) -> bool:
+        """Whether modules nearby build loaders with what this module defines, and none of those can have workers."""
+        own, top = self._finder.path, self._finder.top
+        name = os.path.splitext(os.path.basename(own))[0]
+        folder = os.path.dirname(own)
+        near = [folder] if folder == top else [folder, os.path.dirname(folder)]
+        paths = [os.path.join(place, each) for place in near for each in sorted(listing(place)) if each.endswith(".py")]
+        found = [_loads(path, own, name, top) for path in paths[:_MOST_NEIGHBOURS] if path != own]
+        return True in found and False not in found
+
+
+def _loads(path: str, module: str, name: str, top: str) -> bool | None:
+    """Whether all DataLoaders of the file at `path` are without workers; None if it has none, or uses not `module`."""
+    text = text_of(path, top)
+    if text is None or "DataLoader(" not in text or not re.search(rf"^\s*(?:from|import)\b.*\b{name}\b", text, re.M):
+        return None
+    file = parsed(path, top)
+    if file is None or not Finder(path).uses(file, module):
+        return None
+    calls = (node for node in ast.walk(file.root) if isinstance(node, ast.Call))
+    workers = [_may_have_workers(call) for call in calls if last_name(call.func) == "DataLoader"]
+    return not any(workers) if workers else None
+
+
+def _may_have_workers(call: ast.Call) -> bool:
+    if len(call.args) > _WORKERS_PLACE or any(k.arg is None for k in call.keywords):
+        return True
+    given = next((k.value for k in call.keywords if k.arg == "num_workers"), ast.Constant(0))
+    return getattr(given, "value", None) != 0
+
+
+def limits_opencv(text: str) -> bool:
+    """Whether a module calls `cv2.setNumThreads(0)` when it is imported: told from its text alone."""
+    return "setNumThreads" in text and _GUARD.search(text) is not None

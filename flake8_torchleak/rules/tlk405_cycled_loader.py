@@ -75,7 +75,8 @@ def check(module: Module) -> Iterator[Report]:
         name, remedy = short(call.args[0]), _REMEDY[qualname]
         if isinstance(module.tree.parents[call], ast.Call) and qualname == "list":
             counted = module.tree.parents[call]
-            remedy = f"use `len({name})`" if last_name(getattr(counted, "func", call)) == "len" else remedy
+            if last_name(getattr(counted, "func", call)) == "len":
+                remedy = f"use `len({name})`, or count in the loop if its Dataset has no length"
         yield Report(
             call,
             f"`{qualname}` keeps every batch of `{name}` in memory; {remedy}",
