@@ -19,8 +19,11 @@ but not the activation itself. A hook that is registered in every step runs once
 
 Measured
 --------
-One hidden layer's output of batch 64 collected in each step (torch 2.13, CPU): 654 KB more per step, 516 KB with
-`.detach()`.
+Layers 512 wide, batch 64: a hook that collects the output of a layer (128 KB) keeps 258 KB per step, with its
+graph; detached 128 KB. Overwritten, emptied, bounded, or removed after use: 0 KB. Registered in each of 30
+steps: 30 hooks at the end, all of which run in every call; cleared before, 1.
+
+Run by `fixtures/TLK604_collecting_hook/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------
