@@ -95,7 +95,7 @@ def _may_step(scopes: list[_Scope], loops: list[_Loop], loaders: set[str], text:
         return False
     if "backward(" in text or any(each.loops and each.evaluates for each in scopes):
         return True
-    if "next(" in text and "oader" in text and any(isinstance(each, ast.While) for each in loops):
+    if "next(" in text and "oader" in text:
         return True
     return any(_names_loader(each, loaders) for each in loops)
 

@@ -75,3 +75,19 @@ class Crops(CropSet):
     assert lint(text) == []
     found = lint(text, Config(dataset_bases=("project.data.CropSet",)))
     assert [(each.code, each.span.line) for each in found] == [("TLK101", 6)]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (
+            "TLK905",
+            "with torch.no_grad():\n    for x in loader:\n        kept.append(model(x.cuda(non_blocking=True)))\n",
+        ),
+        ("TLK906", "for _ in range(steps):\n    x = next(iter(loader))\n"),
+        ("TLK906", "while steps:\n    x = next(\n        iter(loader)\n    )\n"),
+    ],
+    ids=["copied without waiting", "a loop over a range", "over several lines"],
+)
+def test_the_gate_lets_through_what_it_lost_once(code: str, text: str) -> None:
+    assert [each.code for each in lint(f"import torch\n{text}")] == [code]
