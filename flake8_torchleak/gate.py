@@ -39,8 +39,9 @@ _TORCH_PACKAGES = frozenset({
 
 _DATASET = ("Dataset", "__getitem__")
 _LOOPS_OF_INTEREST = (
-    "oader", "backward(", ".eval()", "_step", "_iter", "train(False", "def eval", "def val", "def test", "def infer",
-    "def predict", "_eval(", "_test(", "_val(", "_valid", "_predict", "_infer", "optimize_parameters",
+    "oader", " dl", "_dl", "(dl", "refetcher", "data_generator", "backward(", ".eval()", "_step", "_iter",
+    "train(False", "def eval", "def val", "def test", "def infer", "def predict", "_eval(", "_test(", "_val(",
+    "_valid", "_predict", "_infer", "optimize_parameters",
 )  # fmt: skip
 """Words of training, loaders and evaluation."""
 

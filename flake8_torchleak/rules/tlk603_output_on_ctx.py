@@ -65,7 +65,7 @@ _NUMBERS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.k
     fix=FixLevel.HINT,
     severity=Severity.WARNING,
     subject=Subject.TORCH,
-    words=("Function)",),
+    words=("Function)", "Function,"),
 )
 def check(module: Module) -> Iterator[Report]:
     for facts in module.classes.all.values():
