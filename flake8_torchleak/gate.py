@@ -39,8 +39,9 @@ _TORCH_PACKAGES = frozenset({
 
 _DATASET = ("Dataset", "__getitem__")
 _LOOPS_OF_INTEREST = (
-    "oader", "backward(", ".eval()", "_step", "_iter", "train(False", "def eval", "def val", "def test", "def infer",
-    "def predict", "_eval(", "_test(", "_val(", "_valid", "_predict", "_infer", "optimize_parameters",
+    "oader", " dl", "_dl", "(dl", "refetcher", "data_generator", "backward(", ".eval()", "_step", "_iter",
+    "train(False", "def eval", "def val", "def test", "def infer", "def predict", "_eval(", "_test(", "_val(",
+    "_valid", "_predict", "_infer", "optimize_parameters",
 )  # fmt: skip
 """Words of training, loaders and evaluation."""
 
@@ -95,7 +96,7 @@ def _may_step(scopes: list[_Scope], loops: list[_Loop], loaders: set[str], text:
         return False
     if "backward(" in text or any(each.loops and each.evaluates for each in scopes):
         return True
-    if "next(" in text and "oader" in text and any(isinstance(each, ast.While) for each in loops):
+    if "next(" in text and "oader" in text:
         return True
     return any(_names_loader(each, loaders) for each in loops)
 

@@ -75,3 +75,25 @@ class Crops(CropSet):
     assert lint(text) == []
     found = lint(text, Config(dataset_bases=("project.data.CropSet",)))
     assert [(each.code, each.span.line) for each in found] == [("TLK101", 6)]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (
+            "TLK905",
+            "with torch.no_grad():\n    for x in loader:\n        kept.append(model(x.cuda(non_blocking=True)))\n",
+        ),
+        ("TLK906", "for _ in range(steps):\n    x = next(iter(loader))\n"),
+        ("TLK906", "while steps:\n    x = next(\n        iter(loader)\n    )\n"),
+        ("TLK905", "with torch.no_grad():\n    for x in dl:\n        kept.append(model(x.to('cuda')))\n"),
+        (
+            "TLK603",
+            "class Exp(torch.autograd.Function, Named):\n"
+            "    @staticmethod\n    def setup_context(ctx, inputs, output):\n        ctx.output = output\n",
+        ),
+    ],
+    ids=["copied without waiting", "a loop over a range", "over several lines", "a short name", "a second base"],
+)
+def test_the_gate_lets_through_what_it_lost_once(code: str, text: str) -> None:
+    assert [each.code for each in lint(f"import torch\n{text}")] == [code]

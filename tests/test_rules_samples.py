@@ -324,6 +324,7 @@ def test_images(init: str, held: bool) -> None:
         ("self.valset = data", "return self.valset[i]", False),
         ("self.data = Frobnicator(data)", "return self.data[i]", False),
         ("self.data = data", "self.data[i].shape\nreturn self.data[i]", False),
+        ("data.subscribe(self.data.append)", "return self.data[i]", True),
     ],
 )
 def test_unknown_elements(init: str, sample: str, open_: bool) -> None:

@@ -75,9 +75,10 @@ class StateFacts:
     def value(self) -> Value:
         """What it holds once the Dataset is built."""
         facts = self.dataset.facts
-        if f"self.{self.attr}" in facts.attributes:
+        method = facts.methods.get(self.attr)
+        if method is None or f"self.{self.attr}" in facts.attributes:
             return self.module.infer.attributes.built(facts, self.attr)
-        return self.module.infer.returned(facts.methods[self.attr], NO_ENV)
+        return self.module.infer.returned(method, NO_ENV)
 
     @cached_property
     def bindings(self) -> list[Definition]:

@@ -19,8 +19,11 @@ writes their reference counts: each forked worker ends up with a copy, each spaw
 
 Measured
 --------
-As TLK101: private bytes per element and worker of a list of str 113, of dicts 435. The first report of the cause,
-pytorch/pytorch#13246, has a plain list.
+Private bytes per record and worker after an epoch, fork: list of (float, str) tuples 163, two workers; list of
+two-key dicts 183 in each of eight workers. One tensor 11, records pickled into one 5. The first report of the
+cause, pytorch/pytorch#13246, has a plain list.
+
+Run by `fixtures/TLK106_list_as_dataset/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

@@ -19,8 +19,12 @@ epoch is in memory, shuffling and augmentation stand still, and every tensor fro
 
 Measured
 --------
-40 batches of two tensors from two workers (torch 2.13): 78 more file descriptors open under `itertools.cycle`,
-and 68 under `list`, than in a plain loop; as many as in the plain loop with the loader started anew each round.
+40 shuffled batches of two tensors from two workers, descriptors more at the end of the first round: 72 under
+`itertools.cycle`, fixed 0; none more in the second, which gives 40 of the 40 batches again, fixed 0. `list` 74,
+where a plain loop has 0; `tuple` 90; `tee` 78, when one of its iterators is an epoch behind.
+
+Run by `fixtures/TLK405_cycled_loader/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
+3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

@@ -24,7 +24,11 @@ it has less memory than the first. Source: the PyTorch FAQ, "My out of memory ex
 
 Measured
 --------
-A network of four 512-wide layers, batch 64 (torch 2.13, CPU): 1028 KB kept per stored exception, 0 per `str(error)`.
+A network of four 512-wide layers, batch 64, whose loss fails in each step: 530 KB kept per stored exception, 1
+KB where its text is stored, or one variable is overwritten. A step that fails for lack of memory and is tried
+again: 518 KB of the first try are still there when it is tried inside the `except` block, 0.0 KB below it.
+
+Run by `fixtures/TLK408_kept_exception/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

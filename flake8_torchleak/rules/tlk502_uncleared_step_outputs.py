@@ -22,8 +22,12 @@ that of all epochs so far. Source: Lightning's 2.0 upgrade guide; pytorch-lightn
 
 Measured
 --------
-One entry per step for as long as training runs, each the size of the output: 64 rows of 512 floats are 128 KB a step.
-Lightning itself was not run here.
+Hooks called in Lightning's order, without Lightning itself: after 4 epochs of 40 steps the list holds 160
+entries and has grown by 71 KB per epoch (predicted and true classes of 64 samples a step), fixed 0 and 1 KB. A
+fourth epoch in which everything is right, after three in which nothing is, scores 25 %, fixed 100 %.
+
+Run by `fixtures/TLK502_uncleared_step_outputs/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu,
+Python 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

@@ -19,8 +19,11 @@ the documentation of `torch.autograd.backward`.
 
 Measured
 --------
-A network of four 512-wide layers (torch 2.13, CPU): 981 KB more in each step when gradients are never reset, 0 with
-`zero_grad()`; with a new model each time, 2357 KB after `gc.collect()`; `torch.autograd.grad`: 0.3 KB.
+A network of four 512-wide layers, batch 64, more after each step and `gc.collect()`: 961 KB when gradients are
+never reset, 9224 KB with a new model (4 MB of parameters) each time, and even a model of nine parameters leaves
+13 KB. With `zero_grad()` 0.1 KB, by `torch.autograd.grad` 0.1 KB, with new models 0.2 KB.
+
+Run by `fixtures/TLK602_create_graph_backward/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

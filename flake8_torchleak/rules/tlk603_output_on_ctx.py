@@ -25,8 +25,11 @@ issue 25340.
 
 Measured
 --------
-An output of 1 MB (torch 2.13, CPU, no collection in between): 1.9 to 2 MB more in each call without backward and 2.3
-to 3.9 MB with it, also by `setup_context`; 0 with `save_for_backward`, and 0 for an input on ctx.
+An output of 1 MB, dropped at once, no garbage collected in between: 1029 KB more by each call, 1025 KB where it
+is differentiated, 1029 KB by `setup_context`; after `gc.collect()` 0 KB. With `save_for_backward`, with
+`del ctx.y` in backward, and with an input on ctx: 0 KB.
+
+Run by `fixtures/TLK603_output_on_ctx/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------
@@ -62,7 +65,7 @@ _NUMBERS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.k
     fix=FixLevel.HINT,
     severity=Severity.WARNING,
     subject=Subject.TORCH,
-    words=("Function)",),
+    words=("Function)", "Function,"),
     local=True,
 )
 def check(module: Module) -> Iterator[Report]:

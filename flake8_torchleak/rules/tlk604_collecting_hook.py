@@ -17,13 +17,17 @@ Why
 A hook lives as long as its module. What it appends stays, with the graph that made it; `.detach()` drops the graph,
 but not the activation itself. A hook that is registered in every step runs once more with each: time and memory grow.
 
-Measured
---------
-One hidden layer's output of batch 64 collected in each step (torch 2.13, CPU): 654 KB more per step, 516 KB with
-`.detach()`.
-
 An object that hooks a model which it was handed, and throws the handle away, stays with that model for good: what
 makes such an object for every image, or once more after a failure, adds a hook each time.
+
+Measured
+--------
+Layers 512 wide, batch 64: a hook that collects the output of a layer (128 KB) keeps 258 KB per step, with its
+graph; detached 128 KB. Overwritten, emptied, bounded, or removed after use: 0 KB. Registered in each of 30
+steps: 30 hooks at the end, all of which run in every call; cleared before, 1. Of 30 objects made one after the
+other for the same model, 30 live on with their hooks; 0 if they remove them.
+
+Run by `fixtures/TLK604_collecting_hook/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

@@ -61,7 +61,7 @@ _MOST_DEPTH = 6
     fix=FixLevel.UNSAFE,
     severity=Severity.NOTE,
     subject=Subject.STEPS,
-    words=(".cuda()", ".to("),
+    words=("cuda", "device", "gpu"),
 )
 def check(module: Module) -> Iterator[Report]:
     for store in stores(module):

@@ -56,7 +56,7 @@ from flake8_torchleak.wording import short
     fix=FixLevel.HINT,
     severity=Severity.NOTE,
     subject=Subject.STEPS,
-    words=("next(iter(", "DataLoader("),
+    words=("iter(", "DataLoader("),
 )
 def check(module: Module) -> Iterator[Report]:
     callers = module.classes.callers

@@ -24,3 +24,7 @@ def optimizer_of(model: nn.Module) -> torch.optim.Optimizer:
 def batches(steps: int = STEPS) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Inputs of shape (64, 512) and class labels of shape (64,)."""
     return [(torch.randn(BATCH, WIDTH), torch.randint(0, CLASSES, (BATCH,))) for _ in range(steps)]
+
+
+# torch imports its compiler when the first optimizer is made, which takes seconds: before variants are forked.
+optimizer_of(nn.Linear(1, 1))
