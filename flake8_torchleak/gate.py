@@ -167,15 +167,11 @@ def _makes_loader(value: ast.expr) -> bool:
 
 
 def _switches(value: ast.expr) -> bool:
-    """Whether a statement is a chain of calls with `.eval()` or `.train(False)` in it."""
-    while isinstance(value, (ast.Call, ast.Attribute)):
-        if isinstance(value, ast.Call):
-            name = value.func.attr if isinstance(value.func, ast.Attribute) else ""
-            if name == "eval" and not value.args or name == "train" and value.args:
+    """Whether a statement calls `.eval()` or `.train(False)` anywhere."""
+    for call in ast.walk(value):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            if (call.func.attr == "eval" and not call.args) or (call.func.attr == "train" and call.args):
                 return True
-            value = value.func
-        else:
-            value = value.value
     return False
 
 
