@@ -171,9 +171,15 @@ def test_a_comment_for_the_whole_file_means_the_same_in_both(leak: Path, comment
 
 def test_parsed_options_reach_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TorchLeak, "config", Config())
-    values = {option.field: None for option in OPTIONS} | {"loss_names": ["a.b"], "min_literal": "7"}
+    monkeypatch.setattr(TorchLeak, "wanted", None)
+    values: dict[str, object] = {option.field: None for option in OPTIONS}
+    values |= {"loss_names": ["a.b"], "min_literal": "7"}
+    values |= dict.fromkeys(["select", "extend_select", "ignore", "extend_ignore"])
+    values |= {"extended_default_select": ["TLK"], "extended_default_ignore": ["TLK9"]}
     TorchLeak.parse_options(argparse.Namespace(**values))
     assert TorchLeak.config == Config(loss_names=("a.b",), min_literal=7)
+    assert TorchLeak.wanted is not None
+    assert [TorchLeak.wanted(code) for code in ("TLK401", "TLK901")] == [True, False]
     values["assume_workers"] = "perhaps"
     with pytest.raises(ExecutionError, match="assume-workers"):
         TorchLeak.parse_options(argparse.Namespace(**values))

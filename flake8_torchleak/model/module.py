@@ -38,10 +38,14 @@ class Module:
         config: Config,
         path: str | None = None,
         wanted: Mapping[str, None] = MappingProxyType({}),
+        tree: Tree | None = None,
     ) -> None:
-        """wanted: what to look up in other files of the project (dotted names, as the module imports them)."""
+        """wanted: what to look up in other files of the project (dotted names, as the module imports them).
+
+        tree: of `root`, with nothing attached, if there is one already; it is taken over.
+        """
         self.source, self.root, self.config, self.path = source, root, config, path
-        self._wanted = wanted
+        self._wanted, self._bare = wanted, tree
         self.attached = Attached()
         """Definitions in other files, once the tree is there."""
         self.project: Project | None = None
@@ -70,7 +74,7 @@ class Module:
     @cached_property
     def tree(self) -> Tree:
         """Parents, nodes by kind, scopes."""
-        tree = Tree(self.root)
+        tree = self._bare or Tree(self.root)
         if self.project is not None and self._wanted:
             self.attached = self.project.attach(tree, self._wanted)
             tree.attach(self.attached.modules)
@@ -90,7 +94,8 @@ class Module:
 
     def informed(self) -> Module:
         """The same module, with what it asked for looked up."""
-        return Module(self.source, self.root, self.config, self.path, {**self._wanted, **self.asked})
+        bare = self.tree if not self.attached.modules else None
+        return Module(self.source, self.root, self.config, self.path, {**self._wanted, **self.asked}, bare)
 
     @property
     def asked(self) -> dict[str, None]:

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer
 
 
+_MAKE_TENSORS = frozenset({
+    "stack", "cat", "concat", "tensor", "as_tensor", "from_numpy", "pad_sequence", "default_collate", "Tensor",
+    "LongTensor", "FloatTensor", "zeros", "ones", "full", "pad", "collate", "Collater",
+})  # fmt: skip
+"""Functions of collate functions whose result is, or holds, tensors."""
+
+
 class Parts:
     """Elements and items of values."""
 
@@ -29,6 +36,8 @@ class Parts:
                 last_name(made) in hints.PLACING or self.infer.names.qualname(made).startswith("dgl.")
             )
             kind = OriginKind.DEVICE if placed else OriginKind.BATCH
+            if isinstance(value.made, ast.Call) and not placed and not self._makes_tensors(value.made):
+                return Value(graph=False, made=value.made)
             return Value(graph=False, origin=Origin(kind, "batch", node or ast.Pass()), made=value.made)
         if value.kind in (Kind.TENSOR, Kind.ARRAY):
             origin = replace(value.origin, view=True, element=True) if value.origin else None
@@ -42,6 +51,23 @@ class Parts:
         if value.kind is Kind.STRING:
             return STRING
         return Value(graph=value.graph if value.kind is Kind.UNKNOWN else None, why=value.why).within(value)
+
+    def _makes_tensors(self, loader: ast.Call) -> bool:
+        """Whether a DataLoader's batches are tensors: only those come in shared memory.
+
+        They are by the default collate function, and by one in reach that calls what makes tensors.
+        """
+        given = next((k.value for k in loader.keywords if k.arg == "collate_fn"), None)
+        if given is None or getattr(given, "value", 0) is None or last_name(given) == "default_collate":
+            return True
+        if isinstance(given, ast.Call) and last_name(given.func) == "partial" and given.args:
+            given = given.args[0]
+        found = given if isinstance(given, ast.Lambda) else self.infer.names.definition(given)
+        owned = self.infer.classes.self_attribute(given)
+        if owned is not None:
+            found = owned[0].methods.get(owned[1])
+        calls = (node for node in ast.walk(found) if isinstance(node, ast.Call)) if found is not None else ()
+        return any(last_name(call.func) in _MAKE_TENSORS for call in calls)
 
     def part(self, value: Value, index: int) -> Value:
         """The item at a constant index, as in unpacking."""

@@ -52,16 +52,25 @@ def kept_views(module: Module) -> Iterator[KeptView]:
     sliced = (node for node in module.tree.all(ast.Slice, ast.Subscript) if not _is_plain(node))
     for scope in dict.fromkeys(map(module.tree.scope, sliced)):
         found: list[KeptView] = []
+        stored: list[str] = []
         for key, changes in module.flow.mutations(scope).items():
             for change in changes:
-                if change.method in _PUTS and change.value is not None and not isinstance(change.index, ast.Constant):
+                if change.method in _PUTS and change.value is not None:
+                    stored.append(_root(change.value))
                     kept = _kept(module, scope, key, change, change.value)
-                    if kept is not None:
+                    if kept is not None and not isinstance(change.index, ast.Constant):
                         found.append(kept)
         for each in found:
             # Several views of one array may make up all of it.
-            if sum(other.base is each.base for other in found) == 1:
+            if stored.count(_root(each.view)) == 1:
                 yield each
+
+
+def _root(node: ast.expr) -> str:
+    """The variable under subscripts, attributes and methods; "" if there is none."""
+    while isinstance(node, (ast.Subscript, ast.Attribute, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _makes_arrays(root: ast.Module) -> bool:

@@ -62,9 +62,10 @@ from flake8_torchleak.wording import short
 @rule("TLK501", "grad-in-evaluation", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.EVALUATION)
 def check(module: Module) -> Iterator[Report]:
     for each in unguarded_evaluations(module):
-        where = f"every batch of `{each.function.name}`" if each.function is not None else "every batch of this loop"
-        if each.function is not None and module.loops.trains(each.function):
-            where = "every batch of this loop"
+        batches = isinstance(each.loop, ast.For) and module.loops.gives_batches(each.loop.iter)
+        unit = "every batch" if batches else "every pass"
+        named = each.function is not None and not module.loops.trains(each.function)
+        where = f"{unit} of `{each.function.name}`" if each.function is not None and named else f"{unit} of this loop"
         if each.loop is None:
             where = f"every call of `{each.function.name}`" if each.function is not None else where
         called = short(each.call.func)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from flake8_torchleak import __version__
@@ -24,6 +24,8 @@ class TorchLeak:
     name = "flake8-torchleak"
     version = __version__
     config: ClassVar[Config] = DEFAULT
+    wanted: ClassVar[Callable[[str], bool] | None] = None
+    """Whether flake8 would report a code anywhere: what it drops in any case is not worth looking for."""
 
     def __init__(self, tree: ast.Module, lines: Sequence[str], filename: str) -> None:
         self.tree = tree
@@ -35,7 +37,8 @@ class TorchLeak:
         # Imported here: importing the rules takes longer than all the rest of a plugin's start.
         from flake8_torchleak.lint import lint
 
-        for finding in lint("".join(self.lines), self.config, self.tree, self.filename):
+        text = "".join(self.lines)
+        for finding in lint(text, self.config, self.tree, self.filename, wanted=type(self).wanted):
             yield finding.span.line, finding.span.col, f"{finding.code} {finding.message}", type(self)
 
     @classmethod
@@ -67,6 +70,10 @@ class TorchLeak:
             cls.config = build({option.name: getattr(options, option.field) for option in OPTIONS})
         except ConfigError as error:
             raise _execution_error(str(error)) from error
+        from flake8.style_guide import Decision, DecisionEngine
+
+        engine = DecisionEngine(options)
+        cls.wanted = lambda code: engine.decision_for(code) is Decision.Selected
 
 
 def _execution_error(text: str) -> Exception:
