@@ -62,7 +62,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.containers import Container, containers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.packing import NotPackable, packing
-from flake8_torchleak.model.values import Kind, Value
+from flake8_torchleak.remedies import advice, described, remedy, workers
 from flake8_torchleak.rule import Report, rule
 
 
@@ -72,7 +72,8 @@ def check(module: Module) -> Iterator[Report]:
         if each.known:
             yield Report(
                 each.place,
-                f"`{each.name}` ({described(each.value)}) is copied into every DataLoader worker; {remedy(each.value)}",
+                f"`{each.name}` ({described(each.value)}) is copied into every {workers(each.value)}; "
+                f"{remedy(each.value)}",
                 notes=each.notes,
                 target=each,
                 remedy=advice(each.name, each.value),
@@ -100,64 +101,3 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         packs = build.after(packed.statement, f"{container.name} = {before}{container.name}{after}")
     reads = tuple(edit for each in packed.reads for edit in build.method(each, read)) if read else ()
     yield Fix(FixLevel.UNSAFE, f"keep `{container.name}` as an array", (*imported, *packs, *reads))
-
-
-def described(value: Value) -> str:
-    """The container's type in words."""
-    element = value.element.kind if value.element is not None else Kind.UNKNOWN
-    if value.kind in (Kind.PICKLE, Kind.UNKNOWN):
-        return "Python objects"
-    if value.kind is Kind.JSON:
-        return "parsed records"
-    if element in (Kind.UNKNOWN, Kind.NONE) or value.kind is Kind.INDEX:
-        return str(value.kind.value)
-    return f"{value.kind.value} of {element.value}"
-
-
-def remedy(value: Value) -> str:
-    """What to keep instead, by element type."""
-    element = value.element.kind if value.element is not None else Kind.UNKNOWN
-    if value.kind is Kind.INDEX:
-        return "keep the ids, and the records in one packed tensor"
-    if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DEQUE):
-        if element is Kind.NUMBER:
-            return "keep np.array(...) or a torch.tensor"
-        if element in (Kind.STRING, Kind.PATH):
-            return "keep np.array(..., dtype=np.bytes_) and decode at the read"
-        if element is Kind.ARRAY:
-            return "keep one array with offsets"
-        if element in _RECORDS:
-            return "pickle the records into one torch.uint8 tensor with offsets"
-    if value.kind in (Kind.UNKNOWN, Kind.PICKLE):
-        return "pickle its records into one torch.uint8 tensor, or load them by index"
-    if value.kind is Kind.JSON:
-        return "pickle the records into one torch.uint8 tensor with offsets"
-    return "pack it in an array, an Arrow table or one torch tensor"
-
-
-def advice(name: str, value: Value) -> str:
-    """The remedy in code, and what it does under each start method."""
-    element = value.element.kind if value.element is not None else Kind.UNKNOWN
-    listed = value.kind in (Kind.LIST, Kind.TUPLE, Kind.DEQUE)
-    if value.kind is Kind.INDEX:
-        return f"load the records of `{name}` by id in the worker, from a file or a database opened there"
-    if listed and element is Kind.NUMBER:
-        return f"`{name} = torch.tensor({name})` once it is filled: shared by forked and by spawned workers"
-    if listed and element in (Kind.STRING, Kind.PATH):
-        return (
-            f"`{name} = np.array([str(each).encode() for each in {name}], dtype=np.bytes_)` once it is filled, "
-            f"`{name}[i].decode()` at the read: forked workers share it, spawned ones get one compact copy"
-        )
-    if listed and element is Kind.ARRAY:
-        return f"`np.concatenate({name})` with an array of offsets; a torch tensor is shared by spawned workers too"
-    if value.kind in (Kind.DICT, Kind.SET):
-        return (
-            f"keep the keys of `{name}` as a sorted array and its contents packed beside it, or open a database lazily"
-        )
-    return (
-        f"pickle each record of `{name}` into one torch.uint8 tensor with a tensor of offsets, and `pickle.loads` the "
-        "slice at the read: shared by forked and by spawned workers"
-    )
-
-
-_RECORDS = frozenset({Kind.DICT, Kind.LIST, Kind.TUPLE, Kind.JSON, Kind.INSTANCE})
