@@ -22,7 +22,7 @@ class Subject(Enum):
     DATASET = "a Dataset class"
     STEPS = "a loop over steps"
     EVALUATION = "an evaluation loop"
-    OPENCV = "a Dataset (whose helpers may use cv2), or cv2 beside a loader"
+    OPENCV = "cv2 beside a Dataset or a loader"
     TORCH = "anything of PyTorch: for rules that name words of their own"
 
 
@@ -57,7 +57,7 @@ def by_words(text: str, bases: tuple[str, ...]) -> frozenset[Subject]:
     found = {Subject.TORCH}
     if configured or any(word in text for word in _DATASET):
         found.add(Subject.DATASET)
-    if "cv2" in text or Subject.DATASET in found:
+    if "cv2" in text:
         found.add(Subject.OPENCV)
     if any(word in text for word in _LOOPS_OF_INTEREST):
         found |= {Subject.STEPS, Subject.EVALUATION}
@@ -80,7 +80,7 @@ def by_statements(
     datasets = Subject.DATASET in subjects and any(_may_be_dataset(each, serves, bases) for each in classes)
     if datasets:
         found.add(Subject.DATASET)
-    if Subject.OPENCV in subjects and (datasets or (serves and "cv2" in text)):
+    if Subject.OPENCV in subjects and (datasets or serves):
         found.add(Subject.OPENCV)
     if Subject.STEPS in subjects and _may_step(scopes, loops, loaders, text):
         found.add(Subject.STEPS)

@@ -133,15 +133,6 @@ class Finder:
                 return found
         return None
 
-    def uses(self, file: File, path: str) -> bool:
-        """Whether a file imports something that the module at `path` defines, or that module."""
-        statements = [each for each in file.root.body if isinstance(each, (ast.Import, ast.ImportFrom))]
-        if path in self.imports(statements):
-            return True
-        taken = (imported(s, alias) for s in statements if isinstance(s, ast.ImportFrom) for alias in s.names)
-        found = (self.resolve(file.path, each) for each in taken)
-        return any(each is not None and each[0].path == path for each in found)
-
     def imports(self, statements: Sequence[ast.Import | ast.ImportFrom]) -> list[str]:
         """The files of the modules that imports of this module name, without reading any."""
         found: dict[str, None] = {}

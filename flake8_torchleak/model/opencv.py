@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.names import mentions
-from flake8_torchleak.model.project import limits_opencv
 from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
@@ -26,20 +23,6 @@ _COMPUTES = frozenset({
 _ENVIRONMENT = frozenset({"OPENCV_FOR_THREADS_NUM", "OMP_NUM_THREADS", "OPENCV_FOR_OPENMP_DYNAMIC_DISABLE"})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Use:
-    """A call that computes, in a worker-side function.
-
-    node: the call itself, or the one in the module that leads there; how: how the function comes to run in a worker
-    (words for a message).
-    """
-
-    call: ast.Call
-    node: ast.Call
-    function: FunctionNode
-    how: str
-
-
 class OpenCV:
     """What a module does with cv2 in its workers."""
 
@@ -47,24 +30,17 @@ class OpenCV:
         self.module = module
 
     @cached_property
-    def first_use(self) -> Use | None:
-        """The first computing call in worker-side code of the module, or, if there is none, of another that it uses."""
-        tree = self.module.tree
-        uses = [use for function in self.module.workers.functions for use in self._uses(function)]
-        own = [use for use in uses if tree.is_own(use.call)]
-        return min(own or uses, key=lambda use: (use.node.lineno, use.node.col_offset), default=None)
-
-    def _uses(self, function: FunctionNode) -> Iterator[Use]:
-        tree, how = self.module.tree, self.module.workers.functions[function]
-        for call in tree.calls(function):
-            qualname = self.module.names.qualname(call.func)
-            if not qualname.startswith("cv2.") or qualname.rpartition(".")[2] not in _COMPUTES:
+    def first_use(self) -> tuple[ast.Call, FunctionNode, str] | None:
+        """The first computing call in worker-side code, its function, and how that comes to run there."""
+        found = []
+        for function, how in self.module.workers.functions.items():
+            if not self.module.tree.is_own(function):
                 continue
-            if tree.is_own(call):
-                yield Use(call, call, function, how)
-            else:
-                ways = [each for each in self.module.workers.chain(function) if tree.is_own(each)]
-                yield from (Use(call, each, function, how) for each in ways[-1:])
+            for call in self.module.tree.calls(function):
+                qualname = self.module.names.qualname(call.func)
+                if qualname.startswith("cv2.") and qualname.rpartition(".")[2] in _COMPUTES:
+                    found.append((call, function, how))
+        return min(found, key=lambda use: (use[0].lineno, use[0].col_offset), default=None)
 
     @cached_property
     def _settings(self) -> list[tuple[ast.Call, object]]:
@@ -93,19 +69,12 @@ class OpenCV:
             return True
         if self.module.project is not None and self.module.project.limits_opencv(self.module.tree):
             return True
-        if any(limits_opencv(file.text) for file in self.module.attached.files.values()):
-            return True
         if any(self._imports(guard) for guard in self.module.config.cv2_guard_modules):
             return True
         for node in self.module.tree.all(ast.Constant):
             if node.value in _ENVIRONMENT and self.module.tree.function(node) is None:
                 return True
         return False
-
-    @property
-    def is_imported(self) -> bool:
-        """Whether the module imports cv2 at all."""
-        return "cv2" in self.module.names.imports
 
     @property
     def is_imported_at_top(self) -> bool:

@@ -168,7 +168,8 @@ def _loads(path: str, module: str, name: str, top: str) -> bool | None:
     if text is None or "DataLoader(" not in text or not re.search(rf"^\s*(?:from|import)\b.*\b{name}\b", text, re.M):
         return None
     file = parsed(path, top)
-    if file is None or not Finder(path).uses(file, module):
+    statements = [each for each in file.root.body if isinstance(each, (ast.Import, ast.ImportFrom))] if file else []
+    if file is None or module not in Finder(path).imports(statements):
         return None
     calls = (node for node in ast.walk(file.root) if isinstance(node, ast.Call))
     workers = [_may_have_workers(call) for call in calls if last_name(call.func) == "DataLoader"]

@@ -21,8 +21,6 @@ class WorkerSide:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._called: dict[FunctionNode, ast.Call] = {}
-        """Worker-side functions that others there call: by which call."""
 
     @cached_property
     def initialisers(self) -> set[FunctionNode]:
@@ -55,15 +53,6 @@ class WorkerSide:
         facts = self.module.classes.of(node.func) if isinstance(node, ast.Call) else None
         return [facts.methods["__call__"]] if facts is not None and "__call__" in facts.methods else []
 
-    def chain(self, function: FunctionNode) -> list[ast.Call]:
-        """The calls by which a worker-side function is reached from one that workers start with, outermost first."""
-        found: list[ast.Call] = []
-        caller: FunctionNode | None = function if function in self.functions else None
-        while caller in self._called:
-            found.insert(0, self._called[caller])
-            caller = self.module.tree.function(found[0])
-        return found
-
     @cached_property
     def functions(self) -> dict[FunctionNode, str]:
         """Worker-side functions -> how they come to run there (words for a note)."""
@@ -87,6 +76,5 @@ class WorkerSide:
                 callee = module.classes.callee(call)
                 if callee is not None and callee not in found and callee.name != "__init__":
                     found[callee] = f"is called by `{function.name}` in a worker"
-                    self._called[callee] = call
                     queue.append(callee)
         return found

@@ -73,14 +73,12 @@ def check(module: Module) -> Iterator[Report]:
     use = opencv.first_use
     if use is None or opencv.is_guarded:
         return
+    call, function, how = use
     yield Report(
-        use.node,
-        f"OpenCV runs its own threads in every worker (`{use.function.name}` {use.how}); "
+        call,
+        f"OpenCV runs its own threads in every worker (`{function.name}` {how}); "
         "call cv2.setNumThreads(0) at module level",
-        notes=(
-            *(((use.call, "OpenCV computes here"),) if use.call is not use.node else ()),
-            *((each, "this call does not reach workers that are spawned") for each in opencv.out_of_reach),
-        ),
+        notes=tuple((each, "this call does not reach workers that are spawned") for each in opencv.out_of_reach),
     )
 
 
@@ -89,10 +87,7 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     if isinstance(report.target, ast.Call):
         yield Fix(FixLevel.UNSAFE, "set 0 threads", build.replaced(report.target.args[0], "0"))
         return
-    opencv = OpenCV(build.module)
-    if not opencv.is_imported:
-        raise Unfixable("cv2 is not imported here, but in the file that computes with it")
-    if not opencv.is_imported_at_top:
+    if not OpenCV(build.module).is_imported_at_top:
         raise Unfixable("cv2 is imported under a condition or inside a function")
     called, imported = build.reference("cv2.setNumThreads", report.node)
     below = build.below_imports(f"{called}(0)", called.partition(".")[0])
