@@ -216,3 +216,180 @@ def test_what_an_inherited_constructor_leaves_out(tmp_path: Path, call: str, cod
     put(tmp_path, base=base, small=own)
     (tmp_path / "pyproject.toml").touch()
     assert found(tmp_path / "small.py") == codes
+
+
+def test_answers_raise_new_questions_only_so_often(tmp_path: Path) -> None:
+    own = """
+        from base import Rows
+        from reading import read
+
+        class SmallDataset(Rows):
+            def __init__(self, path):
+                self.rows = read(path)
+    """
+    reading = "import json\ndef read(path):\n    return [json.loads(line) for line in open(path)]\n"
+    put(tmp_path, base=ROWS, reading=reading, own=own)
+    (tmp_path / "pyproject.toml").touch()
+    assert found(tmp_path / "own.py") == ["TLK101"]
+
+
+@pytest.mark.parametrize(
+    ("before", "imported", "codes"),
+    [
+        ("lmdb, _ = optional_import('lmdb')", "lmdb.open", ["TLK105"]),
+        ("lmdb = importlib.import_module('lmdb')", "lmdb.open", ["TLK105"]),
+        ("opened, _ = optional_import('lmdb', name='open')", "opened", ["TLK105"]),
+        ("opened = optional_import('lmdb', name=chosen)", "opened", []),
+        ("_, lmdb = optional_import('lmdb')", "lmdb.open", []),
+        ("lmdb = optional_import(chosen)", "lmdb.open", []),
+        ("lmdb = optional_import()", "lmdb.open", []),
+        ("lmdb = made('lmdb')", "lmdb.open", []),
+    ],
+)
+def test_modules_that_a_function_imports(before: str, imported: str, codes: list[str]) -> None:
+    text = f"""
+        import importlib
+        from torch.utils.data import Dataset
+        {before}
+
+        class Rows(Dataset):
+            def __init__(self, path):
+                self.env = {imported}(path)
+
+            def __getitem__(self, i):
+                return self.env.begin().get(i)
+    """
+    assert [each.code for each in lint(dedent(text))] == codes
+
+
+@pytest.mark.parametrize(
+    ("made", "codes"),
+    [
+        (
+            "files = [h5py.File(p) for p in paths]\n        for f in files:\n            self.all.append((f, 1))",
+            ["TLK105"],
+        ),
+        ("for f in [h5py.File(paths)]:\n            self.all.append(f['x'])", ["TLK105"]),
+        ("for name in h5py.File(paths):\n            self.all.append(name)", []),
+        ("for f in given:\n            self.all.append(f)", []),
+    ],
+)
+def test_handles_in_lists(made: str, codes: list[str]) -> None:
+    text = f"""
+import h5py
+from torch.utils.data import Dataset
+
+class Rows(Dataset):
+    def __init__(self, paths, given):
+        self.all = []
+        {made}
+
+    def __getitem__(self, i):
+        return self.all[i]["x"]
+"""
+    assert [each.code for each in lint(text) if each.code == "TLK105"] == codes
+
+
+@pytest.mark.parametrize(
+    ("collate", "codes"),
+    [
+        ("", ["TLK404"]),
+        (", collate_fn=None", ["TLK404"]),
+        (", collate_fn=default_collate", ["TLK404"]),
+        (", collate_fn=stacked", ["TLK404"]),
+        (", collate_fn=partial(stacked, 1)", ["TLK404"]),
+        (", collate_fn=lambda b: torch.stack(b)", ["TLK404"]),
+        (", collate_fn=self.stacked", ["TLK404"]),
+        (", collate_fn=plain", []),
+        (", collate_fn=lambda b: torch.load(b[0])", []),
+        (", collate_fn=elsewhere", []),
+    ],
+)
+def test_batches_of_what_are_no_tensors(collate: str, codes: list[str]) -> None:
+    text = f"""
+import torch
+from functools import partial
+from torch.utils.data import DataLoader
+
+def stacked(batch):
+    return torch.stack(batch)
+
+def plain(batch):
+    return list(batch)
+
+class Run:
+    def stacked(self, batch):
+        return torch.stack(batch)
+
+    def all(self, dataset):
+        kept = []
+        for x in DataLoader(dataset, 8, num_workers=4{collate}):
+            kept.append(x)
+        return kept
+"""
+    assert [each.code for each in lint(text) if each.code < "TLK9"] == codes
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("[(int(a), int(b)) for a, b in lines]", "keep one array with a row for each"),
+        ("{k: [] for k in lines}", "pack its lists in arrays"),
+        ("[Path(each) for each in lines]", "dtype=np.bytes_"),
+        ("[np.load(each) for each in lines]", "DataLoader worker that is spawned; keep one array with offsets"),
+        ("[int(each) for each in lines]", "keep np.array(...) or a torch.tensor"),
+        ("{each for each in lines}", "pack it into a torch.uint8 tensor with offsets, or an Arrow table"),
+    ],
+)
+def test_the_remedy_fits_what_is_held(rows: str, words: str) -> None:
+    text = f"""
+import numpy as np
+from pathlib import Path
+from torch.utils.data import Dataset
+
+class Rows(Dataset):
+    def __init__(self, path):
+        lines = open(path).readlines()
+        self.rows = {rows}
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return f(self.rows[i]), sorted(self.rows)
+"""
+    (finding,) = [each for each in lint(text) if each.code == "TLK101"]
+    assert words in finding.message
+    assert finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "codes"),
+    [("rows", ["TLK101"]), ("lang_ids", []), ("caption_lens", []), ("speaker_ids", []), ("image_ids", ["TLK101"])],
+)
+def test_numbers_of_which_there_are_few(name: str, codes: list[str]) -> None:
+    text = ROWS.replace("self.rows", f"self.{name}").replace("json.loads(line)", "int(line)").replace('["x"]', "")
+    assert [each.code for each in lint(dedent(text))] == codes
+
+
+def test_what_a_slice_of_hdf5_holds() -> None:
+    text = """
+        import h5py
+        from torch.utils.data import Dataset
+
+        class Rows(Dataset):
+            def __init__(self, path):
+                rows = h5py.File(path)["x"]
+                self.rows = []
+                for i in range(len(rows)):
+                    self.rows.append({value})
+
+            def __len__(self):
+                return len(self.rows)
+
+            def __getitem__(self, i):
+                return self.rows[i].copy()
+    """
+    for value in ("rows[i:5]", "rows[i, :]", "rows[...]"):
+        (finding,) = [e for e in lint(dedent(text).format(value=value)) if e.code == "TLK101"]
+        assert "(list of array)" in finding.message
