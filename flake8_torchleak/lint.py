@@ -41,7 +41,10 @@ def lint(
     subjects = by_words(source, config.dataset_bases)
     if not subjects:
         return []
-    asked = (each for each in all_rules() if wanted is None or wanted(each.code))
+    # What one rule asks of other files helps the next: of those that are on by default, all run or none.
+    takes = wanted or (lambda code: True)
+    any_default = any(each.default and takes(each.code) for each in all_rules())
+    asked = (each for each in all_rules() if takes(each.code) or (any_default and each.default and not each.local))
     rules = [each for each in asked if each.subject in subjects and each.may_find(source)]
     if not rules:
         return []
@@ -51,19 +54,33 @@ def lint(
     if not subjects:
         return []
     rules = [each for each in rules if each.subject in subjects]
-    return sorted(_found(rules, Module(Source(source), tree, config, path), fixes), key=Finding.sort_key)
+    found = _found(rules, Module(Source(source), tree, config, path), fixes)
+    return sorted((each for each in found if takes(each.code)), key=Finding.sort_key)
 
 
 def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
-    """What the rules find: alone first, then with the definitions in other files that they asked for."""
-    project = [each for each in rules if not each.local]
-    found = {f for each in project for f in _guarded(each, module, fixes)}
+    """What the rules find.
+
+    Local ones look at the module alone. The others do first, and then with the definitions in other files that they
+    asked for; those that are off by default ask for themselves, so that who selects them changes nothing else.
+    """
+    found = {f for each in rules if each.local for f in _guarded(each, module, fixes)}
+    for default in (True, False):
+        group = [each for each in rules if not each.local and each.default is default]
+        if group:
+            found |= _asking(group, module, fixes)
+            module = Module(module.source, module.root, module.config, module.path)
+    return found
+
+
+def _asking(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
+    found = {f for each in rules for f in _guarded(each, module, fixes)}
     for _ in range(_MOST_ROUNDS):
         if not module.asked:
             break
         module = module.informed()
-        found = {f for each in project for f in _guarded(each, module, fixes)}
-    return found | {f for each in rules if each.local for f in _guarded(each, module, fixes)}
+        found = {f for each in rules for f in _guarded(each, module, fixes)}
+    return found
 
 
 def _guarded(each: Rule, module: Module, fixes: bool) -> list[Finding]:

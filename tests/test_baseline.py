@@ -11,6 +11,7 @@ import pytest
 from flake8_torchleak.finding import Finding, FixLevel, Severity, Span
 from flake8_torchleak.shells.cli import main
 from tests.conftest import LEAK, torchleak
+from tests.notebooks import notebook, written
 from tests.test_files import plant
 from tests.test_fix_command import EVALUATION, FIXED
 
@@ -258,8 +259,24 @@ def test_unused_comments_and_failed_rules_are_not_listed(
     assert main(["check", f"--baseline={NAME}"]) == 1
     internal = Finding("TLK000", "internal-error", "it broke", Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT)
     monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: [internal])
+    # What a rule that failed would have found is kept, and nothing has vanished.
+    for action in ("write", "prune"):
+        assert main(["baseline", action]) == 2
+        assert listed() == [OLD]
+    capsys.readouterr()
+    assert main(["check", f"--baseline={NAME}"]) == 1
+    assert "Vanished" not in capsys.readouterr().out
+
+
+def test_a_broken_cell_keeps_what_its_notebook_has(tmp_path: Path, capsys: Capture) -> None:
+    Path("nb.ipynb").write_bytes(written(notebook(LEAK, LEAK.replace("total", "summed"))))
     assert main(["baseline", "write"]) == 0
-    assert listed() == []
+    old = listed()
+    assert len(old) == 2
+    Path("nb.ipynb").write_bytes(written(notebook(LEAK, LEAK.replace("total", "summed") + "foo((")))
+    for action in ("write", "prune"):
+        assert main(["baseline", action]) == 2
+        assert listed() == old
 
 
 # What is wrong

@@ -240,7 +240,8 @@ def test_settings_in_pyproject(leak: Path, capsys: Capture) -> None:
         assert error in shown
         assert shown.count("\n") == 1
     settings.write_bytes(b"# torchleak \xff\n")
-    assert main(["check", "../../leak.py"]) == 1
+    assert main(["check", "../../leak.py"]) == 2
+    assert "pyproject.toml: 'utf-8' codec can't decode byte 0xff" in capsys.readouterr().err
     (leak / ".git").rmdir()
     settings.unlink()
     assert main(["check", "../../leak.py"]) == 1

@@ -6,6 +6,7 @@ import codecs
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,22 @@ from flake8_torchleak.shells.cli import main
 from tests.conftest import LEAK
 
 Capture = pytest.CaptureFixture[str]
+
+HELD = """
+from torch.utils.data import Dataset
+
+
+class Rows(Dataset):
+    def __init__(self, rows: list[dict]):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return self.rows[i]["x"]
+"""
+"""A finding that cannot be fixed."""
 
 FIXED = LEAK.replace("+= loss", "+= loss.detach()")
 SHOWN = LEAK.replace("return total", "print(total)")
@@ -226,3 +243,35 @@ def test_arguments_that_do_not_go_together(leak: Path, arguments: list[str], err
     assert main(["check", *arguments]) == 2
     assert capsys.readouterr() == ("", f"torchleak: error: {error}\n")
     assert (leak / "leak.py").read_text() == LEAK
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closed pipes are POSIX")
+@pytest.mark.parametrize(("arguments", "fixed"), [(["--fix", "--unsafe-fixes"], 30), ([], 0)])
+def test_a_reader_that_goes_away_stops_no_fix(tmp_path: Path, arguments: list[str], fixed: int) -> None:
+    for number in range(30):
+        (tmp_path / f"leak{number}.py").write_text(EVALUATION + LEAK.replace("total += loss", "losses.append(f(loss))"))
+        (tmp_path / f"held{number}.py").write_text(HELD)
+    command = [sys.executable, "-m", "flake8_torchleak", "check", *arguments]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(command, cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, check=False, timeout=120)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert sum("no_grad" in path.read_text() for path in tmp_path.glob("leak*.py")) == fixed
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "held.py").write_text(HELD)
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "flake8_torchleak", "check", "held.py"]
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr == b"torchleak: error: cannot write: No space left on device\n"
+
+
+def test_a_diff_names_files_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leak.py").write_text(LEAK)
+    assert main(["check", "--diff", str(tmp_path / "leak.py")]) == 1
+    assert capsys.readouterr().out.startswith("--- a/leak.py\n+++ b/leak.py\n")

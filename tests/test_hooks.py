@@ -42,7 +42,7 @@ def lines(statement: str, method: str = "pass", name: str = "Probe", before: str
         "getattr(model, layer).register_full_backward_hook(self.keep)",
         "dict(model.named_modules())[layer].register_forward_hook(self.keep)",
         "found = find(model, layer)\n        found.register_forward_hook(self.keep)",
-        "[part.register_forward_hook(self.keep) for part in []]\n        model[0].register_forward_hook(lambda *a: None)",
+        "model[0].register_forward_hook(lambda *a: None)",
         "for part in model.modules():\n            part.register_forward_hook(self.keep)",
         "for n, part in self.model.named_children():\n            part.register_forward_hook(self.keep)",
     ],

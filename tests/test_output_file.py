@@ -14,6 +14,7 @@ from flake8_torchleak.finding import Finding
 from flake8_torchleak.shells.cli import main
 from flake8_torchleak.shells.formats import FORMATS
 from tests.conftest import LEAK, torchleak
+from tests.test_fix_command import EVALUATION, HELD
 
 Capture = pytest.CaptureFixture[str]
 
@@ -129,3 +130,27 @@ def test_devices_and_pipes_are_written_to(leak: Path, capsys: Capture) -> None:
 def test_a_full_device(capsys: Capture) -> None:
     assert main(["check", "--output-file=/dev/full"]) == 2
     assert capsys.readouterr().err == "torchleak: error: --output-file: /dev/full: No space left on device\n"
+
+
+def test_a_link_to_a_source_is_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(LEAK)
+    (tmp_path / "report").symlink_to("train.py")
+    assert main(["check", "--output-file=report"]) == 2
+    assert (tmp_path / "train.py").read_text() == LEAK
+
+
+def test_places_of_a_diff_are_those_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "import torch\nx = 1  # noqa: TLK101\n" + EVALUATION.partition("import torch\n")[2] + HELD
+    (tmp_path / "a.py").write_text(text)
+    arguments = ["check", "--report-unused-noqa", "--output-format=concise"]
+    assert main([*arguments]) == 1
+    plain = capsys.readouterr().out
+    assert main([*arguments, "--diff", "--unsafe-fixes", "--output-file=shown.txt"]) == 1
+    assert (tmp_path / "shown.txt").read_text() == plain
+    assert main([*arguments, "--diff", "--add-noqa", "--output-file=shown.txt"]) == 1
+    shown = (tmp_path / "shown.txt").read_text().splitlines()
+    assert [int(line.split(":")[1]) for line in shown] == sorted(int(line.split(":")[1]) for line in shown)

@@ -10,7 +10,8 @@ import pytest
 from flake8_torchleak.config import Config
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model import firstparty
-from tests.test_project import found, put
+from flake8_torchleak.shells.cli import main
+from tests.test_project import METER, found, put
 
 ROWS = """
     import json
@@ -393,3 +394,63 @@ def test_what_a_slice_of_hdf5_holds() -> None:
     for value in ("rows[i:5]", "rows[i, :]", "rows[...]"):
         (finding,) = [e for e in lint(dedent(text).format(value=value)) if e.code == "TLK101"]
         assert "(list of array)" in finding.message
+
+
+@pytest.mark.parametrize("code", ["TLK101", "TLK401", "TLK501", "TLK604", "TLK901"])
+def test_who_selects_less_finds_the_same(tmp_path: Path, code: str) -> None:
+    long = "def load(path):\n" + "    x = 1\n" * 1300 + "    return x\n"
+    own = """
+        import torch
+        from torch.utils.data import Dataset
+        from big import load
+        from nog import quiet
+        from base import Base
+
+        class Rows(Dataset):
+            def __init__(self, path, rows):
+                self.rows, self.given = load(path), rows
+
+            def __len__(self):
+                return len(self.given)
+
+            def __getitem__(self, i):
+                return self.rows[i], self.given[i]
+
+        class Grabber(Base):
+            def __init__(self, model):
+                model.fc.register_forward_hook(self.keep)
+
+        @quiet
+        def evaluate(model, loader):
+            model.eval()
+            total = 0
+            for x, y in loader:
+                total += model(x).sum()
+            return total
+    """
+    nog = "import torch\ndef quiet(f):\n    return torch.no_grad()(f)\n"
+    put(tmp_path, big=long, nog=nog, base="import torch\nclass Base(torch.nn.Module):\n    pass\n", own=own)
+    (tmp_path / "pyproject.toml").touch()
+    path = tmp_path / "own.py"
+    everything = lint(path.read_text(), path=str(path))
+    some = lint(path.read_text(), path=str(path), wanted=lambda each: each == code)
+    assert some == [each for each in everything if each.code == code]
+
+
+def test_any_file_name_will_do(tmp_path: Path) -> None:
+    put(tmp_path, **{"rows(old": ROWS, "train": LOADER.format(imported="import rows", more="")})
+    (tmp_path / "pyproject.toml").touch()
+    assert found(tmp_path / "rows(old.py") == ["TLK101"]
+
+
+def test_a_run_sees_what_has_changed_since_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = "import torch\nfrom meters import Average\n\ndef train(model, loader, criterion, optimizer):\n"
+    own += "    m = Average()\n"
+    own += "    for x, y in loader:\n        loss = criterion(model(x), y)\n        loss.backward()\n"
+    own += "        optimizer.step()\n        m.update(loss)\n"
+    put(tmp_path, meters=METER, own=own)
+    (tmp_path / "pyproject.toml").touch()
+    assert main(["check", "own.py"]) == 1
+    put(tmp_path, meters=METER.replace("+= value", "+= value.item()"))
+    assert main(["check", "own.py"]) == 0

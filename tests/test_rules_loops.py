@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from flake8_torchleak.lint import lint
 from tests.model import codes, step
 
 
@@ -302,3 +303,9 @@ def test_what_is_stored_on_the_device(stored: str, count: int) -> None:
 def test_long_terms_are_not_followed_to_their_end() -> None:
     assert of("TLK907", f"DataLoader([], num_workers={'1 + ' * 30}1)") == 0
     assert of("TLK604", HOOKED.format(body=f"self.kept.append(output{'[0]' * 40})")) == 0
+
+
+def test_a_list_of_batches_that_is_handed_on() -> None:
+    text = "import torch\nfrom torch.utils.data import DataLoader\nloader = DataLoader(rows)\nshow(list(loader))\n"
+    (finding,) = lint(text, wanted=lambda code: code == "TLK405")
+    assert "iterate over it" in finding.message

@@ -61,7 +61,6 @@ from flake8_torchleak.wording import short
     severity=Severity.ERROR,
     subject=Subject.TORCH,
     words=("register_forward", "register_full_backward", "register_backward_hook"),
-    local=True,
 )
 def check(module: Module) -> Iterator[Report]:
     again = set(module.loops.steps(ast.Call))

@@ -46,10 +46,14 @@ class Baseline:
                 found.add((each.code, each.span))
         return found
 
-    def meet(self, path: str, text: str, findings: Iterable[Finding]) -> None:
-        """Take note of what a file needs of the baseline. findings: all that no `# noqa` hides, selected or not."""
+    def meet(self, path: str, text: str, findings: Iterable[Finding], whole: bool = True) -> None:
+        """Take note of what a file needs of the baseline. findings: all that no `# noqa` hides, selected or not.
+
+        whole: the file was checked as a whole; else it may need all that it has.
+        """
         name = self.path(path)
-        self.met[name] = Counter(key for _, key in keys(text, findings)) & self.entries.get(name, Counter())
+        old = self.entries.get(name, Counter())
+        self.met[name] = Counter(key for _, key in keys(text, findings)) & old if whole else old
 
     def remaining(self) -> Entries:
         """The entries without those that have vanished: of files that were checked, or asked for and gone."""

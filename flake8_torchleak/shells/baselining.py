@@ -29,12 +29,17 @@ def write(inputs: Inputs, settings: Mapping[str, Setting]) -> int:
     policy = Policy({**settings, "report-unused-noqa": Setting(False)})
     complain = Complaints()
     fresh: dict[str, Counter[tuple[str, str]]] = {}
+    broken = False
     for each, text, findings in treated(inputs, Checking(policy, complain), complain):
         takes, path = policy.takes(each.path), baseline.path(each.path)
         fresh[path] = Counter(key for finding, key in keys(text, findings) if finding.code != INTERNAL)
         others = baseline.entries.get(path, Counter())
-        fresh[path].update({key: number for key, number in others.items() if not takes(key[0])})
-    return _save(file, {**baseline.remaining(), **fresh}, complain)
+        partly = any(finding.code == INTERNAL for finding in findings) or (each.notebook and each.notebook.broken)
+        broken = broken or bool(partly)
+        # What was not looked for, or where a rule or a cell failed, is kept.
+        kept = {key: number for key, number in others.items() if partly or not takes(key[0])}
+        fresh[path] = fresh[path] | Counter(kept)
+    return max(_save(file, {**baseline.remaining(), **fresh}, complain), 2 * broken)
 
 
 def prune(inputs: Inputs, settings: Mapping[str, Setting]) -> int:
@@ -45,9 +50,11 @@ def prune(inputs: Inputs, settings: Mapping[str, Setting]) -> int:
     file = settings["baseline"].value or DEFAULT
     baseline = Baseline(file, inputs.paths)
     complain = Complaints()
-    for _ in treated(inputs, Checking(Policy(settings, baseline), complain), complain):
-        pass  # the baseline takes note of what it meets
-    return _save(file, baseline.remaining(), complain)
+    broken = False
+    for _, _, findings in treated(inputs, Checking(Policy(settings, baseline), complain), complain):
+        # The baseline takes note of what it meets.
+        broken = broken or any(each.code == INTERNAL for each in findings)
+    return max(_save(file, baseline.remaining(), complain), 2 * broken)
 
 
 def _save(file: str, entries: Entries, complain: Complaints) -> int:

@@ -42,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader (`head`, a pager) has seen enough. What is left in the buffer must not fail at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FOUND
+    except (OSError, UnicodeEncodeError) as error:
+        return _fail(f"cannot write: {getattr(error, 'strerror', None) or error}")
     except KeyboardInterrupt:
         return 130
     return status

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 
 from flake8_torchleak.source import Source
 
@@ -38,13 +37,15 @@ def changed(value: str, source: str) -> str:
     old = Source("".join(json.loads(value[start:end]) for start, end in spans)).lines
     new = Source(source).lines
     written = list(_lines("".join(value[start + 1 : end - 1] for start, end in spans)))
-    lines: list[str] = []
-    for tag, first, last, start, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag == "equal":
-            lines += written[first:last]
-        else:
-            # Characters that are escaped where they need not be stay so.
-            lines += [json.dumps(line, ensure_ascii=value.isascii())[1:-1] for line in new[start:end]]
+    head = next((at for at, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
+    tail = 0
+    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    known = dict(zip(old, written))
+    middle = new[head : len(new) - tail]
+    # Characters that are escaped where they need not be stay so.
+    made = [known.get(line) or json.dumps(line, ensure_ascii=value.isascii())[1:-1] for line in middle]
+    lines = written[:head] + made + written[len(written) - tail :]
     if value.startswith('"'):
         return f'"{"".join(lines)}"'
     before, after = value[: spans[0][0]], value[spans[-1][1] :]

@@ -21,7 +21,7 @@ def replacing(path: str) -> Iterator[TextIO]:
     Permissions are kept, and a symbolic link stays one. A device or pipe is written to as it is. Raises ConfigError,
     one line, before the block where nothing can be written there, and after it where that fails all the same.
     """
-    if path.lower().endswith(_SOURCES):
+    if any(each.lower().endswith(_SOURCES) for each in (path, os.path.realpath(path))):
         raise ConfigError(f"--output-file: {path}: is a source file, which the report would replace")
     text = io.StringIO(newline="")
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
@@ -34,13 +34,12 @@ def replacing(path: str) -> Iterator[TextIO]:
     try:
         with _failing(path):
             mode = _mode(real)
-            open(temporary, "xb").close()
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield text
         with _failing(path):
             with open(temporary, "wb") as file:
                 file.write(_encoded(text))
-            if mode is not None:
-                os.chmod(temporary, mode)
+            os.chmod(temporary, mode)
             os.replace(temporary, real)
     except BaseException:
         with suppress(OSError):
@@ -48,10 +47,12 @@ def replacing(path: str) -> Iterator[TextIO]:
         raise
 
 
-def _mode(real: str) -> int | None:
-    """The permissions of the file to replace; None if there is none yet. Raises OSError if it may not be written."""
+def _mode(real: str) -> int:
+    """The permissions of the file to replace, or of a new one. Raises OSError if it may not be written."""
     if not os.path.exists(real):
-        return None
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
     # Renaming needs no right to write the file itself.
     os.close(os.open(real, os.O_WRONLY))
     return stat.S_IMODE(os.stat(real).st_mode)

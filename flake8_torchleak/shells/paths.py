@@ -12,20 +12,21 @@ def portable(path: str, system: ModuleType = os.path) -> str:
     system: the module that knows the operating system's paths.
     """
     # Bytes that are no text cannot be said in JSON.
-    return os.fsencode(_named(path, system)).decode("utf-8", "replace")
+    return os.fsencode(named(path, system)).decode("utf-8", "replace")
 
 
 def uri(path: str, system: ModuleType = os.path) -> str:
     """The file's URI: a relative reference, or one with the scheme "file" if it is not below this folder."""
     from urllib.parse import quote
 
-    named = _named(path, system)
-    if not system.isabs(named):
-        return quote(os.fsencode(named))
-    return "file://" + quote(os.fsencode("/" * (not named.startswith("/")) + named), safe="/:")
+    name = named(path, system)
+    if not system.isabs(name):
+        return quote(os.fsencode(name))
+    return "file://" + quote(os.fsencode("/" * (not name.startswith("/")) + name), safe="/:")
 
 
-def _named(path: str, system: ModuleType) -> str:
+def named(path: str, system: ModuleType = os.path) -> str:
+    """The file's path with "/" between the names; absolute if it is not below this folder. It need not be text."""
     try:
         relative: str = system.relpath(path)
     except ValueError:  # another drive

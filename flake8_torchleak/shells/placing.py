@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from flake8_torchleak.fixing.write import WriteError, replace
+from flake8_torchleak.model.firstparty import forget
+from flake8_torchleak.shells.paths import named
 from flake8_torchleak.shells.texts import Complain, File
 from flake8_torchleak.source import SourceError
 
@@ -48,6 +50,7 @@ class Placing:
                 self._piped = new
             elif new != file.raw:
                 replace(file.place, file.raw, new)
+                forget()  # other files are told of its new lines
         except (WriteError, UnicodeEncodeError, SourceError) as error:
             self._complain(f"{file.path}: {error}", file.path)
             return False
@@ -56,7 +59,7 @@ class Placing:
 
 def _diff(file: File, new: bytes) -> Iterator[bytes]:
     """A unified diff that `patch` and `git apply` take: the file's own bytes, a missing newline at its end included."""
-    path = os.fsencode(file.path.replace(os.sep, "/").lstrip("/"))
+    path = os.fsencode(named(file.path).lstrip("/"))
     end = b"\t" if b" " in path else b""  # where a name with blanks ends, for patch
     before, after = (io.BytesIO(raw).readlines() for raw in (file.raw, new))
     for line in difflib.diff_bytes(difflib.unified_diff, before, after, b"a/" + path + end, b"b/" + path + end):

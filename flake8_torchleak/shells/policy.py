@@ -10,7 +10,7 @@ from flake8_torchleak.config import OPTIONS, Config
 from flake8_torchleak.finding import Finding, Span
 from flake8_torchleak.shells.globs import Globs
 from flake8_torchleak.shells.levels import Levels
-from flake8_torchleak.shells.selection import Selection
+from flake8_torchleak.shells.selection import INTERNAL, Selection
 from flake8_torchleak.shells.settings import Setting
 from flake8_torchleak.suppress import Suppressions
 
@@ -50,19 +50,24 @@ class Policy:
         takes, hides = self.takes(path), Suppressions(text).hides
         return [self.levels.apply(each) for each in found if takes(each.code) and not hides(each.code, each.span.line)]
 
-    def shown(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
+    def shown(self, path: str, text: str, found: Iterable[Finding], whole: bool = True) -> list[Finding]:
         """What is reported of all that was found in a text. To be called once for each file."""
-        return self.fresh(path, text, found, self.selected(path, text, found))
+        return self.fresh(path, text, found, self.selected(path, text, found), whole)
 
-    def fresh(self, path: str, text: str, found: Iterable[Finding], shown: Collection[Finding]) -> list[Finding]:
+    def fresh(
+        self, path: str, text: str, found: Iterable[Finding], shown: Collection[Finding], whole: bool = True
+    ) -> list[Finding]:
         """Those of `shown` that no baseline lists, and with them what is said of comments in the text.
+
+        whole: all of the file was checked, so that what is not found there has vanished.
 
         To be called once for each file, with the text that is in it at the end and all that was `found` there.
         """
         fresh = list(shown)
         if self.baseline is not None:
             hides = Suppressions(text).hides
-            self.baseline.meet(path, text, [each for each in found if not hides(each.code, each.span.line)])
+            standing = [each for each in found if not hides(each.code, each.span.line)]
+            self.baseline.meet(path, text, standing, whole and not any(each.code == INTERNAL for each in standing))
             old = self.old(path, text, shown)
             fresh = [each for each in shown if (each.code, each.span) not in old]
             self._hidden += len(shown) - len(fresh)

@@ -45,10 +45,14 @@ def nearest(folder: str, names: Iterable[str]) -> Table:
     """
     path = os.path.abspath(folder)
     while True:
+        file = os.path.join(path, "pyproject.toml")
         try:
-            table = _table(os.path.join(path, "pyproject.toml"))
-        except (OSError, UnicodeDecodeError):
+            table = _table(file)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             table = None
+        except (OSError, UnicodeDecodeError) as error:
+            # Silence would check, and fix, what it excludes.
+            raise ConfigError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
         if table is not None:
             return _checked(table, names)
         parent = os.path.dirname(path)
@@ -76,7 +80,7 @@ def _table(file: str) -> Table | None:
         return None
     try:
         values = _parse(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: {error}") from None
     if values is None:
         return None

@@ -8,6 +8,7 @@ from dataclasses import replace
 from flake8_torchleak.finding import Finding, Span
 from flake8_torchleak.fixing.edits import Batch, Edited, Offsets
 from flake8_torchleak.fixing.fix import Fixed, chosen, fix
+from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.comments import unused
 from flake8_torchleak.shells.placing import Placing
 from flake8_torchleak.shells.policy import Policy
@@ -30,7 +31,7 @@ class Repairing:
         self._check = Checking(policy, complain)
         self._place = Placing(complain, diff)
         self.stdout_taken = diff or to_stdout
-        self.lists = not diff
+        self.lists = self.changes = not diff
         self._fixed = self._files = self._suppressed = self._waiting = 0
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
@@ -55,9 +56,17 @@ class Repairing:
         self._files += text != file.text
         self._suppressed += done.suppressed
         self._waiting += sum(each.fixable is not None for each in left if not self._unsafe)
-        if self._diff:  # nothing is fixed yet
-            return file.text, sorted([*(each for each, _ in done.fixed), *tidy, *left], key=Finding.sort_key)
-        return text, left
+        return (file.text, self._standing(file)) if self._diff else (text, left)
+
+    def _standing(self, file: File) -> list[Finding]:
+        """What is found in the file as it is, where nothing is fixed yet."""
+        policy = self._policy
+        found = lint(file.text, policy.config, path=file.path, fixes=True)
+        shown = policy.selected(file.path, file.text, found)
+        old = policy.old(file.path, file.text, shown)
+        fresh = [self._explained(each) for each in shown if (each.code, each.span) not in old]
+        comments = unused(file.text, found) if policy.report_unused else []
+        return sorted([*fresh, *comments], key=Finding.sort_key)
 
     def summary(self) -> list[str]:
         would = "Would fix" if self._diff else "Fixed"

@@ -14,6 +14,7 @@ from typing import Protocol, TextIO
 from flake8_torchleak.finding import Finding, FixLevel
 from flake8_torchleak.gate import by_words
 from flake8_torchleak.lint import lint
+from flake8_torchleak.model.firstparty import forget
 from flake8_torchleak.shells import formats, report
 from flake8_torchleak.shells.formats import Complaint
 from flake8_torchleak.shells.policy import Policy
@@ -40,10 +41,12 @@ class Treatment(Protocol):
 
     stdout_taken: something else is written to stdout (a diff, a fixed text), so the report goes to stderr.
     lists: findings are shown one by one, even if the report has no file of its own.
+    changes: files are changed.
     """
 
     stdout_taken: bool
     lists: bool
+    changes: bool
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
         """The text as it is now and the findings that stay in it; None if it could not be checked: complained of."""
@@ -60,6 +63,7 @@ class Checking:
 
     stdout_taken = False
     lists = True
+    changes = False
 
     def __init__(self, policy: Policy, complain: Complain) -> None:
         self._policy, self._complain = policy, complain
@@ -72,7 +76,7 @@ class Checking:
         )
         if found is None:
             return None
-        shown = self._policy.shown(file.path, file.text, found)
+        shown = self._policy.shown(file.path, file.text, found, whole=not (file.notebook and file.notebook.broken))
         if file.notebook and file.notebook.broken and by_words(file.notebook.words, config.dataset_bases):
             for error in file.notebook.broken:
                 self._complain(f"{file.path}:{error}", file.path)
@@ -107,6 +111,7 @@ class Complaints:
 
 def treated(inputs: Inputs, treat: Treatment, complain: Complaints) -> Iterator[tuple[File, str, list[Finding]]]:
     """Each file that could be checked, its text as it is now, and the findings that stay in it."""
+    forget()  # what an earlier run of this process read may have changed
     complain.progress = Progress(wanted=not treat.stdout_taken)
     try:
         with _undisturbed():
@@ -130,6 +135,7 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
     stream = sys.stderr if treat.stdout_taken else sys.stdout
     counts: Counter[tuple[str, str]] = Counter()
     checked = hit = 0
+    gone: BrokenPipeError | None = None
     in_file = output.file is not None
     with _sink(output.file, stream) as sink:
         # A file is coloured only by those who say so: FORCE_COLOR is about what one sees.
@@ -141,10 +147,18 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
                 continue
             hit += 1
             counts.update((finding.code, finding.slug) for finding in findings)
-            if treat.lists or in_file:
+            if gone is None and (treat.lists or in_file):
                 complain.progress.clear()
-                _write(sink, shown.file(file.path, findings, file.source(text)))
-                sink.flush()
+                try:
+                    _write(sink, shown.file(file.path, findings, file.source(text)))
+                    sink.flush()
+                except BrokenPipeError as error:
+                    # Who reads the report has seen enough; what is to be fixed is fixed all the same.
+                    gone = error
+                    if not treat.changes:
+                        raise
+        if gone is not None:
+            raise gone
         _write(sink, shown.end(complain.made))
     counted = report.statistics(counts) if output.statistics else ""
     if in_file or output.format in formats.FOR_PEOPLE:

@@ -21,7 +21,7 @@ class Silencing:
         self._check = Checking(policy, complain)
         self._place = Placing(complain, diff)
         self.stdout_taken = diff or to_stdout
-        self.lists = not diff
+        self.lists = self.changes = not diff
         self._hidden = self._files = 0
         self._loud: list[str] = []
 
@@ -53,7 +53,7 @@ class Silencing:
         place = file.source(file.text).place
         loud = (each for each in wanted if each not in hidden)
         self._loud += [f"{printable(file.path)}:{place(each.span.line)}: {each.code}" for each in loud]
-        return (file.text, hidden + left) if self._diff else (text, left)
+        return (file.text, sorted(hidden + left, key=Finding.sort_key)) if self._diff else (text, left)
 
     def summary(self) -> list[str]:
         would = "Would hide" if self._diff else "Hid"
