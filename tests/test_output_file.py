@@ -146,8 +146,8 @@ def test_places_of_a_diff_are_those_of_the_file(
     monkeypatch.chdir(tmp_path)
     text = "import torch\nx = 1  # noqa: TLK101\n" + EVALUATION.partition("import torch\n")[2] + HELD
     (tmp_path / "a.py").write_text(text)
-    arguments = ["check", "--report-unused-noqa", "--output-format=concise"]
-    assert main([*arguments]) == 1
+    arguments = ["check", "a.py", "--report-unused-noqa", "--output-format=concise"]
+    assert main(arguments) == 1
     plain = capsys.readouterr().out
     assert main([*arguments, "--diff", "--unsafe-fixes", "--output-file=shown.txt"]) == 1
     assert (tmp_path / "shown.txt").read_text() == plain
