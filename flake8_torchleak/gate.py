@@ -137,9 +137,9 @@ def _outline(root: ast.Module, switches: bool) -> tuple[list[_Scope], list[ast.C
     while stack:
         node, scope = stack.pop()
         kind = node.__class__
+        if switches and not scope.evaluates and _switches(node):
+            scope.evaluates = True
         if kind is ast.Expr or kind is ast.Assign:
-            if switches and not scope.evaluates and _switches(node.value):  # type: ignore[attr-defined]
-                scope.evaluates = True
             if kind is ast.Assign and _makes_loader(node.value):  # type: ignore[attr-defined]
                 loaders.update(last_name(target) for target in node.targets)  # type: ignore[attr-defined]
             continue
@@ -166,20 +166,21 @@ def _makes_loader(value: ast.expr) -> bool:
     return value.__class__ is ast.Call and last_name(value.func).endswith("DataLoader")
 
 
-def _switches(value: ast.expr) -> bool:
-    """Whether a statement is a chain of calls with `.eval()` or `.train(False)` in it."""
-    while isinstance(value, (ast.Call, ast.Attribute)):
-        if isinstance(value, ast.Call):
-            name = value.func.attr if isinstance(value.func, ast.Attribute) else ""
-            if name == "eval" and not value.args or name == "train" and value.args:
+def _switches(statement: ast.AST) -> bool:
+    """Whether `.eval()` or `.train(False)` stands in a statement itself, not in its blocks."""
+    stack = [statement]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if name == "eval" and not node.args or name == "train" and node.args:
                 return True
-            value = value.func
-        else:
-            value = value.value
+        stack += [each for each in ast.iter_child_nodes(node) if not isinstance(each, _BELOW)]
     return False
 
 
 _LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
+_BELOW = (ast.stmt, ast.ExceptHandler, ast.match_case)
 _FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
 _BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
     **dict.fromkeys(

@@ -93,6 +93,8 @@ class Crops(CropSet):
             "    @staticmethod\n    def setup_context(ctx, inputs, output):\n        ctx.output = output\n",
         ),
         ("TLK405", "from torch.utils.data import DataLoader\nbatches = DataLoader(data)\nfirst = list(batches)[0]\n"),
+        ("TLK501", "for x in data:\n    kept = softmax(model.eval()(x))\n"),
+        ("TLK501", "for x in data:\n    with model.eval(), log():\n        kept = model(x)\n"),
     ],
     ids=[
         "copied without waiting",
@@ -101,6 +103,8 @@ class Crops(CropSet):
         "a short name",
         "a second base",
         "any name",
+        "inside an expression",
+        "in a header",
     ],
 )
 def test_the_gate_lets_through_what_it_lost_once(code: str, text: str) -> None:

@@ -302,3 +302,8 @@ def test_what_is_stored_on_the_device(stored: str, count: int) -> None:
 def test_long_terms_are_not_followed_to_their_end() -> None:
     assert of("TLK907", f"DataLoader([], num_workers={'1 + ' * 30}1)") == 0
     assert of("TLK604", HOOKED.format(body=f"self.kept.append(output{'[0]' * 40})")) == 0
+
+
+def test_a_hook_that_makes_a_hook_keeps_nothing() -> None:
+    hook = "lambda: (lambda m, a, out: kept.append(out))"
+    assert of("TLK604", f"kept = shared\nlayer.register_forward_hook({hook})\n") == 0
