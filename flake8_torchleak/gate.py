@@ -137,9 +137,9 @@ def _outline(root: ast.Module, switches: bool) -> tuple[list[_Scope], list[ast.C
     while stack:
         node, scope = stack.pop()
         kind = node.__class__
+        if switches and not scope.evaluates and _switches(node):
+            scope.evaluates = True
         if kind is ast.Expr or kind is ast.Assign:
-            if switches and not scope.evaluates and _switches(node.value):  # type: ignore[attr-defined]
-                scope.evaluates = True
             if kind is ast.Assign and _makes_loader(node.value):  # type: ignore[attr-defined]
                 loaders.update(last_name(target) for target in node.targets)  # type: ignore[attr-defined]
             continue
@@ -166,16 +166,21 @@ def _makes_loader(value: ast.expr) -> bool:
     return value.__class__ is ast.Call and last_name(value.func).endswith("DataLoader")
 
 
-def _switches(value: ast.expr) -> bool:
-    """Whether a statement calls `.eval()` or `.train(False)` anywhere."""
-    for call in ast.walk(value):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-            if (call.func.attr == "eval" and not call.args) or (call.func.attr == "train" and call.args):
+def _switches(statement: ast.AST) -> bool:
+    """Whether `.eval()` or `.train(False)` stands in a statement itself, not in its blocks."""
+    stack = [statement]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if name == "eval" and not node.args or name == "train" and node.args:
                 return True
+        stack += [each for each in ast.iter_child_nodes(node) if not isinstance(each, _BELOW)]
     return False
 
 
 _LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
+_BELOW = (ast.stmt, ast.ExceptHandler, ast.match_case)
 _FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
 _BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
     **dict.fromkeys(

@@ -92,8 +92,20 @@ class Crops(CropSet):
             "class Exp(torch.autograd.Function, Named):\n"
             "    @staticmethod\n    def setup_context(ctx, inputs, output):\n        ctx.output = output\n",
         ),
+        ("TLK405", "from torch.utils.data import DataLoader\nbatches = DataLoader(data)\nfirst = list(batches)[0]\n"),
+        ("TLK501", "for x in data:\n    kept = softmax(model.eval()(x))\n"),
+        ("TLK501", "for x in data:\n    with model.eval(), log():\n        kept = model(x)\n"),
     ],
-    ids=["copied without waiting", "a loop over a range", "over several lines", "a short name", "a second base"],
+    ids=[
+        "copied without waiting",
+        "a loop over a range",
+        "over several lines",
+        "a short name",
+        "a second base",
+        "any name",
+        "inside an expression",
+        "in a header",
+    ],
 )
 def test_the_gate_lets_through_what_it_lost_once(code: str, text: str) -> None:
     assert [each.code for each in lint(f"import torch\n{text}")] == [code]

@@ -309,3 +309,8 @@ def test_a_list_of_batches_that_is_handed_on() -> None:
     text = "import torch\nfrom torch.utils.data import DataLoader\nloader = DataLoader(rows)\nshow(list(loader))\n"
     (finding,) = lint(text, wanted=lambda code: code == "TLK405")
     assert "iterate over it" in finding.message
+
+
+def test_a_hook_that_makes_a_hook_keeps_nothing() -> None:
+    hook = "lambda: (lambda m, a, out: kept.append(out))"
+    assert of("TLK604", f"kept = shared\nlayer.register_forward_hook({hook})\n") == 0

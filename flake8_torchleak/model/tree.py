@@ -106,7 +106,7 @@ class Tree:
                         (names if below is ast.Name else constants).append(child)
                     elif isinstance(child, ast.AST):
                         inner.append((child, here, holder))
-                        if name in _BLOCKS:
+                        if name in _BLOCKS and value.__class__ is list:  # a lambda's body is none
                             blocks[child] = name
                     else:
                         continue

@@ -66,7 +66,7 @@ _REMEDY = {
     fix=FixLevel.UNSAFE,
     severity=Severity.WARNING,
     subject=Subject.TORCH,
-    words=("cycle(", "tee(", "oader)", "dl)"),
+    words=("cycle(", "tee(", "oader", "dl)"),
 )
 def check(module: Module) -> Iterator[Report]:
     for call in module.classes.own_calls("cycle", "tee", "list", "tuple"):
