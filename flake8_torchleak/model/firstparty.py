@@ -230,6 +230,7 @@ def _files_of(place: str) -> list[str]:
 def forget() -> None:
     """Forget what was read: for processes that outlive changes on disk."""
     listing.cache_clear()
+    holds.cache_clear()
     parsed.cache_clear()
 
 
@@ -252,6 +253,13 @@ def text_of(path: str, top: str) -> str | None:
             return decode(file.read())
     except (OSError, SourceError):
         return None
+
+
+@lru_cache(maxsize=8192)
+def holds(path: str, top: str, word: str) -> bool:
+    """Whether a word stands in a file inside the project: few do, and many modules ask."""
+    text = text_of(path, top)
+    return text is not None and word in text
 
 
 @lru_cache(maxsize=64)

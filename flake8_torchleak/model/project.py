@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from flake8_torchleak.model.firstparty import File, Finder, listing, parsed, text_of
+from flake8_torchleak.model.firstparty import File, Finder, holds, listing, parsed, text_of
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
@@ -141,8 +141,8 @@ class Project:
         for name in _SCRIPTS:
             place = os.path.join(top, name)
             paths += [os.path.join(place, each) for each in sorted(listing(place)) if each.endswith(".py")]
-        texts = (text_of(path, top) for path in paths[:_MOST_SCRIPTS] if path != own)
-        return any(text is not None and limits_opencv(text) for text in texts)
+        guarding = [path for path in paths[:_MOST_SCRIPTS] if path != own and holds(path, top, "setNumThreads")]
+        return any(limits_opencv(text_of(path, top) or "") for path in guarding)
 
     @cached_property
     def is_test(self) -> bool:
@@ -189,4 +189,4 @@ def _may_have_workers(call: ast.Call) -> bool:
 
 def limits_opencv(text: str) -> bool:
     """Whether a module calls `cv2.setNumThreads(0)` when it is imported: told from its text alone."""
-    return "setNumThreads" in text and _GUARD.search(text) is not None
+    return _GUARD.search(text) is not None

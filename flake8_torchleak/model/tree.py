@@ -151,6 +151,13 @@ class Tree:
         at = bisect_right(self._modules, self._number[node], key=lambda each: each[0])
         return self._modules[at - 1][1]
 
+    def below(self, scope: ast.AST, kind: type[N]) -> list[N]:
+        """Every node of a kind below a node of the module itself, in source order, nested functions looked into."""
+        nodes: list[N] = self._kinds.get(kind, [])  # type: ignore[assignment]
+        start, end = self.span(scope)
+        number = self._number.__getitem__
+        return nodes[bisect_right(nodes, start, key=number) : bisect_right(nodes, end - 1, key=number)]
+
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """Parents from the inside out."""
         parents = self.parents

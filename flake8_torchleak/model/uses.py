@@ -35,7 +35,7 @@ def other_use(module: Module, key: str, own: ast.AST) -> ast.AST | None:
     seen = {queue[0]}
     while queue:
         name, scope = queue.pop()
-        for node in module.tree.all(ast.Name):
+        for node in module.tree.below(scope or module.root, ast.Name):
             if node.id != name or not isinstance(node.ctx, ast.Load) or module.tree.inside(node, own):
                 continue
             if scope_of(name, node) is not scope:
