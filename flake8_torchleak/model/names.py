@@ -200,8 +200,6 @@ class Names:
                 first = first.value
             if not isinstance(first, ast.Name) or first.id not in self._foreign:
                 return None
-        elif not self.links:
-            return None
         qualname = self.qualname(node)
         found = self.links.get((self.tree.module_of(node), qualname))
         if found is None and own and "." in qualname and (networks or not _is_network(qualname)):
