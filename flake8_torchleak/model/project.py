@@ -164,12 +164,8 @@ class Project:
 
 def _loads(path: str, module: str, name: str, top: str) -> bool | None:
     """Whether all DataLoaders of the file at `path` are without workers; None if it has none, or uses not `module`."""
-    text = text_of(path, top)
-    if (
-        text is None
-        or "DataLoader(" not in text
-        or not re.search(rf"^\s*(?:from|import)\b.*\b{re.escape(name)}\b", text, re.M)
-    ):
+    text = text_of(path, top) if holds(path, top, "DataLoader(") else None
+    if text is None or not re.search(rf"^\s*(?:from|import)\b.*\b{re.escape(name)}\b", text, re.M):
         return None
     file = parsed(path, top)
     statements = [each for each in file.root.body if isinstance(each, (ast.Import, ast.ImportFrom))] if file else []
