@@ -22,6 +22,8 @@ KINDS = {
     "a function in a class without parameters has no self": (
         "class A:\n    x = 'a'\n    def f():\n        y = self.x", Kind.UNKNOWN),
     "an Optional is what it may hold": ("def f(x: Optional[list[str]]):\n    y = x", Kind.LIST),
+    "jaxtyping declares tensors": ("def f(x: Float[Tensor, 'n 3']):\n    y = x", Kind.TENSOR),
+    "torchtyping declares tensors": ("def f(x: TensorType['n', 3]):\n    y = x", Kind.TENSOR),
     "a union with None is the other alternative": ("def f(x: None | np.ndarray | None):\n    y = x", Kind.ARRAY),
     "a union of two kinds is neither": ("def f(x: list | np.ndarray):\n    y = x", Kind.UNKNOWN),
     "an annotation with no kind of ours says nothing": ("def f(x: Callable[[int], str]):\n    y = x", Kind.UNKNOWN),

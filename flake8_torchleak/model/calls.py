@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.classes import ClassFacts, self_name
-from flake8_torchleak.model.env import Env
+from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.library import Library
 from flake8_torchleak.model.methods import Methods
 from flake8_torchleak.model.names import last_name, parameters
@@ -41,8 +41,8 @@ class Calls:
         constructed = self.infer.classes.of(node.func)
         if constructed is not None:
             return self._instance(constructed)
-        made = self.infer.value(node.func, env).made
-        if isinstance(made, ast.ClassDef) and (method := self.infer.classes.all[made].methods.get("__call__")):
+        method = self._called(node, env)
+        if method is not None:
             # Whose memory comes out of a transform is its own affair: TLK206 looks into it.
             return self._helper(node, method, env).but(origin=None)
         if isinstance(node.func, ast.Attribute):
@@ -59,8 +59,15 @@ class Calls:
         """Whether an expression calls a loss function that is not in the file, by its name."""
         if not isinstance(node, ast.Call) or self.infer.classes.callee(node) is not None:
             return False
+        if self._called(node, NO_ENV) is not None:
+            return False
         of_model = isinstance(node.func, ast.Attribute) and self.infer.value(node.func.value).kind is Kind.MODULE
         return not of_model and hints.computes_loss(last_name(node.func))
+
+    def _called(self, node: ast.Call, env: Env) -> FunctionNode | None:
+        """The `__call__` that calling an object of a class in reach runs."""
+        made = self.infer.value(node.func, env).made
+        return self.infer.classes.all[made].methods.get("__call__") if isinstance(made, ast.ClassDef) else None
 
     def _helper(self, node: ast.Call, function: FunctionNode, env: Env) -> Value:
         if function.name in ("forward", "__call__") and not env:
@@ -72,13 +79,11 @@ class Calls:
         if on_object and self.infer.tree.class_of(function) is not None and self_name(function):
             expected = expected[1:]
         given: dict[ast.arg, Value] = dict(env)
-        for parameter, argument in zip(expected, node.args, strict=False):
-            if not isinstance(argument, ast.Starred):
-                given[parameter] = self._bound(argument, parameter, function, env)
         by_name = {p.arg: p for p in expected}
-        for keyword in node.keywords:
-            if keyword.arg in by_name:
-                given[by_name[keyword.arg]] = self._bound(keyword.value, by_name[keyword.arg], function, env)
+        bound = [(p, a) for p, a in zip(expected, node.args, strict=False) if not isinstance(a, ast.Starred)]
+        bound += [(by_name[k.arg], k.value) for k in node.keywords if k.arg in by_name]
+        for parameter, argument in bound:
+            given[parameter] = self._bound(argument, parameter, function, env)
         return self.infer.returned(function, Env(given))
 
     def _bound(self, argument: ast.expr, parameter: ast.arg, function: FunctionNode, env: Env) -> Value:

@@ -16,10 +16,13 @@ _KINDS = {
     "set": Kind.SET, "Set": Kind.SET, "frozenset": Kind.SET, "FrozenSet": Kind.SET,
     "tuple": Kind.TUPLE, "Tuple": Kind.TUPLE, "deque": Kind.DEQUE, "Deque": Kind.DEQUE,
     "ndarray": Kind.ARRAY, "NDArray": Kind.ARRAY, "Tensor": Kind.TENSOR, "FloatTensor": Kind.TENSOR,
-    "LongTensor": Kind.TENSOR, "DataFrame": Kind.FRAME, "Series": Kind.FRAME, "str": Kind.STRING, "bytes": Kind.STRING,
-    "Path": Kind.PATH, "PathLike": Kind.PATH, "int": Kind.NUMBER, "float": Kind.NUMBER, "bool": Kind.NUMBER,
+    "LongTensor": Kind.TENSOR, "TensorType": Kind.TENSOR, "DataFrame": Kind.FRAME, "Series": Kind.FRAME,
+    "str": Kind.STRING, "bytes": Kind.STRING, "Path": Kind.PATH, "PathLike": Kind.PATH,
+    "int": Kind.NUMBER, "float": Kind.NUMBER, "bool": Kind.NUMBER,
     "Module": Kind.MODULE, "DataLoader": Kind.LOADER, "Dataset": Kind.DATASET,
 }  # fmt: skip
+_SHAPED = frozenset({"Float", "Float16", "Float32", "Float64", "Int", "Int32", "Int64", "Bool", "Num", "Shaped"})
+"""jaxtyping: `Float[Tensor, "batch classes"]`."""
 _DOCUMENTED = {
     "list": Kind.LIST, "lists": Kind.LIST, "dict": Kind.DICT, "dictionary": Kind.DICT, "tuple": Kind.TUPLE,
     "sequence": Kind.LIST, "array": Kind.ARRAY, "ndarray": Kind.ARRAY, "tensor": Kind.TENSOR, "str": Kind.STRING,
@@ -48,7 +51,7 @@ def annotated(node: ast.expr) -> Value:
         inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if not inner:
             return UNKNOWN
-        if name in ("Optional", "Annotated", "Final"):
+        if name in ("Optional", "Annotated", "Final") or name in _SHAPED:
             return annotated(inner[0])
         kind = _KINDS.get(name)
         if kind is None:

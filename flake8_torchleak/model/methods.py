@@ -127,7 +127,7 @@ class Methods:
             return STRING
         if name in _TEXT_TESTS:
             return FLAG
-        if name == "split":
+        if name == "split" and all(self.infer.value(each, env).kind is Kind.STRING for each in node.args[:1]):
             whole = isinstance(func.value, ast.Call) and last_name(func.value.func) in ("read", "read_text")
             size = Size.GROWS if whole else Size.SMALL if base.kind is Kind.STRING else Size.UNKNOWN
             return Value(

@@ -51,6 +51,8 @@ class Tensors:
             return Value(Kind.LIST, size=Size.SMALL, element=inner) if last == "random_split" else inner
         if head == "torch.distributions":
             return Value(graph=self.graph(node, env))
+        if head == "torch" and last in _SPLITS and node.args:
+            return _split(self.infer.value(node.args[0], env))
         effect = TORCH_FUNCTIONS.get(last) if head in ("torch", "torch.special") else None
         if effect is None:
             return None
@@ -103,12 +105,7 @@ class Tensors:
             if name == "requires_grad_" and base.kind is Kind.TENSOR:
                 return Value(Kind.TENSOR, graph=True if not node.args else None)
             if name in _SPLITS:
-                return Value(
-                    Kind.TUPLE,
-                    size=Size.SMALL,
-                    graph=base.graph,
-                    element=Value(Kind.TENSOR, graph=base.graph).within(base),
-                )
+                return _split(base)
             if name.endswith("_") and base.kind is Kind.TENSOR:
                 return Value(Kind.TENSOR, graph=base.graph or self.graph(node, env))
             if name in ("get", "pop") and base.kind is Kind.UNKNOWN:
@@ -150,6 +147,12 @@ class Tensors:
         if any(v.graph for v in values):
             return True
         return False if values and all(v.graph is False for v in values) else None
+
+
+def _split(whole: Value) -> Value:
+    """The parts that a tensor is split into: views of it."""
+    parts = Value(Kind.TENSOR, graph=whole.graph).within(whole)
+    return Value(Kind.TUPLE, size=Size.SMALL, graph=whole.graph, element=parts)
 
 
 def _is_state(value: Value) -> bool:
