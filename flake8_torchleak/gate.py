@@ -22,7 +22,7 @@ class Subject(Enum):
     DATASET = "a Dataset class"
     STEPS = "a loop over steps"
     EVALUATION = "an evaluation loop"
-    OPENCV = "cv2 beside a Dataset or a loader"
+    OPENCV = "cv2: in a helper of a Dataset of another module, too"
     TORCH = "anything of PyTorch: for rules that name words of their own"
 
 
@@ -52,13 +52,12 @@ def by_words(text: str, bases: tuple[str, ...]) -> frozenset[Subject]:
     bases: further names that make a class a Dataset.
     """
     configured = any(each.rpartition(".")[2] in text for each in bases)
+    found = {Subject.OPENCV} if "cv2" in text else set()
     if not configured and not any(word in text for word in _TORCH):
-        return frozenset()
-    found = {Subject.TORCH}
+        return frozenset(found)
+    found.add(Subject.TORCH)
     if configured or any(word in text for word in _DATASET):
         found.add(Subject.DATASET)
-    if "cv2" in text:
-        found.add(Subject.OPENCV)
     if any(word in text for word in _LOOPS_OF_INTEREST):
         found |= {Subject.STEPS, Subject.EVALUATION}
     return frozenset(found)
@@ -75,13 +74,11 @@ def by_statements(
     if packages & _OTHER_FRAMEWORKS and not packages & _TORCH_PACKAGES:
         return frozenset()
     loops = [loop for each in scopes for loop in each.loops]
-    found = {Subject.TORCH} & subjects
+    found = {Subject.TORCH, Subject.OPENCV} & subjects
     serves = "DataLoader" in text
     datasets = Subject.DATASET in subjects and any(_may_be_dataset(each, serves, bases) for each in classes)
     if datasets:
         found.add(Subject.DATASET)
-    if Subject.OPENCV in subjects and (datasets or serves):
-        found.add(Subject.OPENCV)
     if Subject.STEPS in subjects and _may_step(scopes, loops, loaders, text):
         found.add(Subject.STEPS)
     if Subject.EVALUATION in subjects and _may_evaluate(scopes, text):

@@ -172,6 +172,11 @@ class Finder:
             folder = os.path.dirname(folder)
         return nearest
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether `top` is known to be a project's folder."""
+        return bool(_MARKERS & listing(self.top))
+
     @cached_property
     def _roots(self) -> list[str]:
         """Folders that absolute imports can start from, nearest first: no package's own, up to the project's top."""

@@ -22,6 +22,7 @@ from flake8_torchleak.model.project import Attached, Project
 from flake8_torchleak.model.proof import Proof
 from flake8_torchleak.model.retention import Retention
 from flake8_torchleak.model.tree import Tree
+from flake8_torchleak.model.users import Users
 from flake8_torchleak.model.workers import WorkerSide
 from flake8_torchleak.source import NAMES, Source
 
@@ -101,6 +102,11 @@ class Module:
     def asked(self) -> dict[str, None]:
         """What the rules asked for so far that another file of the project may define, and was not looked up."""
         return {each: None for each in self.names.asked if each not in self._wanted}
+
+    @cached_property
+    def users(self) -> Users:
+        """Modules of the project that use this one."""
+        return Users(self)
 
     @cached_property
     def flow(self) -> Flow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -32,15 +33,37 @@ class OpenCV:
     @cached_property
     def first_use(self) -> tuple[ast.Call, FunctionNode, str] | None:
         """The first computing call in worker-side code, its function, and how that comes to run there."""
-        found = []
-        for function, how in self.module.workers.functions.items():
-            if not self.module.tree.is_own(function):
-                continue
-            for call in self.module.tree.calls(function):
-                qualname = self.module.names.qualname(call.func)
-                if qualname.startswith("cv2.") and qualname.rpartition(".")[2] in _COMPUTES:
-                    found.append((call, function, how))
-        return min(found, key=lambda use: (use[0].lineno, use[0].col_offset), default=None)
+        own = [use for use in self._uses if self.module.tree.is_own(use[1])]
+        return min(own, key=lambda use: (use[0].lineno, use[0].col_offset), default=None)
+
+    @cached_property
+    def _uses(self) -> list[tuple[ast.Call, FunctionNode, str]]:
+        """Computing calls in worker-side code, in the order in which that is reached."""
+        return [
+            (call, function, how)
+            for function, how in self.module.workers.functions.items()
+            for call in self.module.tree.calls(function)
+            if self._computes(call)
+        ]
+
+    def _computes(self, call: ast.Call) -> bool:
+        qualname = self.module.names.qualname(call.func)
+        return qualname.startswith("cv2.") and qualname.rpartition(".")[2] in _COMPUTES
+
+    @cached_property
+    def first_use_from_elsewhere(self) -> tuple[ast.Import | ast.ImportFrom, str] | None:
+        """The import of cv2, and how the module's code comes to run in workers of another module's Dataset.
+
+        Only where that Dataset's own module leaves all computing to others, and to this one first.
+        """
+        statement = self._import
+        if statement is None or not any(self._computes(call) for call in self.module.tree.all(ast.Call)):
+            return None
+        for user, how in self.module.users.answers(_first_foreign_use, "Dataset"):
+            if how is not None and how[0] == os.path.abspath(str(self.module.path)):
+                if not OpenCV(user).is_guarded:
+                    return statement, f"{how[1]}, {os.path.basename(str(user.path))}"
+        return None
 
     @cached_property
     def _settings(self) -> list[tuple[ast.Call, object]]:
@@ -79,12 +102,17 @@ class OpenCV:
     @property
     def is_imported_at_top(self) -> bool:
         """Whether the module cannot do without cv2: it, or something in it, is imported at module level."""
-        names, tree = self.module.names, self.module.tree
-        return any(
-            tree.parents[tree.parents[alias]] is self.module.root
-            for alias in tree.all(ast.alias)
-            if names.imported(alias).partition(".")[0] == "cv2"
-        )
+        return self._import is not None
+
+    @cached_property
+    def _import(self) -> ast.Import | ast.ImportFrom | None:
+        """The statement at module level that imports cv2, or something in it."""
+        names = self.module.names
+        for statement in self.module.root.body:
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                if any(names.imported(alias).partition(".")[0] == "cv2" for alias in statement.names):
+                    return statement
+        return None
 
     def _imports(self, guard: str) -> bool:
         """Whether the module imports a package of the project that switches the pools off, or something in it."""
@@ -103,3 +131,14 @@ class OpenCV:
         return [
             c for c, n in self._settings if n == 1 and self.module.tree.function(c) is not None and self._reaches(c)
         ]
+
+
+def _first_foreign_use(module: Module) -> tuple[str, str] | None:
+    """The file of another module that computes first in this one's workers, and how; None if this one does itself."""
+    opencv = OpenCV(module)
+    if opencv.first_use is not None or not opencv._uses:
+        return None
+    call, function, how = opencv._uses[0]
+    home = module.home(call)
+    assert home is not None
+    return home.path, f"`{function.name}` {how}"

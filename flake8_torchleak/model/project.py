@@ -144,6 +144,11 @@ class Project:
         guarding = [path for path in paths[:_MOST_SCRIPTS] if path != own and holds(path, top, "setNumThreads")]
         return any(limits_opencv(text_of(path, top) or "") for path in guarding)
 
+    @property
+    def top(self) -> str:
+        """The project's folder."""
+        return self._finder.top
+
     @cached_property
     def is_test(self) -> bool:
         """Whether the module lies in a folder of tests."""

@@ -25,6 +25,8 @@ limit of one thread per worker does not reach OpenCV. Reports tie deadlocks afte
 they were not reproduced with the wheel from PyPI.
 The call must run in the worker: at module level of the worker-side module, in worker_init_fn, or in the sample
 method. In `Dataset.__init__` or under `if __name__ == "__main__":` it does not reach spawned workers.
+A helper module is reported at its import of cv2, where the Dataset of another module calls it in its workers and
+leaves all computing to it: the call may as well stand in the Dataset's module.
 Exactly 0: `setNumThreads(1)` in a forked child joins threads that are not there, and can hang.
 
 Measured
@@ -59,9 +61,13 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.opencv import OpenCV
 from flake8_torchleak.rule import Report, rule
 
+_MESSAGE = "OpenCV runs its own threads in every worker ({}); call cv2.setNumThreads(0) at module level"
+
 
 @rule("TLK301", "cv2-threads", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.OPENCV)
 def check(module: Module) -> Iterator[Report]:
+    if not any(word in module.source.text for word in ("Dataset", "DataLoader")) and not module.users.paths("Dataset"):
+        return
     opencv = OpenCV(module)
     for call in opencv.hanging:
         yield Report(
@@ -71,13 +77,18 @@ def check(module: Module) -> Iterator[Report]:
             target=call,
         )
     use = opencv.first_use
-    if use is None or opencv.is_guarded:
+    if opencv.is_guarded:
+        return
+    if use is None:
+        helping = opencv.first_use_from_elsewhere
+        if helping is not None:
+            statement, how = helping
+            yield Report(statement, _MESSAGE.format(how))
         return
     call, function, how = use
     yield Report(
         call,
-        f"OpenCV runs its own threads in every worker (`{function.name}` {how}); "
-        "call cv2.setNumThreads(0) at module level",
+        _MESSAGE.format(f"`{function.name}` {how}"),
         notes=tuple((each, "this call does not reach workers that are spawned") for each in opencv.out_of_reach),
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from flake8_torchleak.fixing.write import WriteError, replace
-from flake8_torchleak.model.firstparty import forget
+from flake8_torchleak.model.importers import forget
 from flake8_torchleak.shells.paths import named
 from flake8_torchleak.shells.texts import Complain, File
 from flake8_torchleak.source import SourceError

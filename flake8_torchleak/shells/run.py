@@ -14,7 +14,7 @@ from typing import Protocol, TextIO
 from flake8_torchleak.finding import Finding, FixLevel
 from flake8_torchleak.gate import by_words
 from flake8_torchleak.lint import lint
-from flake8_torchleak.model.firstparty import forget
+from flake8_torchleak.model.importers import forget
 from flake8_torchleak.shells import formats, report
 from flake8_torchleak.shells.formats import Complaint
 from flake8_torchleak.shells.policy import Policy

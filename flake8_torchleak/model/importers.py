@@ -1,0 +1,113 @@
+"""Which files of a project import a module: told from the words of their import statements, without parsing them."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from flake8_torchleak.model import firstparty
+from flake8_torchleak.model.firstparty import Finder, listing, text_of
+
+_MOST_FILES = 3000
+"""Files of a project whose imports are listed: past that, none is."""
+_MOST_READ = 40
+"""Files that seem to import a module and are looked at to be sure."""
+_HOPS = 2
+"""Modules that import what imports the module."""
+_SKIPPED = frozenset({"build", "dist", "node_modules", "site-packages", "venv"})
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+\(?([^#\n]*)|import[ \t]+([^#\n]+))", re.MULTILINE)
+_NAME = re.compile(r"\w+")
+
+
+def importers(path: str, words: tuple[str, ...]) -> Iterator[str]:
+    """The files that import the module at `path`, themselves or through another, the nearest first.
+
+    words: what must stand in a file for it to be of use; one through which the module is imported need not hold them.
+    """
+    finder = Finder(path)
+    known = _by_name(finder.top, finder.is_marked)
+    queue, seen, read = [(finder.path, _HOPS)], {finder.path}, 0
+    while queue:
+        target, hops = queue.pop(0)
+        for each in _nearest(known.get(_module_name(target), ()), target):
+            if each in seen or read >= _MOST_READ:
+                continue
+            text = text_of(each, finder.top) or ""
+            useful = all(word in text for word in words)
+            if not useful and hops == 1:
+                continue
+            read += 1
+            if target in _imports(each, text, _module_name(target)):
+                seen.add(each)
+                queue += [(each, hops - 1)] if hops > 1 else []
+                if useful:
+                    yield each
+
+
+def forget() -> None:
+    """Forget what was read: for processes that outlive changes on disk."""
+    firstparty.forget()
+    _by_name.cache_clear()
+
+
+def _imports(path: str, text: str, name: str) -> list[str]:
+    """The files that those imports of a file lead to in which a name stands."""
+    statements: list[ast.Import | ast.ImportFrom] = []
+    for module, names, modules in _IMPORT.findall(text):
+        dotted = [each.split()[0] for each in modules.split(",") if each.strip()]
+        if module and name in (*_NAME.findall(module)[-1:], *_NAME.findall(names)):
+            bare = module.lstrip(".")
+            aliases = [ast.alias(each) for each in _NAME.findall(names)] or [ast.alias("*")]
+            statements.append(ast.ImportFrom(bare or None, aliases, len(module) - len(bare)))
+        elif any(name in each.split(".") for each in dotted):
+            statements.append(ast.Import([ast.alias(each) for each in dotted]))
+    return Finder(path).imports(statements)
+
+
+def _module_name(path: str) -> str:
+    """The last part of a module's dotted name."""
+    folder, name = os.path.split(os.path.abspath(path))
+    stem = os.path.splitext(name)[0]
+    return os.path.basename(folder) if stem == "__init__" else stem
+
+
+def _nearest(paths: tuple[str, ...], target: str) -> list[str]:
+    """Paths, those that share most folders with the target first, and of these the least deep."""
+    return sorted(paths, key=lambda path: (-len(os.path.commonpath([path, target])), path.count(os.sep), path))
+
+
+@lru_cache(maxsize=8)
+def _by_name(top: str, marked: bool) -> dict[str, tuple[str, ...]]:
+    """Every name that stands in an import of a file below `top` -> those files; empty for too large a project.
+
+    marked: whether `top` is known to be a project's folder; of any other, only the files right in it are read.
+    """
+    paths = _files(top, marked)
+    if len(paths) > _MOST_FILES:
+        return {}
+    found: dict[str, dict[str, None]] = {}
+    for path in paths:
+        for match in _IMPORT.finditer(text_of(path, top) or ""):
+            module, names, modules = match.groups("")
+            for name in [*_NAME.findall(module)[-1:], *_NAME.findall(names + modules)]:
+                found.setdefault(name, {})[path] = None
+    return {name: tuple(files) for name, files in found.items()}
+
+
+def _files(top: str, below: bool) -> list[str]:
+    """The Python files of a folder and, if asked for, of those below it; hidden and built ones are left out."""
+    found: list[str] = []
+    folders = [top]
+    while folders and len(found) <= _MOST_FILES:
+        folder = folders.pop()
+        for name in sorted(listing(folder)):
+            place = os.path.join(folder, name)
+            if name.endswith(".py"):
+                found.append(place)
+            elif below and "." not in name and name not in _SKIPPED and os.path.isdir(place):
+                if not os.path.islink(place):
+                    folders.append(place)
+    return found

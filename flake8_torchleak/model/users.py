@@ -1,0 +1,54 @@
+"""The modules of the project that use one module, as models of their own: who calls it, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from flake8_torchleak.model.firstparty import parsed
+from flake8_torchleak.model.importers import importers
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+Answer = TypeVar("Answer")
+
+_MOST_USERS = 4
+"""Using modules that are looked into."""
+_ROUNDS = 2
+"""How often what a question asks of other files is looked up, and the question asked again."""
+
+
+class Users:
+    """Who uses a module."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._paths: dict[tuple[str, ...], list[str]] = {}
+
+    def paths(self, *words: str) -> list[str]:
+        """The files that import the module (or what imports it), and hold all of these words; none is parsed."""
+        if self.module.project is None or self.module.path is None:
+            return []
+        if words not in self._paths:
+            self._paths[words] = list(islice(importers(self.module.path, words), _MOST_USERS))
+        return self._paths[words]
+
+    def answers(self, question: Callable[[Module], Answer], *words: str) -> Iterator[tuple[Module, Answer]]:
+        """What those that import this module (or what imports it), and hold all of these words, say to a question."""
+        for module in self._modules(words):
+            answer = question(module)
+            for _ in range(_ROUNDS):
+                if not module.asked:
+                    break
+                module = module.informed()
+                answer = question(module)
+            yield module, answer
+
+    def _modules(self, words: tuple[str, ...]) -> Iterator[Module]:
+        for each in self.paths(*words):
+            assert self.module.project is not None
+            file = parsed(each, self.module.project.top)
+            if file is not None:
+                yield type(self.module)(file.source, file.root, self.module.config, each)
