@@ -219,8 +219,9 @@ class Datasets:
         return root in _NOT_TORCH and not qualname.startswith("torch.")
 
     def _is_base(self, base: ast.expr) -> bool:
-        name = last_name(base.value if isinstance(base, ast.Subscript) else base)
-        qualname = self.module.names.qualname(base.value if isinstance(base, ast.Subscript) else base)
+        whole = base.value if isinstance(base, ast.Subscript) else base
+        qualname = self.module.names.qualname(whole)
+        name = qualname.rpartition(".")[2] if qualname.startswith("torch.utils.data.") else last_name(whole)
         configured = self.module.config.dataset_bases
         return name in _DATASET_BASES or name in configured or qualname in configured or name.endswith("Dataset")
 

@@ -1,9 +1,10 @@
-"""Which arguments a method of a class of the file keeps, with their graph."""
+"""What a function keeps of what it is given, with its graph: in an attribute, or in a variable of the module."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import GROWING, Mutation, container_of, key_of
@@ -11,11 +12,22 @@ from flake8_torchleak.model.classes import ClassFacts, self_name
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.stores import is_bounded
+from flake8_torchleak.model.sums import additions
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keeping:
+    """One place where a function adds `value` to a sum or container that outlives its call, the variable `key`."""
+
+    key: str
+    value: ast.expr
+    node: ast.expr | ast.stmt
+    sums: bool
 
 
 def keeps(module: Module, facts: ClassFacts, name: str, call: ast.Call) -> Iterator[tuple[ast.expr, ast.AST]]:
@@ -40,31 +52,33 @@ def keeps(module: Module, facts: ClassFacts, name: str, call: ast.Call) -> Itera
         given: dict[ast.arg, Value] = dict.fromkeys(expected, UNKNOWN)
         tensor = Value(Kind.TENSOR, graph=True)
         given[parameter] = Value(Kind.DICT, graph=True, element=tensor) if parameter is method.args.kwarg else tensor
-        place = _kept(module, method, owner, Env(given))
-        if place is not None:
-            yield argument, place
+        env = Env(given)
+        for kept in keepings(module, method, f"{owner}."):
+            if module.infer.value(kept.value, env).graph:
+                yield argument, kept.node
+                break
 
 
-def _kept(module: Module, method: FunctionNode, owner: str, env: Env) -> ast.AST | None:
-    for key, changes in module.flow.mutations(method).items():
-        if not key.startswith(f"{owner}."):
-            continue
-        for change in changes:
-            grows = change.method in GROWING or change.method in ("augment", "augitem")
+def keepings(module: Module, function: FunctionNode, holders: str) -> Iterator[Keeping]:
+    """Where a function adds to variables that begin with `holders` (`self.`): sums with gradients on, containers."""
+    for key, changes in module.flow.mutations(function).items():
+        for change in changes if key.startswith(holders) else ():
+            sums = change.method in ("augment", "augitem")
+            if change.value is None or not (sums or change.method in GROWING):
+                continue
             if change.method == "setitem" and isinstance(change.index, ast.Constant):
                 continue
-            if change.method in ("augment", "augitem") and module.grad.off(change.node):
+            if (sums and module.grad.off(change.node)) or is_bounded(module, key, _holder(change)):
                 continue
-            if is_bounded(module, key, _holder(change)):
+            yield Keeping(key, change.value, change.node, sums)
+    for key, definitions in module.flow.definitions(function).items():
+        for each in definitions if key.startswith(holders) else ():
+            statement = each.statement
+            if not isinstance(statement, (ast.Assign, ast.AugAssign)) or module.grad.off(statement):
                 continue
-            if grows and change.value is not None and module.infer.value(change.value, env).graph:
-                return change.node
-    for key, definitions in module.flow.definitions(method).items():
-        for each in definitions:
-            if key.startswith(f"{owner}.") and isinstance(each.value, ast.BinOp) and _reads(each.value, key):
-                if module.infer.value(each.value, env).graph and not module.grad.off(each.statement):
-                    return each.statement
-    return None
+            if isinstance(each.value, ast.BinOp) and _reads(each.value, key):
+                added = (value for to, value in additions(statement) if key_of(to) == key)
+                yield Keeping(key, next(added, each.value), statement, True)
 
 
 def _holder(change: Mutation) -> ast.AST:

@@ -233,15 +233,23 @@ class Loops:
         key = key_of(node)
         if not key:
             return False
-        if hints.is_tensor(key.rpartition(".")[2]):
+        if hints.is_tensor(key.rpartition(".")[2]) or self.has_tensor_use(node):
             return True
-        for each in self.tree.within(self.tree.scope(node)):
-            if isinstance(each, ast.Attribute) and each.attr in _ONLY_TENSORS and key_of(each.value) == key:
-                return True
-            if isinstance(each, ast.Call) and any(key_of(a) == key for a in each.args):
-                if self.infer.value(each.func).kind in (Kind.MODULE, Kind.LOSS):
-                    return True
-        return False
+        return any(
+            isinstance(each, ast.Call)
+            and any(key_of(a) == key for a in each.args)
+            and self.infer.value(each.func).kind in (Kind.MODULE, Kind.LOSS)
+            for each in self.tree.within(self.tree.scope(node))
+        )
+
+    def has_tensor_use(self, node: ast.expr) -> bool:
+        """Whether a method of tensors is called on an expression, or on the variable it is in its function."""
+        parent = self.tree.parents[node]
+        if isinstance(parent, ast.Attribute) and parent.attr in _ONLY_TENSORS:
+            return True
+        key = key_of(node)
+        within = self.tree.within(self.tree.scope(node)) if key else ()
+        return any(isinstance(n, ast.Attribute) and n.attr in _ONLY_TENSORS and key_of(n.value) == key for n in within)
 
     def is_whole_batch(self, node: ast.expr) -> bool:
         """Whether a variable is a loader's batch itself, not a part of it."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.names import last_name, mentions
-from flake8_torchleak.model.tree import Loop
+from flake8_torchleak.model.tree import FunctionNode, Loop
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -51,6 +52,57 @@ def carried_states(module: Module) -> Iterator[Carried]:
             alone = isinstance(target, (ast.Name, ast.Attribute))
             pair = (None if layer == "?" else layer.startswith("LSTM")) if alone else False
             yield Carried(call, statement, target, keys, loops[0], pair)
+
+
+def idle_detaches(module: Module) -> Iterator[tuple[ClassFacts, FunctionNode, ast.AST]]:
+    """Methods that are there to detach a state and do not, as (class, method, evidence).
+
+    Either the body is empty, though the class holds what functions of the file set anew, or it drops what the
+    tensors' `detach()` gives, which changes nothing in place.
+    """
+    for facts in module.classes.own:
+        derived = any(facts in other.lineage[1:] for other in module.classes.own)
+        for name, method in facts.own_methods.items():
+            if not name.startswith("detach") or method.decorator_list or derived:
+                continue
+            body = [each for each in method.body if not _is_docstring(each)]
+            dropped = [each for each in map(_dropped, body) if each is not None]
+            if body and len(dropped) == len(body):
+                yield facts, method, dropped[0]
+            elif all(isinstance(each, ast.Pass) for each in body):
+                state = _set_anew(module, facts)
+                if state is not None:
+                    yield facts, method, state
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _dropped(statement: ast.stmt) -> ast.Call | None:
+    """`x.detach()` as a statement, also in a loop of nothing else."""
+    while isinstance(statement, ast.For) and len(statement.body) == 1:
+        statement = statement.body[0]
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "detach":
+        return call
+    return None
+
+
+def _set_anew(module: Module, facts: ClassFacts) -> ast.AST | None:
+    """Where a function other than the constructor sets an attribute that the constructor starts with None."""
+    builder = facts.own_methods.get("__init__")
+    starts = module.flow.definitions(builder) if builder is not None else {}
+    empty = {
+        key.partition(".")[2]
+        for key, definitions in starts.items()
+        if any(isinstance(each.value, ast.Constant) and each.value.value is None for each in definitions)
+    }
+    for function in facts.all_functions:
+        for key, definitions in module.flow.definitions(function).items() if function is not builder else ():
+            if key.partition(".")[2] in empty:
+                return definitions[0].statement
+    return None
 
 
 def _is_over_batches(module: Module, loop: Loop) -> bool:

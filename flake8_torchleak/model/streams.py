@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model import hints
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.names import last_name, mentions
-from flake8_torchleak.model.tree import LOOPS, FunctionNode
+from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode
 from flake8_torchleak.model.values import CONTAINERS, Kind, Size
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _ENDLESS = frozenset({"cycle", "count", "repeat"})
 _STORED = CONTAINERS | {Kind.ARRAY, Kind.TENSOR, Kind.PICKLE, Kind.OBJECTS}
 _INDICES = frozenset({Kind.RANGE, Kind.LIST, Kind.ARRAY, Kind.TENSOR})
 _READ = frozenset({Kind.FILE, Kind.ITERATOR})
+_MOST_NAMES = 4
+"""Variables and attributes between a loop and the parameter that it goes over."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +53,11 @@ def undivided(module: Module) -> Iterator[Stream]:
 
 def _is_iterable(dataset: DatasetFacts) -> bool:
     bases = [base.value if isinstance(base, ast.Subscript) else base for base in dataset.facts.outer_bases]
-    names = {last_name(base) for base in bases}
+    qualnames = [dataset.module.names.qualname(base) for base in bases]
+    names = {
+        qualname.rpartition(".")[2] if qualname.startswith("torch.") else last_name(base)
+        for base, qualname in zip(bases, qualnames, strict=True)
+    }
     return any(name.endswith("IterableDataset") for name in names) and names <= _PLAIN_BASES
 
 
@@ -60,10 +67,18 @@ def _divides(module: Module, dataset: DatasetFacts) -> bool:
         return True
     bodies: list[ast.AST] = [each.node for each in dataset.facts.lineage]
     bodies += [function for function in dataset.calls_in if module.classes.around(function) is None]
-    for body in bodies:
-        if any(mentions(body, word) for word in _DIVISIONS):
-            return True
+    if any(mentions(each, word) for body in bodies for each in _statements(body) for word in _DIVISIONS):
+        return True
     return any(_takes_a_part(node) for body in bodies for node in ast.walk(body))
+
+
+def _statements(body: ast.AST) -> Iterator[ast.AST]:
+    """The statements of a class or function, without docstrings: what those say divides nothing."""
+    for each in ast.iter_child_nodes(body):
+        if isinstance(each, (ast.ClassDef, *FUNCTIONS)):
+            yield from _statements(each)
+        elif not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)):
+            yield each
 
 
 def _takes_a_part(node: ast.AST) -> bool:
@@ -124,6 +139,8 @@ def _iterated(value: ast.expr) -> list[ast.expr]:
 def _is_data(module: Module, node: ast.expr, outermost: bool) -> bool:
     """Whether an iterable is a file, or (in an outermost loop) a container of the data or all its indices."""
     value = module.infer.value(node)
+    if outermost and _is_handed(module, node):
+        return True
     if value.kind is Kind.FRAME or (value.kind in _READ and value.size is Size.GROWS):
         return True
     if not outermost or value.size is Size.SMALL:
@@ -131,6 +148,35 @@ def _is_data(module: Module, node: ast.expr, outermost: bool) -> bool:
     if value.kind in _STORED and (value.size is Size.GROWS or value.origin is not None):
         return True
     return value.kind in _INDICES and _counts(module, node)
+
+
+def _is_handed(module: Module, node: ast.expr) -> bool:
+    """Whether an attribute is what the constructor is handed as any iterable, by its annotation, or an iterator of it.
+
+    By their names, other Datasets are left out: they may divide themselves.
+    """
+    for _ in range(_MOST_NAMES):
+        while isinstance(node, ast.Call) and last_name(node.func) == "iter" and node.args:
+            node = node.args[0]
+        owned = module.classes.self_attribute(node)
+        found = owned[0].attributes.get(f"self.{owned[1]}", []) if owned is not None else []
+        if isinstance(node, ast.Name):
+            found = module.flow.reaching(node.id, node)
+        values = [each for each in found if not (isinstance(each.value, ast.Constant) and each.value.value is None)]
+        if len(values) != 1 or hints.is_dataset(values[0].key.rpartition(".")[2]):
+            return False
+        parameter, value = values[0].node, values[0].value
+        if isinstance(parameter, ast.arg):
+            return parameter.annotation is not None and _is_iterable_type(parameter.annotation)
+        if value is None:
+            return False
+        node = value
+    return False
+
+
+def _is_iterable_type(annotation: ast.expr) -> bool:
+    whole = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    return last_name(whole) in ("Iterable", "Iterator", "Generator")
 
 
 def _counts(module: Module, node: ast.expr) -> bool:

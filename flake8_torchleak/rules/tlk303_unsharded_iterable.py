@@ -35,8 +35,9 @@ Run by `fixtures/TLK303_unsharded_iterable/proof.py`: torch 2.13.0+cpu, Python 3
 Silent when
 -----------
 The class speaks of workers, shards or ranks, takes every n-th element, or never ends; a worker_init_fn of the file
-may divide it; it iterates something whose nature the file does not show (another Dataset may divide itself); every
-DataLoader of the class in the file has no workers; or its base is another than torch's.
+may divide it; it iterates something whose nature the file does not show (another Dataset may divide itself; a
+parameter declared as an `Iterable` of another name is taken for data); every DataLoader of the class in the file has
+no workers; or its base is another than torch's.
 
 Fix
 ---

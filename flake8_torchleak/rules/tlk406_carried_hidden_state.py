@@ -23,6 +23,8 @@ steps so far. Without backward, memory grows with every step. `backward()` goes 
 `retain_graph=True` it fails at the parameters that the optimizer has changed since, or, while gradients are only
 accumulated, memory and time grow with every step. Truncated backpropagation cuts the chain between batches. Source:
 the PyTorch FAQ, "Don't use RNNs on sequences that are too large".
+A method `detach` of the state that is empty, or that drops what the tensors' `detach()` gives, cuts nothing:
+only `detach_()` works in place.
 
 Measured
 --------
@@ -54,7 +56,7 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.recurrence import Carried, carried_states
+from flake8_torchleak.model.recurrence import Carried, carried_states, idle_detaches
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -64,8 +66,8 @@ from flake8_torchleak.wording import short
     "carried-hidden-state",
     fix=FixLevel.UNSAFE,
     severity=Severity.ERROR,
-    subject=Subject.STEPS,
-    words=("LSTM", "GRU", "RNN"),
+    subject=Subject.TORCH,
+    words=("LSTM", "GRU", "RNN", "def detach"),
 )
 def check(module: Module) -> Iterator[Report]:
     for each in carried_states(module):
@@ -76,12 +78,20 @@ def check(module: Module) -> Iterator[Report]:
             notes=((each.loop, module.loops.why_step(each.loop)),),
             target=each,
         )
+    for facts, method, evidence in idle_detaches(module):
+        yield Report(
+            method,
+            f"`{facts.node.name}.{method.name}` does nothing: the state goes into the next step with its graph; "
+            "bind the detached tensors to it",
+            notes=((evidence, "what has to be detached"),),
+        )
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`h = h.detach()` below the call; part by part for an LSTM's pair."""
     state = report.target
-    assert isinstance(state, Carried)
+    if not isinstance(state, Carried):
+        raise Unfixable("what the state is made of is not known")
     name = short(state.target)
     if state.pair is None:
         raise Unfixable(f"`{name}` may be a tensor or a pair of tensors")
