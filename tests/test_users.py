@@ -163,6 +163,23 @@ def test_a_helper_of_a_dataset_of_another_module(
     assert not [code for code, _ in found(root / "middle.py")]
 
 
+def test_one_dataset_without_a_guard_is_enough(tmp_path: Path) -> None:
+    photos = {
+        f"data__{name}": PHOTOS.format(imports=f"import cv2, tools{guard}", sample="tools.shrink(i)")
+        for name, guard in {"first": "\n    cv2.setNumThreads(0)", "second": ""}.items()
+    }
+    root = project(tmp_path, tools="import os\n" + RESIZE, **photos)
+    assert found(root / "tools.py") == [("TLK301", 2)]
+
+
+def test_no_more_is_asked_than_is_bearable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flake8_torchleak.model.users._ROUNDS", 0)
+    root = project(tmp_path, tools=RESIZE, photos=PHOTOS.format(imports="import tools", sample="tools.shrink(i)"))
+    assert found(root / "tools.py") == []
+    monkeypatch.undo()
+    assert found(root / "tools.py") == [("TLK301", 1)]
+
+
 def test_helpers_that_compute_nothing_or_import_late_are_fine(tmp_path: Path) -> None:
     photos = PHOTOS.format(imports="from tools import read", sample="read(i)")
     late = "def read(p):\n    import cv2\n    return cv2.blur(p, 3)\n"

@@ -241,7 +241,8 @@ np.mean([t.item() for t in t[0]]); t.clone().detach_(); (t.std(0), t.mean(0)); (
 p.detach().requires_grad_() * 2; p.detach().requires_grad_().sum(); t.to(torch.long); t.to(y); abs(t); t.max(p)
 t.max(p)[1]; p.mul(t); p.add(t); p.matmul(t.T); p.clone().add_(t); p.clone().copy_(t); t if len(p) else p
 model(x) if len(p) else p; p if not len(p) else t; 0.0 if not len(p) else model(x); (len(p) and t); 0 or t; copy.copy(t)
-t.split(1)[0]; torch.split(t, 1)[0]; torch.split(p, (1, 1), dim=-1)[0]; torch.chunk(t.detach(), 2)[0]; torch.unbind(t)[0]
+t.split(1)[0]; torch.split(t, 1)[0]; torch.split(p, [1, 2], dim=-1)[0]; torch.chunk(t.detach(), 2)[0]
+torch.unbind(t)[0]
 """
 
 DATASET = """\
