@@ -8,12 +8,14 @@ let too much through: every rule's fixtures are checked against it.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.source import Source
 
 
 class Subject(Enum):
@@ -71,7 +73,8 @@ def by_statements(
 
     bases: further names that make a class a Dataset.
     """
-    scopes, classes, packages, loaders = _outline(root, ".eval()" in text or "train(" in text)
+    switches = _lines_of(text, ("eval", "train")) if ".eval()" in text or "train(" in text else []
+    scopes, classes, packages, loaders = _outline(root, switches)
     if packages & _OTHER_FRAMEWORKS and not packages & _TORCH_PACKAGES:
         return frozenset()
     loops = [loop for each in scopes for loop in each.loops]
@@ -126,8 +129,16 @@ class _Scope:
     evaluates: bool = False
 
 
-def _outline(root: ast.Module, switches: bool) -> tuple[list[_Scope], list[ast.ClassDef], set[str], set[str]]:
-    """Scopes, classes, imported packages, variables bound to a DataLoader: a walk over statements alone."""
+def _lines_of(text: str, words: tuple[str, ...]) -> list[int]:
+    """The numbers of the lines in which one of the words stands, as `ast` counts lines."""
+    return [number for number, line in enumerate(Source(text).lines, 1) if any(word in line for word in words)]
+
+
+def _outline(root: ast.Module, switches: list[int]) -> tuple[list[_Scope], list[ast.ClassDef], set[str], set[str]]:
+    """Scopes, classes, imported packages, variables bound to a DataLoader: a walk over statements alone.
+
+    switches: the lines that may put a model in evaluation mode; no expression elsewhere is looked into.
+    """
     module = _Scope("", [])
     scopes: list[_Scope] = [module]
     classes: list[ast.ClassDef] = []
@@ -137,7 +148,7 @@ def _outline(root: ast.Module, switches: bool) -> tuple[list[_Scope], list[ast.C
     while stack:
         node, scope = stack.pop()
         kind = node.__class__
-        if switches and not scope.evaluates and _switches(node):
+        if switches and not scope.evaluates and _is_on(node, switches) and _switches(node):
             scope.evaluates = True
         if kind is ast.Expr or kind is ast.Assign:
             if kind is ast.Assign and _makes_loader(node.value):  # type: ignore[attr-defined]
@@ -164,6 +175,14 @@ def _outline(root: ast.Module, switches: bool) -> tuple[list[_Scope], list[ast.C
 
 def _makes_loader(value: ast.expr) -> bool:
     return value.__class__ is ast.Call and last_name(value.func).endswith("DataLoader")
+
+
+def _is_on(statement: ast.AST, lines: list[int]) -> bool:
+    """Whether a statement (or handler, or case) may stand on one of these lines."""
+    heads: list[ast.expr] = getattr(statement, "decorator_list", [])
+    first = getattr(heads[0] if heads else statement, "lineno", 0)
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= getattr(statement, "end_lineno", lines[place])
 
 
 def _switches(statement: ast.AST) -> bool:

@@ -51,9 +51,9 @@ def lint(
     if tree is None:
         tree = parse(source)
     subjects = by_statements(frozenset(each.subject for each in rules), source, tree, config.dataset_bases)
-    if not subjects:
+    rules = [each for each in rules if each.subject in subjects and each.may_find_in(tree, source)]
+    if not rules:
         return []
-    rules = [each for each in rules if each.subject in subjects]
     found = _found(rules, Module(Source(source), tree, config, path), fixes)
     return sorted((each for each in found if takes(each.code)), key=Finding.sort_key)
 

@@ -46,10 +46,15 @@ class Rule:
     words: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     local: bool = False
+    shape: Callable[[ast.Module, str], bool] | None = None
 
     def may_find(self, text: str) -> bool:
         """Whether the rule's own words stand in a text."""
         return all(not words or any(word in text for word in words) for words in (self.words, self.beside))
+
+    def may_find_in(self, root: ast.Module, text: str) -> bool:
+        """Whether the rule's own look at the statements, before the tree is indexed, lets a module through."""
+        return self.shape is None or self.shape(root, text)
 
     @property
     def default(self) -> bool:
@@ -130,11 +135,12 @@ def rule(
     words: tuple[str, ...] = (),
     beside: tuple[str, ...] = (),
     local: bool = False,
+    shape: Callable[[ast.Module, str], bool] | None = None,
 ) -> Callable[[Callable[[Module], Iterator[Report]]], Callable[[Module], Iterator[Report]]]:
     """Register the decorated `check(module) -> Iterator[Report]` as the rule `code`."""
 
     def register(check: Callable[[Module], Iterator[Report]]) -> Callable[[Module], Iterator[Report]]:
-        _found[code] = Rule(code, slug, fix, severity, subject, check, words, beside, local)
+        _found[code] = Rule(code, slug, fix, severity, subject, check, words, beside, local, shape)
         return check
 
     return register

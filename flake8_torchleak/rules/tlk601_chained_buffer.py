@@ -50,12 +50,44 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
 Update = tuple[ast.stmt, str, list[ast.expr]]
 """A statement, the attribute that it updates, and what to detach."""
+
+_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
+
+
+def _may_update(root: ast.Module, text: str) -> bool:
+    """Whether a `forward` stands in a module, and a statement that may update an attribute from its last value."""
+    updates = runs = False
+    stack: list[ast.AST] = [root]
+    while stack and not (updates and runs):
+        node = stack.pop()
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)):
+            updates = updates or _is_update(node)
+            continue
+        runs = runs or (isinstance(node, FUNCTIONS) and node.name == "forward")
+        for block in _BLOCKS:
+            stack += getattr(node, block, ())
+    return updates and runs
+
+
+def _is_update(node: ast.Assign | ast.AugAssign | ast.Expr) -> bool:
+    """Whether a statement has the form of an update of an attribute: what `_updates` looks into."""
+    if isinstance(node, ast.Expr):
+        call = node.value
+        return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_")
+    target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+    if isinstance(target, ast.Subscript):
+        return isinstance(target.value, ast.Attribute)
+    if isinstance(target, ast.Attribute):
+        if isinstance(node, ast.AugAssign):
+            return True
+        return any(isinstance(each, ast.Attribute) and each.attr == target.attr for each in ast.walk(node.value))
+    return False
 
 
 @rule(
@@ -65,6 +97,7 @@ Update = tuple[ast.stmt, str, list[ast.expr]]
     severity=Severity.ERROR,
     subject=Subject.TORCH,
     words=("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay"),
+    shape=_may_update,
 )
 def check(module: Module) -> Iterator[Report]:
     for facts in module.classes.own:
