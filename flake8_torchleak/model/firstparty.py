@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.index import Index
 from flake8_torchleak.model.names import dotted
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.source import Source, SourceError, decode, parse
@@ -36,6 +37,7 @@ class File:
     path: str
     text: str
     root: ast.Module
+    _indexes: dict[ast.stmt, Index] = field(default_factory=dict)
     _walks: dict[ast.stmt, tuple[frozenset[str], tuple[str, ...]]] = field(default_factory=dict)
 
     @cached_property
@@ -52,6 +54,12 @@ class File:
                 found.setdefault(name, []).append(statement)
         return found
 
+    def indexed(self, statement: ast.stmt) -> Index:
+        """The index of a top-level statement: what modules look into is shared by all that do."""
+        if statement not in self._indexes:
+            self._indexes[statement] = Index(statement)
+        return self._indexes[statement]
+
     def names(self, statement: ast.stmt) -> frozenset[str]:
         """The names that stand in a statement."""
         return self._walked(statement)[0]
@@ -64,17 +72,16 @@ class File:
         """Both, found in one walk and kept: many modules ask about the same base class."""
         known = self._walks.get(statement)
         if known is None:
-            names: set[str] = set()
+            index = self.indexed(statement)
             asked: dict[str, None] = {}
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Name):
-                    names.add(node.id)
-                elif isinstance(node, ast.ClassDef):
+            for node in index.by_depth(ast.ClassDef, ast.Call):
+                if isinstance(node, ast.ClassDef):
                     asked.update(dict.fromkeys(self._imported_as(base) for base in node.bases))
-                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                elif isinstance(node.func, ast.Name):
                     asked[self._imported_as(node.func)] = None
             asked.pop("", None)
-            known = self._walks[statement] = (frozenset(names), tuple(asked))
+            names = frozenset(node.id for node in index.all(ast.Name))
+            known = self._walks[statement] = (names, tuple(asked))
         return known
 
     def _imported_as(self, expression: ast.expr) -> str:

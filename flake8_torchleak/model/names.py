@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Tree
 
 
@@ -138,6 +139,7 @@ class Names:
         scope = self.scope_of(name, node)
         return self.bindings[scope][name] if scope is not None else []
 
+    @remembered
     def qualname(self, node: ast.AST) -> str:
         """The imported dotted name that an expression stands for, or "".
 
@@ -179,6 +181,7 @@ class Names:
         module = "." * statement.level + (statement.module or "")
         return f"{module}.{alias.name}" if statement.module else module + alias.name
 
+    @remembered
     def definition(self, node: ast.AST, networks: bool = False) -> ast.AST | None:
         """The `def` or `class` that a name stands for, if it is bound to nothing else: here, or where it is from.
 
@@ -206,6 +209,7 @@ class Names:
             self.asked[qualname] = None
         return found
 
+    @remembered
     def comprehension(self, name: ast.Name) -> ast.comprehension | None:
         """The generator of an enclosing comprehension that binds this name, if one does."""
         parents = self.tree.parents
