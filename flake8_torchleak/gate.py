@@ -46,24 +46,30 @@ _LOOPS_OF_INTEREST = (
     "_valid", "_predict", "_infer", "optimize_parameters",
 )  # fmt: skip
 """Words of training, loaders and evaluation."""
+_LOOPING = frozenset({Subject.STEPS, Subject.EVALUATION})
 
 
 def by_words(text: str, bases: tuple[str, ...]) -> frozenset[Subject]:
-    """The subjects that a text may hold, by its words alone.
+    """The subjects that a text may hold, by a few words alone; `by_words_of_loops` looks for more.
 
     bases: further names that make a class a Dataset.
     """
     configured = any(each.rpartition(".")[2] in text for each in bases)
     if not configured and not any(word in text for word in _TORCH):
         return frozenset()
-    found = {Subject.TORCH}
+    found = {Subject.TORCH, *_LOOPING}
     if configured or any(word in text for word in _DATASET):
         found.add(Subject.DATASET)
     if "cv2" in text:
         found.add(Subject.OPENCV)
-    if any(word in text for word in _LOOPS_OF_INTEREST):
-        found |= {Subject.STEPS, Subject.EVALUATION}
     return frozenset(found)
+
+
+def by_words_of_loops(subjects: frozenset[Subject], text: str) -> frozenset[Subject]:
+    """The subjects without those of loops, if a text has no word of them: the most words to look for."""
+    if subjects & _LOOPING and not any(word in text for word in _LOOPS_OF_INTEREST):
+        return subjects - _LOOPING
+    return subjects
 
 
 def by_statements(

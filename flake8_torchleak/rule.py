@@ -32,7 +32,7 @@ class Rule:
     """One rule's contract and its check.
 
     subject: what a file must contain for the rule to find anything (the gate); words: and one of these, if there are
-    any, as plain text; beside: and one of these as well.
+    any, as plain text; beside: and one of these as well; shape: and statements of this form.
     local: what other files of the project define cannot change what it finds.
     default: False for opinionated rules, which users opt into.
     """
@@ -50,11 +50,14 @@ class Rule:
 
     def may_find(self, text: str) -> bool:
         """Whether the rule's own words stand in a text."""
-        return all(not words or any(word in text for word in words) for words in (self.words, self.beside))
+        return _has(text, self.words) and _has(text, self.beside)
 
     def may_find_in(self, root: ast.Module, text: str) -> bool:
-        """Whether the rule's own look at the statements, before the tree is indexed, lets a module through."""
-        return self.shape is None or self.shape(root, text)
+        """Whether they do, and the rule's own look at statements, before the tree is indexed, lets the module through.
+
+        It comes between the words, which are few, and those beside them, which may be many.
+        """
+        return _has(text, self.words) and (self.shape is None or self.shape(root, text)) and _has(text, self.beside)
 
     @property
     def default(self) -> bool:
@@ -118,6 +121,10 @@ class Report:
     severity: Severity | None = None
     target: object = None
     remedy: str = ""
+
+
+def _has(text: str, words: tuple[str, ...]) -> bool:
+    return not words or any(word in text for word in words)
 
 
 Fixer = Callable[[Report, Builder], Iterable[Fix]]

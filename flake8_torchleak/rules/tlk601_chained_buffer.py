@@ -96,7 +96,8 @@ def _is_update(node: ast.Assign | ast.AugAssign | ast.Expr) -> bool:
     fix=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.TORCH,
-    words=("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay"),
+    words=("forward",),
+    beside=("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay"),
     shape=_may_update,
 )
 def check(module: Module) -> Iterator[Report]:
