@@ -52,6 +52,8 @@ class Tree:
         self._holders[0] = 0
         self._ends = index.ends
         """By number: one past the last node below."""
+        self.own_bindings: dict[Scope, dict[str, list[ast.AST]]] | None = None
+        """What the module itself binds, once `Names` has seen to it: attaching changes nothing there."""
         self._within: dict[ast.AST, list[ast.AST]] = {}
 
     def attach(self, modules: Iterable[tuple[ast.Module, Iterable[Index]]]) -> None:
@@ -101,9 +103,11 @@ class Tree:
     def everywhere(self, *kinds: type[N]) -> list[N]: ...
     def everywhere(self, *kinds: type[ast.AST]) -> Sequence[ast.AST]:
         """Every node of these kinds, those of attached modules last."""
-        found = [node for kind in kinds for node in self._kinds.get(kind, [])]
-        found += [node for kind in kinds for node in self._attached.get(kind, [])]
-        return found
+        return [*(node for kind in kinds for node in self._kinds.get(kind, [])), *self.attached(*kinds)]
+
+    def attached(self, *kinds: type[ast.AST]) -> list[ast.AST]:
+        """Every node of these kinds in attached modules."""
+        return [node for kind in kinds for node in self._attached.get(kind, [])]
 
     def is_own(self, node: ast.AST) -> bool:
         """Whether a node is the module's own, not one of an attached module."""
