@@ -11,7 +11,7 @@ import importlib
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Place = ast.AST
 """Any node with a position; `Rule.finding` turns it into a Span."""
+Shape = Callable[[Sequence[ast.AST], str], bool]
+"""Whether a rule can find anything, by the statements of a module (with its handlers and cases) and its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +48,20 @@ class Rule:
     words: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     local: bool = False
-    shape: Callable[[ast.Module, str], bool] | None = None
+    shape: Shape | None = None
 
     def may_find(self, text: str) -> bool:
         """Whether the rule's own words stand in a text."""
         return _has(text, self.words) and _has(text, self.beside)
 
-    def may_find_in(self, root: ast.Module, text: str) -> bool:
+    def may_find_in(self, statements: Sequence[ast.AST], text: str) -> bool:
         """Whether they do, and the rule's own look at statements, before the tree is indexed, lets the module through.
 
         It comes between the words, which are few, and those beside them, which may be many.
         """
-        return _has(text, self.words) and (self.shape is None or self.shape(root, text)) and _has(text, self.beside)
+        return (
+            _has(text, self.words) and (self.shape is None or self.shape(statements, text)) and _has(text, self.beside)
+        )
 
     @property
     def default(self) -> bool:
@@ -142,7 +146,7 @@ def rule(
     words: tuple[str, ...] = (),
     beside: tuple[str, ...] = (),
     local: bool = False,
-    shape: Callable[[ast.Module, str], bool] | None = None,
+    shape: Shape | None = None,
 ) -> Callable[[Callable[[Module], Iterator[Report]]], Callable[[Module], Iterator[Report]]]:
     """Register the decorated `check(module) -> Iterator[Report]` as the rule `code`."""
 

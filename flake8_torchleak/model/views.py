@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,6 @@ _LOADS = frozenset({
 """Functions whose result is as large as its file."""
 _CREATES = frozenset({"array", "asarray", "zeros", "ones", "empty", "full", "rand", "randn", "random"})
 _MAKERS = _CREATES | {name.rpartition(".")[2] for name in _LOADS}
-_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 _OUTPUTS = frozenset({"last_hidden_state", "logits"})
 _PARTS = ("", *(f".{name}" for name in sorted(_OUTPUTS)))
 _TRIMMED = 4
@@ -48,7 +47,7 @@ class KeptView:
 
 def kept_views(module: Module) -> Iterator[KeptView]:
     """Bounded slices of an array made or loaded for each store, in a container that lives on."""
-    if not may_keep_views(module.root, module.source.text):
+    if not may_keep_views(module.tree.all(ast.Assign, ast.AnnAssign), module.source.text):
         return
     sliced = (node for node in module.tree.all(ast.Slice, ast.Subscript) if not _is_plain(node))
     for scope in dict.fromkeys(map(module.tree.scope, sliced)):
@@ -74,19 +73,13 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def may_keep_views(root: ast.Module, text: str) -> bool:
+def may_keep_views(statements: Iterable[ast.AST], text: str) -> bool:
     """Whether any variable that can be a base is cut into: told by statements and text, before the tree is indexed."""
     bases: set[str] = set()
-    stack: list[ast.AST] = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            if _makes_array(node.value):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                bases.update(each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
-            continue
-        for block in _BLOCKS:
-            stack += getattr(node, block, ())
+    for node in statements:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and _makes_array(node.value):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            bases.update(each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
     return any(_is_cut(text, f"{name}{part}[") for name in bases for part in _PARTS)
 
 

@@ -43,7 +43,7 @@ Unsafe: `.detach()` on the new state, or on what is added in place. What is lear
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from flake8_torchleak.builder import Builder
 from flake8_torchleak.finding import Fix, FixLevel, Severity
@@ -57,22 +57,12 @@ from flake8_torchleak.wording import short
 Update = tuple[ast.stmt, str, list[ast.expr]]
 """A statement, the attribute that it updates, and what to detach."""
 
-_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 
-
-def _may_update(root: ast.Module, text: str) -> bool:
+def _may_update(statements: Sequence[ast.AST], text: str) -> bool:
     """Whether a `forward` stands in a module, and a statement that may update an attribute from its last value."""
-    updates = runs = False
-    stack: list[ast.AST] = [root]
-    while stack and not (updates and runs):
-        node = stack.pop()
-        if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)):
-            updates = updates or _is_update(node)
-            continue
-        runs = runs or (isinstance(node, FUNCTIONS) and node.name == "forward")
-        for block in _BLOCKS:
-            stack += getattr(node, block, ())
-    return updates and runs
+    return any(isinstance(each, FUNCTIONS) and each.name == "forward" for each in statements) and any(
+        isinstance(each, (ast.Assign, ast.AugAssign, ast.Expr)) and _is_update(each) for each in statements
+    )
 
 
 def _is_update(node: ast.Assign | ast.AugAssign | ast.Expr) -> bool:
