@@ -8,12 +8,14 @@ let too much through: every rule's fixtures are checked against it.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.source import Source
 
 
 class Subject(Enum):
@@ -44,10 +46,11 @@ _LOOPS_OF_INTEREST = (
     "_valid", "_predict", "_infer", "optimize_parameters",
 )  # fmt: skip
 """Words of training, loaders and evaluation."""
+_LOOPING = frozenset({Subject.STEPS, Subject.EVALUATION})
 
 
 def by_words(text: str, bases: tuple[str, ...]) -> frozenset[Subject]:
-    """The subjects that a text may hold, by its words alone.
+    """The subjects that a text may hold, by a few words alone; `by_words_of_loops` looks for more.
 
     bases: further names that make a class a Dataset.
     """
@@ -55,22 +58,27 @@ def by_words(text: str, bases: tuple[str, ...]) -> frozenset[Subject]:
     found = {Subject.OPENCV} if "cv2" in text else set()
     if not configured and not any(word in text for word in _TORCH):
         return frozenset(found)
-    found.add(Subject.TORCH)
+    found |= {Subject.TORCH, *_LOOPING}
     if configured or any(word in text for word in _DATASET):
         found.add(Subject.DATASET)
-    if any(word in text for word in _LOOPS_OF_INTEREST):
-        found |= {Subject.STEPS, Subject.EVALUATION}
     return frozenset(found)
 
 
+def by_words_of_loops(subjects: frozenset[Subject], text: str) -> frozenset[Subject]:
+    """The subjects without those of loops, if a text has no word of them: the most words to look for."""
+    if subjects & _LOOPING and not any(word in text for word in _LOOPS_OF_INTEREST):
+        return subjects - _LOOPING
+    return subjects
+
+
 def by_statements(
-    subjects: frozenset[Subject], text: str, root: ast.Module, bases: tuple[str, ...]
+    subjects: frozenset[Subject], text: str, outline: Outline, bases: tuple[str, ...]
 ) -> frozenset[Subject]:
     """Those of the subjects that the statements allow: the right classes, the right loops.
 
     bases: further names that make a class a Dataset.
     """
-    scopes, classes, packages, loaders = _outline(root, ".eval()" in text or "train(" in text)
+    scopes, classes, packages, loaders = outline.scopes, outline.classes, outline.packages, outline.loaders
     if packages & _OTHER_FRAMEWORKS and not packages & _TORCH_PACKAGES:
         return frozenset()
     loops = [loop for each in scopes for loop in each.loops]
@@ -123,44 +131,65 @@ class _Scope:
     evaluates: bool = False
 
 
-def _outline(root: ast.Module, switches: bool) -> tuple[list[_Scope], list[ast.ClassDef], set[str], set[str]]:
-    """Scopes, classes, imported packages, variables bound to a DataLoader: a walk over statements alone."""
-    module = _Scope("", [])
-    scopes: list[_Scope] = [module]
-    classes: list[ast.ClassDef] = []
-    packages: set[str] = set()
-    loaders: set[str] = set()
-    stack: list[tuple[ast.AST, _Scope]] = [(each, module) for each in root.body]
-    while stack:
-        node, scope = stack.pop()
-        kind = node.__class__
-        if switches and not scope.evaluates and _switches(node):
-            scope.evaluates = True
-        if kind is ast.Expr or kind is ast.Assign:
-            if kind is ast.Assign and _makes_loader(node.value):  # type: ignore[attr-defined]
-                loaders.update(last_name(target) for target in node.targets)  # type: ignore[attr-defined]
-            continue
-        blocks = _BLOCKS.get(kind)
-        if blocks is None:
-            if isinstance(node, ast.Import):
-                packages.update(alias.name.partition(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-                packages.add(node.module.partition(".")[0])
-            continue
-        if kind in _LOOPS:
-            scope.loops.append(node)  # type: ignore[arg-type]
-        elif kind in _FUNCTIONS:
-            scope = _Scope(node.name, [])  # type: ignore[attr-defined]
-            scopes.append(scope)
-        elif isinstance(node, ast.ClassDef):
-            classes.append(node)
-        for block in blocks:
-            stack += [(each, scope) for each in getattr(node, block)]
-    return scopes, classes, packages, loaders
+class Outline:
+    """What the statements of a module hold, found in one walk that leaves their expressions alone."""
+
+    def __init__(self, root: ast.Module, text: str) -> None:
+        self.scopes = [_Scope("", [])]
+        """The module and every function."""
+        self.classes: list[ast.ClassDef] = []
+        self.packages: set[str] = set()
+        """What is imported."""
+        self.loaders: set[str] = set()
+        """Variables that are bound to a DataLoader."""
+        self.statements: list[ast.AST] = []
+        """All of them, with handlers and cases, in no order."""
+        # No expression is looked into on other lines than those that may put a model in evaluation mode.
+        switches = _lines_of(text, ("eval", "train")) if ".eval()" in text or "train(" in text else []
+        stack: list[tuple[ast.AST, _Scope]] = [(each, self.scopes[0]) for each in root.body]
+        while stack:
+            node, scope = stack.pop()
+            kind = node.__class__
+            self.statements.append(node)
+            if switches and not scope.evaluates and _is_on(node, switches) and _switches(node):
+                scope.evaluates = True
+            if kind is ast.Expr or kind is ast.Assign:
+                if kind is ast.Assign and _makes_loader(node.value):  # type: ignore[attr-defined]
+                    self.loaders.update(last_name(target) for target in node.targets)  # type: ignore[attr-defined]
+                continue
+            blocks = _BLOCKS.get(kind)
+            if blocks is None:
+                if isinstance(node, ast.Import):
+                    self.packages.update(alias.name.partition(".")[0] for alias in node.names)
+                elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                    self.packages.add(node.module.partition(".")[0])
+                continue
+            if kind in _LOOPS:
+                scope.loops.append(node)  # type: ignore[arg-type]
+            elif kind in _FUNCTIONS:
+                scope = _Scope(node.name, [])  # type: ignore[attr-defined]
+                self.scopes.append(scope)
+            elif isinstance(node, ast.ClassDef):
+                self.classes.append(node)
+            for block in blocks:
+                stack += [(each, scope) for each in getattr(node, block)]
+
+
+def _lines_of(text: str, words: tuple[str, ...]) -> list[int]:
+    """The numbers of the lines in which one of the words stands, as `ast` counts lines."""
+    return [number for number, line in enumerate(Source(text).lines, 1) if any(word in line for word in words)]
 
 
 def _makes_loader(value: ast.expr) -> bool:
     return value.__class__ is ast.Call and last_name(value.func).endswith("DataLoader")
+
+
+def _is_on(statement: ast.AST, lines: list[int]) -> bool:
+    """Whether a statement (or handler, or case) may stand on one of these lines."""
+    heads: list[ast.expr] = getattr(statement, "decorator_list", [])
+    first = getattr(heads[0] if heads else statement, "lineno", 0)
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= getattr(statement, "end_lineno", lines[place])
 
 
 def _switches(statement: ast.AST) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import Finding, FixLevel, Severity, Span
-from flake8_torchleak.gate import by_statements, by_words
+from flake8_torchleak.gate import Outline, by_statements, by_words, by_words_of_loops
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source, parse
@@ -45,15 +45,20 @@ def lint(
     takes = wanted or (lambda code: True)
     any_default = any(each.default and takes(each.code) for each in all_rules())
     asked = (each for each in all_rules() if takes(each.code) or (any_default and each.default and not each.local))
-    rules = [each for each in asked if each.subject in subjects and each.may_find(source)]
+    rules = [each for each in asked if each.subject in subjects]
+    if tree is None:
+        subjects = by_words_of_loops(subjects, source)
+        rules = [each for each in rules if each.subject in subjects and each.may_find(source)]
+        if not rules:
+            return []
+        tree = parse(source)
+    # Statements cost less than many words: what they rule out is not looked for.
+    outline = Outline(tree, source)
+    subjects = by_statements(frozenset(each.subject for each in rules), source, outline, config.dataset_bases)
+    subjects = by_words_of_loops(subjects, source)
+    rules = [each for each in rules if each.subject in subjects and each.may_find_in(outline.statements, source)]
     if not rules:
         return []
-    if tree is None:
-        tree = parse(source)
-    subjects = by_statements(frozenset(each.subject for each in rules), source, tree, config.dataset_bases)
-    if not subjects:
-        return []
-    rules = [each for each in rules if each.subject in subjects]
     found = _found(rules, Module(Source(source), tree, config, path), fixes)
     return sorted((each for each in found if takes(each.code)), key=Finding.sort_key)
 

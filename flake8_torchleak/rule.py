@@ -11,7 +11,7 @@ import importlib
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Place = ast.AST
 """Any node with a position; `Rule.finding` turns it into a Span."""
+Shape = Callable[[Sequence[ast.AST], str], bool]
+"""Whether a rule can find anything, by the statements of a module (with its handlers and cases) and its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Rule:
     """One rule's contract and its check.
 
     subject: what a file must contain for the rule to find anything (the gate); words: and one of these, if there are
-    any, as plain text; beside: and one of these as well.
+    any, as plain text; beside: and one of these as well; shape: and statements of this form.
     local: what other files of the project define cannot change what it finds.
     default: False for opinionated rules, which users opt into.
     """
@@ -46,10 +48,20 @@ class Rule:
     words: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     local: bool = False
+    shape: Shape | None = None
 
     def may_find(self, text: str) -> bool:
         """Whether the rule's own words stand in a text."""
-        return all(not words or any(word in text for word in words) for words in (self.words, self.beside))
+        return _has(text, self.words) and _has(text, self.beside)
+
+    def may_find_in(self, statements: Sequence[ast.AST], text: str) -> bool:
+        """Whether they do, and the rule's own look at statements, before the tree is indexed, lets the module through.
+
+        It comes between the words, which are few, and those beside them, which may be many.
+        """
+        return (
+            _has(text, self.words) and (self.shape is None or self.shape(statements, text)) and _has(text, self.beside)
+        )
 
     @property
     def default(self) -> bool:
@@ -115,6 +127,10 @@ class Report:
     remedy: str = ""
 
 
+def _has(text: str, words: tuple[str, ...]) -> bool:
+    return not words or any(word in text for word in words)
+
+
 Fixer = Callable[[Report, Builder], Iterable[Fix]]
 
 _found: dict[str, Rule] = {}
@@ -130,11 +146,12 @@ def rule(
     words: tuple[str, ...] = (),
     beside: tuple[str, ...] = (),
     local: bool = False,
+    shape: Shape | None = None,
 ) -> Callable[[Callable[[Module], Iterator[Report]]], Callable[[Module], Iterator[Report]]]:
     """Register the decorated `check(module) -> Iterator[Report]` as the rule `code`."""
 
     def register(check: Callable[[Module], Iterator[Report]]) -> Callable[[Module], Iterator[Report]]:
-        _found[code] = Rule(code, slug, fix, severity, subject, check, words, beside, local)
+        _found[code] = Rule(code, slug, fix, severity, subject, check, words, beside, local, shape)
         return check
 
     return register

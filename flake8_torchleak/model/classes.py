@@ -9,6 +9,7 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, Mutation
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.names import Names, defaults, last_name, parameters
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
 
 _MOST_BASES = 50
@@ -216,6 +217,7 @@ class ClassTable:
                     known.setdefault(node.attr, []).append(node)
         return known
 
+    @remembered
     def callee(self, call: ast.Call) -> FunctionNode | None:
         """The function of this file that a call runs: a module function, a nested one, or a method of `self`."""
         func = call.func

@@ -95,6 +95,16 @@ class DatasetFacts:
             return self.facts.methods.get(owned[1])
         return self.module.classes.callee(call)
 
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """Attributes that sample functions, or a worker_init_fn of the file, bind anew."""
+        return frozenset(
+            node.attr
+            for function in {*self.calls_in, *self.module.workers.initialisers}
+            for node in self.module.tree.within(function)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del))
+        )
+
     def chain(self, function: FunctionNode) -> list[tuple[ast.AST, str]]:
         """Evidence of how a sample method comes to `function`: the calls, outermost first."""
         notes: list[tuple[ast.AST, str]] = []

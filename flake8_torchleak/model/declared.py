@@ -72,19 +72,34 @@ def _alternatives(node: ast.expr) -> list[ast.expr]:
     return [node, *reversed(found)]
 
 
+_TYPE = re.compile(
+    r"[`*]*\s*(?:\(|:)\s*:?(?:class:)?[`~]*(?:an?\s+|the\s+)?(?:optional\s+)?"
+    r"(?:np\.|numpy\.|torch\.|pd\.)?"
+    r"(\w+)(?:\s*(?:\[|of)\s*`?(\w+))?"
+)
+
+
 def documented(name: str, docstring: str) -> Value:
     """The type a docstring gives to a parameter, in the Google, NumPy and reST styles."""
     if name not in docstring:
         return UNKNOWN
-    match = re.search(
-        rf"(?:^|[\s:`*]){re.escape(name)}[`*]*\s*(?:\(|:)\s*:?(?:class:)?[`~]*(?:an?\s+|the\s+)?(?:optional\s+)?"
-        r"(?:np\.|numpy\.|torch\.|pd\.)?"
-        r"(\w+)(?:\s*(?:\[|of)\s*`?(\w+))?",
-        docstring,
-    )
+    match = _type_after(name, docstring)
     if match is None:
         return UNKNOWN
     kind = _DOCUMENTED.get(match[1].lower())
     if kind is None:
         return UNKNOWN
     return Value(kind, element=_ELEMENT.get((match[2] or "").lower()))
+
+
+def _type_after(name: str, docstring: str) -> re.Match[str] | None:
+    """The type that follows a parameter's name where the name begins a line or an item."""
+    place = docstring.find(name)
+    while place >= 0:
+        before = docstring[place - 1 : place]
+        if not before or before.isspace() or before in ":`*":
+            found = _TYPE.match(docstring, place + len(name))
+            if found is not None:
+                return found
+        place = docstring.find(name, place + 1)
+    return None

@@ -23,6 +23,8 @@ _EDITS = frozenset({
     "append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add",
     "discard", "fill", "resize", "partition", "itemset", "put",
 })  # fmt: skip
+_STATEMENTS = frozenset({"augment", "setitem", "augitem", "del"})
+"""Changes that are no calls."""
 _ARRAY_EDITS = frozenset({"fill", "sort", "resize", "partition", "itemset", "put"})
 _DRAWS = frozenset({
     "rectangle", "circle", "line", "polylines", "fillPoly", "putText", "drawContours", "ellipse", "fillConvexPoly",
@@ -178,7 +180,8 @@ def _written(module: Module, call: ast.Call) -> ast.expr | None:
 
 def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value] | None:
     """(expression, value) of the stored element that a mutation changes."""
-    target = _target(change)
+    method = change.method
+    target = _target(change) if method in _STATEMENTS or method in _EDITS or _is_in_place(method) else None
     if target is None:
         return None
     if module.classes.self_attribute(target) is not None:
@@ -188,7 +191,6 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
         return None
     if _fills_in(module, change, target):
         return None
-    method = change.method
     if method == "augment":
         if value.kind not in (Kind.ARRAY, Kind.TENSOR, Kind.LIST):
             return None
@@ -198,16 +200,17 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
         if _is_own_slot(module, target, value):
             return None
     elif value.kind in (Kind.ARRAY, Kind.TENSOR):
-        inplace = method.endswith("_") and not method.startswith("_") and method not in ("requires_grad_",)
-        if (
-            not (inplace or (method in _ARRAY_EDITS and value.kind is Kind.ARRAY))
-            or method in ARRAY_METHODS
-            or method in ("detach_",)
-        ):
+        edits_array = method in _ARRAY_EDITS and value.kind is Kind.ARRAY
+        if not (edits_array or _is_in_place(method)) or method in ARRAY_METHODS:
             return None
     elif method not in _EDITS or value.kind not in MUTABLE - {Kind.INSTANCE}:
         return None
     return target, value
+
+
+def _is_in_place(method: str) -> bool:
+    """Whether a tensor's method changes it in place: `add_`, `clamp_`."""
+    return method.endswith("_") and not method.startswith("_") and method not in ("requires_grad_", "detach_")
 
 
 def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:

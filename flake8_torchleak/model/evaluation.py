@@ -167,7 +167,7 @@ def _switches_itself(module: Module, call: ast.Call) -> bool:
     """Whether the class of the model that is called switches gradients off in its forward, or in what that calls."""
     for each in module.flow.reaching(key_of(call.func), call.func):
         made = each.value.func if isinstance(each.value, ast.Call) else None
-        found = module.names.definition(made, networks=True) if made is not None else None
+        found = module.names.definition(made, True) if made is not None else None
         facts = module.classes.all[found] if isinstance(found, ast.ClassDef) else None
         for function in facts.all_functions if facts is not None and "forward" in facts.methods else ():
             if any(module.grad.off(node) for node in module.tree.calls(function)):

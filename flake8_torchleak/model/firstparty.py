@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.index import Index
 from flake8_torchleak.model.names import dotted
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.source import Source, SourceError, decode, parse
 
@@ -36,6 +38,7 @@ class File:
     path: str
     text: str
     root: ast.Module
+    _indexes: dict[ast.stmt, Index] = field(default_factory=dict)
     _walks: dict[ast.stmt, tuple[frozenset[str], tuple[str, ...]]] = field(default_factory=dict)
 
     @cached_property
@@ -52,6 +55,12 @@ class File:
                 found.setdefault(name, []).append(statement)
         return found
 
+    def indexed(self, statement: ast.stmt) -> Index:
+        """The index of a top-level statement: what modules look into is shared by all that do."""
+        if statement not in self._indexes:
+            self._indexes[statement] = Index(statement)
+        return self._indexes[statement]
+
     def names(self, statement: ast.stmt) -> frozenset[str]:
         """The names that stand in a statement."""
         return self._walked(statement)[0]
@@ -64,17 +73,16 @@ class File:
         """Both, found in one walk and kept: many modules ask about the same base class."""
         known = self._walks.get(statement)
         if known is None:
-            names: set[str] = set()
+            index = self.indexed(statement)
             asked: dict[str, None] = {}
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Name):
-                    names.add(node.id)
-                elif isinstance(node, ast.ClassDef):
+            for node in index.by_depth(ast.ClassDef, ast.Call):
+                if isinstance(node, ast.ClassDef):
                     asked.update(dict.fromkeys(self._imported_as(base) for base in node.bases))
-                elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                elif isinstance(node.func, ast.Name):
                     asked[self._imported_as(node.func)] = None
             asked.pop("", None)
-            known = self._walks[statement] = (frozenset(names), tuple(asked))
+            names = frozenset(node.id for node in index.all(ast.Name))
+            known = self._walks[statement] = (names, tuple(asked))
         return known
 
     def _imported_as(self, expression: ast.expr) -> str:
@@ -110,7 +118,7 @@ class Finder:
         parts = qualname[level:].split(".")
         if not level and (parts[0] in sys.stdlib_module_names or not self.is_near(parts[0])):
             return None
-        for root in [_upwards(importer, level)] if level else self._roots:
+        for root in [_upwards(importer, level)] if level else self._homes(parts[0]):
             for count in range(len(parts) - 1, -1, -1):
                 file = self._module(os.path.join(root, *parts[:count])) if count or level else None
                 if file is not None and count == len(parts) - 1:
@@ -152,7 +160,7 @@ class Finder:
 
     def _read(self, path: str) -> File | None:
         if path not in self._files:
-            if len(self._files) >= _MOST_FILES or os.path.realpath(path) == os.path.realpath(self.path):
+            if len(self._files) >= _MOST_FILES or real(path) == real(self.path):
                 return None
             self._files[path] = parsed(path, self.top)
         return self._files[path]
@@ -160,17 +168,7 @@ class Finder:
     @cached_property
     def top(self) -> str:
         """The project's folder: the nearest one above with a marker, else the one that holds the outermost package."""
-        folder = os.path.dirname(self.path)
-        nearest = folder
-        while "__init__.py" in listing(nearest) and os.path.dirname(nearest) != nearest:
-            nearest = os.path.dirname(nearest)
-        for _ in range(_MOST_LEVELS):
-            if _MARKERS & listing(folder):
-                return folder
-            if os.path.dirname(folder) == folder:
-                break
-            folder = os.path.dirname(folder)
-        return nearest
+        return _top(os.path.dirname(self.path))
 
     @property
     def is_marked(self) -> bool:
@@ -178,23 +176,18 @@ class Finder:
         return bool(_MARKERS & listing(self.top))
 
     @cached_property
-    def _roots(self) -> list[str]:
+    def _roots(self) -> tuple[str, ...]:
         """Folders that absolute imports can start from, nearest first: no package's own, up to the project's top."""
-        found = []
-        folder = os.path.dirname(self.path)
-        while True:
-            names = listing(folder)
-            if "__init__.py" not in names:
-                found.append(folder)
-            if "src" in names:
-                found.append(os.path.join(folder, "src"))
-            if folder == self.top or os.path.dirname(folder) == folder:
-                return found
-            folder = os.path.dirname(folder)
+        return _roots(os.path.dirname(self.path))
+
+    @remembered
+    def _homes(self, head: str) -> list[str]:
+        """Those of these folders that hold a module or folder of this name."""
+        return [root for root in self._roots if f"{head}.py" in listing(root) or head in listing(root)]
 
     def is_near(self, head: str) -> bool:
         """Whether a top-level name is a module of the project (or the import is relative)."""
-        return head == "" or any(f"{head}.py" in listing(r) or head in listing(r) for r in self._roots)
+        return head == "" or bool(self._homes(head))
 
 
 def imported(statement: ast.ImportFrom, alias: ast.alias) -> str:
@@ -218,6 +211,34 @@ def _bound(statement: ast.stmt) -> list[str]:
     return []
 
 
+@lru_cache(maxsize=4096)
+def _top(folder: str) -> str:
+    nearest = folder
+    while "__init__.py" in listing(nearest) and os.path.dirname(nearest) != nearest:
+        nearest = os.path.dirname(nearest)
+    for _ in range(_MOST_LEVELS):
+        if _MARKERS & listing(folder):
+            return folder
+        if os.path.dirname(folder) == folder:
+            break
+        folder = os.path.dirname(folder)
+    return nearest
+
+
+@lru_cache(maxsize=4096)
+def _roots(folder: str) -> tuple[str, ...]:
+    top, found = _top(folder), []
+    while True:
+        names = listing(folder)
+        if "__init__.py" not in names:
+            found.append(folder)
+        if "src" in names:
+            found.append(os.path.join(folder, "src"))
+        if folder == top or os.path.dirname(folder) == folder:
+            return tuple(found)
+        folder = os.path.dirname(folder)
+
+
 def _upwards(importer: str, level: int) -> str:
     """The folder that a relative import starts from."""
     folder = importer
@@ -226,17 +247,17 @@ def _upwards(importer: str, level: int) -> str:
     return folder
 
 
-def _files_of(place: str) -> list[str]:
+@lru_cache(maxsize=8192)
+def _files_of(place: str) -> tuple[str, ...]:
     """The files that a module at a path without its ending may be, those that exist."""
     paths = (f"{place}.py", os.path.join(place, "__init__.py"))
-    return [path for path in paths if os.path.basename(path) in listing(os.path.dirname(path))]
+    return tuple(path for path in paths if os.path.basename(path) in listing(os.path.dirname(path)))
 
 
 def forget() -> None:
     """Forget what was read: for processes that outlive changes on disk."""
-    listing.cache_clear()
-    holds.cache_clear()
-    parsed.cache_clear()
+    for cache in (listing, real, _files_of, _top, _roots, holds, parsed):
+        cache.cache_clear()
 
 
 @lru_cache(maxsize=4096)
@@ -248,13 +269,19 @@ def listing(folder: str) -> frozenset[str]:
         return frozenset()
 
 
+@lru_cache(maxsize=8192)
+def real(path: str) -> str:
+    """A path without links."""
+    return os.path.realpath(path)
+
+
 def text_of(path: str, top: str) -> str | None:
     """The text of a file inside the project; None if it is too large, elsewhere, or cannot be read."""
     try:
-        real = os.path.realpath(path)
-        if not real.startswith(os.path.join(os.path.realpath(top), "")) or os.path.getsize(real) > _LARGEST:
+        place = real(path)
+        if not place.startswith(os.path.join(real(top), "")) or os.path.getsize(place) > _LARGEST:
             return None
-        with open(real, "rb") as file:
+        with open(place, "rb") as file:
             return decode(file.read())
     except (OSError, SourceError):
         return None

@@ -11,6 +11,7 @@ from typing import TypeGuard
 
 from flake8_torchleak.model.bindings import Bindings, Definition, How
 from flake8_torchleak.model.names import last_name, mentions
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, Scope, Tree
 
 _MOST_DEFINITIONS = 200
@@ -20,6 +21,7 @@ _MOST_DEFINITIONS = 200
 class Flow(Bindings):
     """Bindings, and which of them reach where."""
 
+    @remembered
     def reaching(self, key: str, use: ast.AST, scope: Scope | None = None) -> list[Definition]:
         """The definitions of `key` that may give it the value seen at `use`, nearest first.
 

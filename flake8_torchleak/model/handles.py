@@ -149,7 +149,7 @@ def _building(module: Module, dataset: DatasetFacts) -> list[FunctionNode]:
 
 def _kept(module: Module, dataset: DatasetFacts, attr: str, building: list[FunctionNode]) -> Shared | None:
     state = StateFacts(module, dataset, attr)
-    if _is_reopened(module, dataset, attr):
+    if attr in dataset.rebound:
         return None
     places = [(each.statement, each.value) for each in state.bindings if _is_built(module, each, building)]
     for function in building:
@@ -183,13 +183,3 @@ def _opens_too(module: Module, dataset: DatasetFacts, handle: Handle) -> bool:
     calls = (call for function in dataset.calls_in for call in module.tree.calls(function))
     found = (opened(module, call) for call in calls if last_name(call.func) not in (*_PARTS, "get"))
     return any(each is not None and each.what == handle.what for each in found)
-
-
-def _is_reopened(module: Module, dataset: DatasetFacts, attr: str) -> bool:
-    """Whether sample functions, or a worker_init_fn of the file, bind the attribute anew."""
-    workers = {*dataset.calls_in, *module.workers.initialisers}
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == attr and isinstance(node.ctx, (ast.Store, ast.Del))
-        for function in workers
-        for node in module.tree.within(function)
-    )

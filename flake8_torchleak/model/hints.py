@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _MODEL = re.compile(
     r"(?:^|_)(?:model|models|net|nets|network|netg|netd|net_g|net_d|generator|discriminator|encoder|decoder|backbone|"
@@ -78,6 +79,9 @@ _SMALL_FILE = re.compile(
     re.IGNORECASE,
 )
 
+_kept = lru_cache(maxsize=4096)
+"""The same names are asked about again and again."""
+
 PLACING = frozenset({"prepare", "setup_dataloaders", "prepare_data_loader", "setup_dataloader"})
 """Methods of accelerate and Fabric whose loaders move every batch to the device."""
 
@@ -89,11 +93,13 @@ STEP_METHODS = frozenset({
 """Methods that a framework (or a trainer's own loop elsewhere) calls once per step."""
 
 
+@_kept
 def makes_model(name: str) -> bool:
     """The name of a factory (`build_model`, `get_network`)."""
     return bool(_FACTORY.match(name)) and bool(_MODEL.search(name))
 
 
+@_kept
 def is_model(name: str) -> bool:
     """A name that stands for an nn.Module."""
     return bool(_MODEL.search(name)) and not _VERB.match(name) or name in {"G", "D", "netG", "netD"}
@@ -104,21 +110,25 @@ def is_tensor(name: str) -> bool:
     return bool(_TENSOR.search(name)) and not _TEXT.search(name)
 
 
+@_kept
 def is_loader(name: str) -> bool:
     """A name that stands for a DataLoader (or an iterator of one)."""
     return bool(_LOADER.search(name))
 
 
+@_kept
 def computes_loss(name: str) -> bool:
     """The name of something that is called to compute a loss."""
     return bool(_LOSS_CALL.search(name)) and not _NOT_A_LOSS.search(name)
 
 
+@_kept
 def is_loss(name: str) -> bool:
     """The name of a variable that holds a loss (not its plain value: `loss_val`)."""
     return bool(_LOSS_VALUE.search(name)) and not name.endswith(("_val", "_value", "_item", "_items"))
 
 
+@_kept
 def is_plain_result(name: str) -> bool:
     """A name for a part of a model's output that is no floating point tensor (counts, indices, labels)."""
     return bool(_PLAIN_RESULT.search(name)) and not is_loss(name)
@@ -154,6 +164,7 @@ def is_small(name: str) -> bool:
     return bool(_SMALL.search(name))
 
 
+@_kept
 def is_dataset(name: str) -> bool:
     """A name that stands for another Dataset or reader."""
     return bool(_DATASETISH.search(name))

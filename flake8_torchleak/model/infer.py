@@ -25,6 +25,7 @@ from flake8_torchleak.model.names import Names, last_name, parameters
 from flake8_torchleak.model.operators import Operators
 from flake8_torchleak.model.parameters import Parameters
 from flake8_torchleak.model.parts import Parts
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FunctionNode, Tree
 from flake8_torchleak.model.values import NONE, UNKNOWN, Kind, Value, join
 
@@ -270,15 +271,22 @@ class Infer:
         return found
 
     def _returned(self, function: FunctionNode, env: Env) -> Value:
-        returns, yields = [], []
-        for node in self.tree.within(function):
-            if isinstance(node, ast.Return) and node.value is not None:
-                returns.append(self.value(node.value, env))
-            elif isinstance(node, (ast.Yield, ast.YieldFrom)) and node.value is not None:
-                yields.append(self.value(node.value, env))
-        if yields:
-            return Value(Kind.ITERATOR, element=join(yields))
+        returns: list[Value] = []
+        yielded: list[Value] = []
+        for given, by_yield in self._given(function):
+            (yielded if by_yield else returns).append(self.value(given, env))
+        if yielded:
+            return Value(Kind.ITERATOR, element=join(yielded))
         if len(returns) > 1 and all(v.items for v in returns) and len({len(v.items) for v in returns}) == 1:
             columns = tuple(join([v.items[i] for v in returns]) for i in range(len(returns[0].items)))
             return returns[0].but(items=columns)
         return join(returns) if returns else NONE
+
+    @remembered
+    def _given(self, function: FunctionNode) -> list[tuple[ast.expr, bool]]:
+        """The expressions that a function returns or yields, in source order, and whether it is by `yield`."""
+        return [
+            (node.value, not isinstance(node, ast.Return))
+            for node in self.tree.within(function)
+            if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value is not None
+        ]

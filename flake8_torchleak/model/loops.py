@@ -16,6 +16,7 @@ from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
 from flake8_torchleak.model.infer import WRAPPERS, Infer
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope, Tree
 from flake8_torchleak.model.values import TENSOR_METHODS, Kind, Size
 
@@ -279,6 +280,7 @@ class Loops:
                 return True
         return False
 
+    @remembered
     def steps(self, kind: type[T]) -> list[T]:
         """Nodes of this kind that run once per step: in a step loop, or in a function that is called in one."""
         tree = self.tree

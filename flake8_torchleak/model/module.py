@@ -78,7 +78,7 @@ class Module:
         tree = self._bare or Tree(self.root)
         if self.project is not None and self._wanted:
             self.attached = self.project.attach(tree, self._wanted)
-            tree.attach(self.attached.modules)
+            tree.attach(self.attached.indexed())
         return tree
 
     @cached_property

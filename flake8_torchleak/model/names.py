@@ -7,10 +7,12 @@ below its use counts, a parameter or assignment that shadows an import hides it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Tree
 
 
@@ -67,6 +69,9 @@ _IMPORTERS = frozenset({"import_module", "optional_import", "try_import", "lazy_
 """Functions that give the module whose name they are given (MONAI's `optional_import` takes `name=` for a part)."""
 
 
+Bound = dict[Scope, dict[str, list[ast.AST]]]
+
+
 class Names:
     """Bindings of one module by scope."""
 
@@ -85,41 +90,12 @@ class Names:
         """What was asked for and is in another file that was not looked into, in the order of asking."""
 
     @cached_property
-    def bindings(self) -> dict[Scope, dict[str, list[ast.AST]]]:
+    def bindings(self) -> Bound:
         """scope -> name -> the nodes that bind it (Name, arg, alias, def, class, handler), in source order."""
         tree = self.tree
-        found: dict[Scope, dict[str, list[ast.AST]]] = {}
-        elsewhere: dict[Scope, dict[str, Scope]] = {}
-
-        def bind(name: str, node: ast.AST, scope: Scope) -> None:
-            scope = elsewhere.get(scope, {}).get(name, scope)
-            found.setdefault(scope, {}).setdefault(name, []).append(node)
-
-        for statement in tree.everywhere(ast.Global, ast.Nonlocal):
-            scope = tree.scope(statement)
-            target = tree.module_of(statement) if isinstance(statement, ast.Global) else self._outer_function(scope)
-            for name in statement.names:
-                elsewhere.setdefault(scope, {})[name] = target
-        for alias in tree.everywhere(ast.alias):
-            name = alias.asname or alias.name.partition(".")[0]
-            if name != "*":
-                bind(name, alias, tree.scope(alias))
-        for definition in tree.everywhere(*FUNCTIONS, ast.ClassDef):
-            bind(definition.name, definition, tree.scope(definition))
-        for function in tree.everywhere(*FUNCTIONS, ast.Lambda):
-            for parameter in parameters(function):
-                bind(parameter.arg, parameter, function)
-        for node in tree.everywhere(ast.Name):
-            if not isinstance(node.ctx, ast.Load):
-                bind(node.id, node, tree.scope(node))
-        for handler in tree.everywhere(ast.ExceptHandler):
-            if handler.name:
-                bind(handler.name, handler, tree.scope(handler))
-        return found
-
-    def _outer_function(self, scope: Scope) -> Scope:
-        outer = self.tree.scope(scope)
-        return outer if not isinstance(outer, ast.ClassDef) else self.tree.scope(outer)
+        if tree.own_bindings is None:
+            tree.own_bindings = _bindings(tree, tree.all)
+        return {**tree.own_bindings, **_bindings(tree, tree.attached)}
 
     def scope_of(self, name: str, node: ast.AST) -> Scope | None:
         """The scope whose binding of `name` is seen from `node`; None for builtins and unbound names."""
@@ -138,6 +114,7 @@ class Names:
         scope = self.scope_of(name, node)
         return self.bindings[scope][name] if scope is not None else []
 
+    @remembered
     def qualname(self, node: ast.AST) -> str:
         """The imported dotted name that an expression stands for, or "".
 
@@ -179,6 +156,7 @@ class Names:
         module = "." * statement.level + (statement.module or "")
         return f"{module}.{alias.name}" if statement.module else module + alias.name
 
+    @remembered
     def definition(self, node: ast.AST, networks: bool = False) -> ast.AST | None:
         """The `def` or `class` that a name stands for, if it is bound to nothing else: here, or where it is from.
 
@@ -206,6 +184,7 @@ class Names:
             self.asked[qualname] = None
         return found
 
+    @remembered
     def comprehension(self, name: ast.Name) -> ast.comprehension | None:
         """The generator of an enclosing comprehension that binds this name, if one does."""
         parents = self.tree.parents
@@ -230,3 +209,40 @@ class Names:
             if not each.level and each.module:
                 found.add(each.module.partition(".")[0])
         return frozenset(found)
+
+
+def _bindings(tree: Tree, nodes: Callable[..., Sequence[Any]]) -> Bound:
+    """What the nodes bind: those of the module itself, or those of what is attached to it."""
+    found: Bound = {}
+    elsewhere: dict[Scope, dict[str, Scope]] = {}
+
+    def bind(name: str, node: ast.AST, scope: Scope) -> None:
+        scope = elsewhere.get(scope, {}).get(name, scope)
+        found.setdefault(scope, {}).setdefault(name, []).append(node)
+
+    for statement in nodes(ast.Global, ast.Nonlocal):
+        scope = tree.scope(statement)
+        target = tree.module_of(statement) if isinstance(statement, ast.Global) else _outer_function(tree, scope)
+        for name in statement.names:
+            elsewhere.setdefault(scope, {})[name] = target
+    for alias in nodes(ast.alias):
+        name = alias.asname or alias.name.partition(".")[0]
+        if name != "*":
+            bind(name, alias, tree.scope(alias))
+    for definition in nodes(*FUNCTIONS, ast.ClassDef):
+        bind(definition.name, definition, tree.scope(definition))
+    for function in nodes(*FUNCTIONS, ast.Lambda):
+        for parameter in parameters(function):
+            bind(parameter.arg, parameter, function)
+    for node in nodes(ast.Name):
+        if node.ctx.__class__ is not ast.Load:
+            bind(node.id, node, tree.scope(node))
+    for handler in nodes(ast.ExceptHandler):
+        if handler.name:
+            bind(handler.name, handler, tree.scope(handler))
+    return found
+
+
+def _outer_function(tree: Tree, scope: Scope) -> Scope:
+    outer = tree.scope(scope)
+    return outer if not isinstance(outer, ast.ClassDef) else tree.scope(outer)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import declared
 from flake8_torchleak.model.names import defaults
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import UNKNOWN, Kind, Value, join
 
@@ -29,20 +30,24 @@ class Parameters:
             given = defaults(function).get(node)
             if isinstance(given, (ast.List, ast.Tuple, ast.Dict, ast.Set)) and not _is_empty(given):
                 return self.infer.value(given)
-        if node.annotation is not None:
-            found = declared.annotated(node.annotation)
-            if found.kind is not Kind.UNKNOWN:
-                return found
+        found = self._declared(node, function)
+        if found.kind is not Kind.UNKNOWN:
+            return found
         if isinstance(function, FUNCTIONS):
-            owner = self.infer.tree.class_of(function)
-            for documented in (function, owner) if owner is not None else (function,):
-                found = declared.documented(node.arg, ast.get_docstring(documented) or "")
-                if found.kind is not Kind.UNKNOWN:
-                    return found
             found = self._passed(node, function)
             if found.kind is not Kind.UNKNOWN or found.graph:
                 return found
         return self.infer.named(node.arg, node)
+
+    @remembered
+    def _declared(self, node: ast.arg, function: ast.AST) -> Value:
+        """What the annotation of a parameter says, or the documentation of its function or class."""
+        found = declared.annotated(node.annotation) if node.annotation is not None else UNKNOWN
+        owner = self.infer.tree.class_of(function)
+        for documented in (function, owner):
+            if found.kind is Kind.UNKNOWN and isinstance(documented, (*FUNCTIONS, ast.ClassDef)):
+                found = declared.documented(node.arg, ast.get_docstring(documented) or "")
+        return found
 
     def _passed(self, node: ast.arg, function: FunctionNode) -> Value:
         """What the calls in the file hand over for a parameter: the join of the arguments."""

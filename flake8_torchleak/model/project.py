@@ -11,11 +11,12 @@ import ast
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from flake8_torchleak.model.firstparty import File, Finder, holds, listing, parsed, text_of
+from flake8_torchleak.model.index import Index
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
@@ -40,6 +41,11 @@ class Attached:
     modules: list[ast.Module] = field(default_factory=list)
     links: Links = field(default_factory=dict)
     files: dict[ast.Module, File] = field(default_factory=dict)
+
+    def indexed(self) -> Iterator[tuple[ast.Module, list[Index]]]:
+        """The modules with the indexes of their statements."""
+        for module, file in self.files.items():
+            yield module, [file.indexed(each) for each in module.body]
 
 
 class Project:

@@ -1,18 +1,19 @@
-"""One walk over the syntax tree: parents, nodes by kind, and what encloses what.
+"""The syntax tree of a module: parents, nodes by kind, and what encloses what.
 
 Parts of other modules of the project can be attached (`model/project.py` says which): they are numbered after the
 module's own nodes and seen by `everywhere`, by scopes and by names, but never by `all`: what is found, is found here.
-
-The walk is iterative (a 3,000-term sum is 3,000 levels deep) and table-driven: fields that never hold
-a node with a position (contexts, operators) are not visited.
 """
 
 from __future__ import annotations
 
 import ast
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
 from typing import TypeVar, overload
+
+from flake8_torchleak.model.index import HOLDERS, Index
+from flake8_torchleak.model.remember import remembered
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -23,12 +24,6 @@ SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.L
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
-_LEAF_FIELDS = frozenset({"ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "n", "s"})
-_BLOCKS = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
-_HOLDER_KINDS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-_HOLDERS = frozenset(_HOLDER_KINDS)
-_fields: dict[type[ast.AST], tuple[str, ...]] = {}
-
 N = TypeVar("N", bound=ast.AST)
 M = TypeVar("M", bound=ast.AST)
 K = TypeVar("K", bound=ast.AST)
@@ -38,85 +33,55 @@ class Tree:
     """Index of one module's tree. Nodes are keyed by identity and numbered in source order."""
 
     def __init__(self, root: ast.Module) -> None:
+        index = Index(root)
         self.root = root
-        self._own = 0
+        self._own = len(index.order)
         """How many nodes are the module's own."""
-        self._modules: list[tuple[int, ast.Module]] = []
+        self._modules: list[tuple[int, ast.Module]] = [(0, root)]
         """The root and the attached modules with the number of their first node."""
         self._attached: dict[type[ast.AST], list[ast.AST]] = {}
-        self.parents: dict[ast.AST, ast.AST] = {}
-        self.blocks: dict[ast.AST, str] = {}
+        self.parents: dict[ast.AST, ast.AST] = dict(_parents(index))
+        self.blocks = index.blocks
         """For a statement (or handler, or case): the field of its parent whose list it stands in."""
-        self._kinds: dict[type[ast.AST], list[ast.AST]] = {}
+        self._kinds = index.kinds
         self._bodies: dict[ast.AST, tuple[int, int]] = {}
-        self._order: list[ast.AST] = []
-        self._number: dict[ast.AST, int] = {}
-        self._holders: list[int] = []
+        self._order = index.order
+        self._number: dict[ast.AST, int] = dict(zip(index.order, count()))
+        self._holders = index.holders
         """By number: the innermost def, class or module around the node."""
-        self._ends: list[int] = []
+        self._holders[0] = 0
+        self._ends = index.ends
         """By number: one past the last node below."""
+        self.own_bindings: dict[Scope, dict[str, list[ast.AST]]] | None = None
+        """What the module itself binds, once `Names` has seen to it: attaching changes nothing there."""
         self._within: dict[ast.AST, list[ast.AST]] = {}
-        self._walk(root, self._kinds)
-        self._own = len(self._order)
 
-    def attach(self, modules: Sequence[ast.Module]) -> None:
-        """Index parts of other modules as well."""
-        for each in modules:
-            self._walk(each, self._attached)
+    def attach(self, modules: Iterable[tuple[ast.Module, Iterable[Index]]]) -> None:
+        """Add parts of other modules, each with the index of its statements."""
+        for module, statements in modules:
+            top = len(self._order)
+            self._modules.append((top, module))
+            self._order.append(module)
+            self._number[module] = top
+            self._holders.append(top)
+            self._ends.append(top + 1)
+            for index in statements:
+                self._add(index, module, top)
+            self._ends[top] = len(self._order)
 
-    def _walk(self, root: ast.Module, kinds: dict[type[ast.AST], list[ast.AST]]) -> None:
-        """Number every node: a parent, its leaves, then its other children with all that is below each.
-
-        Names and constants are half of all nodes and have nothing below: they never see the stack.
-        """
-        parents, blocks, order, number, holders = self.parents, self.blocks, self._order, self._number, self._holders
-        first = len(order)
-        self._modules.append((first, root))
-        above: list[int] = []
-        names, constants = kinds.setdefault(ast.Name, []), kinds.setdefault(ast.Constant, [])
-        stack: list[tuple[ast.AST, int, int]] = [(root, first, first)]
-        while stack:
-            node, parent, holder = stack.pop()
-            kind = node.__class__
-            here = number[node] = len(order)
-            order.append(node)
-            above.append(parent)
-            holders.append(holder)
-            if kind in kinds:
-                kinds[kind].append(node)
-            else:
-                kinds[kind] = [node]
-            fields = _fields.get(kind)
-            if fields is None:
-                fields = _fields[kind] = tuple(f for f in kind._fields if f not in _LEAF_FIELDS)
-            if kind in _HOLDERS:
-                holder = here
-            inner: list[tuple[ast.AST, int, int]] = []
-            for name in fields:
-                value = getattr(node, name, None)
-                if value is None:
-                    continue
-                for child in value if value.__class__ is list else (value,):
-                    below = child.__class__
-                    if below is ast.Name or below is ast.Constant:
-                        number[child] = len(order)
-                        order.append(child)
-                        above.append(here)
-                        holders.append(holder)
-                        (names if below is ast.Name else constants).append(child)
-                    elif isinstance(child, ast.AST):
-                        inner.append((child, here, holder))
-                        if name in _BLOCKS and value.__class__ is list:  # a lambda's body is none
-                            blocks[child] = name
-                    else:
-                        continue
-                    parents[child] = node
-            inner.reverse()
-            stack += inner
-        sizes = [1] * len(above)
-        for i in range(len(above) - 1, 0, -1):
-            sizes[above[i] - first] += sizes[i]
-        self._ends += [first + i + size for i, size in enumerate(sizes)]
+    def _add(self, index: Index, module: ast.Module, top: int) -> None:
+        """Number a statement of an attached module on from what is there."""
+        first, statement = len(self._order), index.order[0]
+        self._order += index.order
+        self._number.update(zip(index.order, count(first)))
+        self._holders += [first + each if each >= 0 else top for each in index.holders]
+        self._ends += [first + each for each in index.ends]
+        self.parents.update(_parents(index))
+        self.parents[statement] = module
+        self.blocks.update(index.blocks)
+        self.blocks[statement] = "body"
+        for kind, nodes in index.kinds.items():
+            self._attached.setdefault(kind, []).extend(nodes)
 
     @overload
     def all(self, one: type[N], two: type[M], /) -> list[N | M]: ...
@@ -138,9 +103,11 @@ class Tree:
     def everywhere(self, *kinds: type[N]) -> list[N]: ...
     def everywhere(self, *kinds: type[ast.AST]) -> Sequence[ast.AST]:
         """Every node of these kinds, those of attached modules last."""
-        found = [node for kind in kinds for node in self._kinds.get(kind, [])]
-        found += [node for kind in kinds for node in self._attached.get(kind, [])]
-        return found
+        return [*(node for kind in kinds for node in self._kinds.get(kind, [])), *self.attached(*kinds)]
+
+    def attached(self, *kinds: type[ast.AST]) -> list[ast.AST]:
+        """Every node of these kinds in attached modules."""
+        return [node for kind in kinds for node in self._attached.get(kind, [])]
 
     def is_own(self, node: ast.AST) -> bool:
         """Whether a node is the module's own, not one of an attached module."""
@@ -176,6 +143,7 @@ class Tree:
         start = self._number[node]
         return start, self._ends[start]
 
+    @remembered
     def scope(self, node: ast.AST) -> Scope:
         """The innermost function, lambda, class or module whose names an expression at `node` sees first.
 
@@ -228,6 +196,7 @@ class Tree:
             node = self.parents[node]
         return node
 
+    @remembered
     def loops(self, node: ast.AST) -> list[Loop]:
         """The loops whose body runs `node` again and again, innermost first, up to the enclosing function."""
         found: list[Loop] = []
@@ -248,7 +217,7 @@ class Tree:
         if found is None:
             start = self._number[scope]
             holders = self._holders
-            own = start if isinstance(scope, _HOLDER_KINDS) else holders[start]
+            own = start if isinstance(scope, HOLDERS) else holders[start]
             order = self._order
             found = [order[i] for i in range(start + 1, self._ends[start]) if holders[i] == own]
             self._within[scope] = found
@@ -257,3 +226,8 @@ class Tree:
     def calls(self, scope: ast.AST) -> list[ast.Call]:
         """The calls in `scope`, in source order, without those of nested functions and classes."""
         return [node for node in self.within(scope) if isinstance(node, ast.Call)]
+
+
+def _parents(index: Index) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Every node of an index but its root, with its parent."""
+    return islice(zip(index.order, map(index.order.__getitem__, index.above)), 1, None)

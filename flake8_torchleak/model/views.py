@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,8 +27,8 @@ _LOADS = frozenset({
 """Functions whose result is as large as its file."""
 _CREATES = frozenset({"array", "asarray", "zeros", "ones", "empty", "full", "rand", "randn", "random"})
 _MAKERS = _CREATES | {name.rpartition(".")[2] for name in _LOADS}
-_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 _OUTPUTS = frozenset({"last_hidden_state", "logits"})
+_PARTS = ("", *(f".{name}" for name in sorted(_OUTPUTS)))
 _TRIMMED = 4
 """Elements at either end: leaving out so few is no waste worth a word."""
 
@@ -47,7 +47,7 @@ class KeptView:
 
 def kept_views(module: Module) -> Iterator[KeptView]:
     """Bounded slices of an array made or loaded for each store, in a container that lives on."""
-    if not _makes_arrays(module.root):
+    if not may_keep_views(module.tree.all(ast.Assign, ast.AnnAssign), module.source.text):
         return
     sliced = (node for node in module.tree.all(ast.Slice, ast.Subscript) if not _is_plain(node))
     for scope in dict.fromkeys(map(module.tree.scope, sliced)):
@@ -73,18 +73,36 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _makes_arrays(root: ast.Module) -> bool:
-    """Whether any statement binds what can be a base: told from the statements alone, before the tree is indexed."""
-    stack: list[ast.AST] = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Assign):
-            made = last_name(node.value.func) if isinstance(node.value, ast.Call) else ""
-            if made in _MAKERS or hints.is_model(made):
-                return True
-            continue
-        for block in _BLOCKS:
-            stack += getattr(node, block, ())
+def may_keep_views(statements: Iterable[ast.AST], text: str) -> bool:
+    """Whether any variable that can be a base is cut into: told by statements and text, before the tree is indexed."""
+    bases: set[str] = set()
+    for node in statements:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and _makes_array(node.value):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            bases.update(each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+    return any(_is_cut(text, f"{name}{part}[") for name in bases for part in _PARTS)
+
+
+def _makes_array(value: ast.expr | None) -> bool:
+    """Whether a call, or one of several in a tuple, makes or loads an array, or runs a model, by its name."""
+    if isinstance(value, ast.Tuple):
+        return any(_makes_array(each) for each in value.elts)
+    made = last_name(value.func) if isinstance(value, ast.Call) else ""
+    return made in _MAKERS or hints.is_model(made)
+
+
+def _is_cut(text: str, start: str) -> bool:
+    """Whether a subscript that begins like this has a colon or a comma in its brackets."""
+    place = text.find(start)
+    while place >= 0:
+        if not (place and (text[place - 1].isalnum() or text[place - 1] in "_.")):
+            depth, at = 1, place + len(start)
+            while depth and at < len(text):
+                if text[at] in ":,":
+                    return True
+                depth += (text[at] == "[") - (text[at] == "]")
+                at += 1
+        place = text.find(start, place + 1)
     return False
 
 

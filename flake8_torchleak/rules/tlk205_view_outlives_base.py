@@ -46,7 +46,7 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.model.views import KeptView, kept_views
+from flake8_torchleak.model.views import KeptView, kept_views, may_keep_views
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -80,6 +80,7 @@ from flake8_torchleak.wording import short
         "backbone(",
     ),
     local=True,
+    shape=may_keep_views,
 )
 def check(module: Module) -> Iterator[Report]:
     for kept in kept_views(module):

@@ -43,19 +43,41 @@ Unsafe: `.detach()` on the new state, or on what is added in place. What is lear
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from flake8_torchleak.builder import Builder
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
 Update = tuple[ast.stmt, str, list[ast.expr]]
 """A statement, the attribute that it updates, and what to detach."""
+
+
+def _may_update(statements: Sequence[ast.AST], text: str) -> bool:
+    """Whether a `forward` stands in a module, and a statement that may update an attribute from its last value."""
+    return any(isinstance(each, FUNCTIONS) and each.name == "forward" for each in statements) and any(
+        isinstance(each, (ast.Assign, ast.AugAssign, ast.Expr)) and _is_update(each) for each in statements
+    )
+
+
+def _is_update(node: ast.Assign | ast.AugAssign | ast.Expr) -> bool:
+    """Whether a statement has the form of an update of an attribute: what `_updates` looks into."""
+    if isinstance(node, ast.Expr):
+        call = node.value
+        return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_")
+    target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+    if isinstance(target, ast.Subscript):
+        return isinstance(target.value, ast.Attribute)
+    if isinstance(target, ast.Attribute):
+        if isinstance(node, ast.AugAssign):
+            return True
+        return any(isinstance(each, ast.Attribute) and each.attr == target.attr for each in ast.walk(node.value))
+    return False
 
 
 @rule(
@@ -64,7 +86,9 @@ Update = tuple[ast.stmt, str, list[ast.expr]]
     fix=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.TORCH,
-    words=("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay"),
+    words=("forward",),
+    beside=("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay"),
+    shape=_may_update,
 )
 def check(module: Module) -> Iterator[Report]:
     for facts in module.classes.own:

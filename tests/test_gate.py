@@ -1,0 +1,109 @@
+"""The gate: what is told of a file before its tree is indexed, and answers that are kept."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from flake8_torchleak.gate import Outline, Subject, by_statements, by_words_of_loops
+from flake8_torchleak.model.index import Index
+from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.rule import Rule, all_rules
+
+
+def rule(code: str) -> Rule:
+    """The rule of a code."""
+    return next(each for each in all_rules() if each.code == code)
+
+
+def passes(code: str, text: str) -> bool:
+    """Whether the look of a rule at statements lets a text through."""
+    return rule(code).may_find_in(Outline(ast.parse(text), text).statements, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "let_through"),
+    [
+        ("x = np.zeros(9)\nkept.append(x[2:5])", True),
+        ("x = np.zeros(9)\nkept.append(x[rows[0]:5])", True),
+        ("x: Array = np.zeros(9)\nkept.append(x[2, 3])", True),
+        ("x, y = np.zeros(9), 1\nkept.append(x[2:5])", True),
+        ("x = model(batch)\nkept.append(x.logits[:, 1])", True),
+        ("x = np.zeros(9)\nkept.append(x[2])", False),
+        ("x = np.zeros(9)\nkept.append(max[2:5], self.x[2:5], x[1])", False),
+        ("x = np.zeros(9)\nkept.append(y[2:5])", False),
+        ("x = zeroed(9)\nkept.append(x[2:5])  # np.zeros(9)", False),
+        ("x = np.array(9)\nkept.append(x[2:5])", False),
+        ("x = np.zeros(9)\nkept.extend(x[2:5])", False),
+    ],
+)
+def test_views_are_sought_where_an_array_is_made_cut_and_put(text: str, let_through: bool) -> None:
+    assert passes("TLK205", text) is let_through
+
+
+@pytest.mark.parametrize(
+    ("statement", "let_through"),
+    [
+        ("self.mean = self.momentum * self.mean + x", True),
+        ("self.mean += self.momentum * x", True),
+        ("self.mean[0] = self.momentum", True),
+        ("self.mean.mul_(self.momentum).add_(x)", True),
+        ("self.mean = self.momentum * x", False),
+        ("mean[0] = self.momentum", False),
+        ("mean = self.momentum", False),
+        ("self.update(self.momentum)", False),
+        ("'momentum'", False),
+    ],
+)
+def test_buffers_are_sought_where_an_attribute_is_updated(statement: str, let_through: bool) -> None:
+    text = f"class Norm(nn.Module):\n    def forward(self, x):\n        {statement}"
+    assert passes("TLK601", text) is let_through
+    assert not passes("TLK601", text.replace("forward", "forwards"))
+
+
+@pytest.mark.parametrize(
+    ("switch", "evaluates"),
+    [
+        ("model.eval()", True),
+        ("model = build(\n        1,\n    ).eval()", True),
+        ("with model.eval():\n        pass", True),
+        ("@model.eval()\n    def run():\n        pass", True),
+        ("model.train(False)", True),
+        ("model.train()", False),
+        ("eval(model)  # not .eval()", False),
+        ("'''\n.eval()\n'''", False),
+    ],
+)
+def test_a_switch_to_evaluation_is_found_on_its_lines(switch: str, evaluates: bool) -> None:
+    text = f"def run(model, batches):\n    {switch}\n    for batch in batches:\n        model(batch)\n"
+    found = by_statements(frozenset({Subject.EVALUATION}), text, Outline(ast.parse(text), text), ())
+    assert bool(found) is evaluates
+
+
+def test_loops_need_a_word_of_them() -> None:
+    subjects = frozenset({Subject.TORCH, Subject.STEPS})
+    assert by_words_of_loops(subjects, "for batch in loader: ...") == subjects
+    assert by_words_of_loops(subjects, "for each in names: ...") == {Subject.TORCH}
+
+
+def test_an_answer_is_worked_out_once_for_each_question_and_object() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.asked: list[int] = []
+
+        @remembered
+        def half(self, number: int) -> int | None:
+            self.asked.append(number)
+            return number // 2 or None
+
+    one, other = Counter(), Counter()
+    assert [one.half(1), one.half(1), one.half(4), one.half(4), other.half(4)] == [None, None, 2, 2, 2]
+    assert (one.asked, other.asked) == ([1, 4], [4])
+
+
+def test_an_index_gives_what_is_nearest_to_its_root_first() -> None:
+    index = Index(ast.parse("f(g(h()))\nclass A(B): c()").body[0])
+    assert [ast.unparse(each) for each in index.by_depth(ast.Call, ast.ClassDef)] == ["f(g(h()))", "g(h())", "h()"]
+    assert [each.id for each in index.all(ast.Name)] == ["f", "g", "h"]
+    assert index.all(ast.While) == []
