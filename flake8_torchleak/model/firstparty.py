@@ -294,7 +294,7 @@ def holds(path: str, top: str, word: str) -> bool:
     return text is not None and word in text
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def parsed(path: str, top: str) -> File | None:
     """The file at a path inside the project; None if it cannot be read or parsed."""
     text = text_of(path, top)

@@ -30,8 +30,6 @@ class Transfer:
 
 def transfers(module: Module) -> Iterator[Transfer]:
     """Calls in sample and collate functions that use CUDA, where the file shows a loader with workers for them."""
-    if "cuda" not in module.source.text:
-        return
     for function, site, notes in _served(module):
         if mentions(function, "get_worker_info"):
             continue

@@ -52,6 +52,7 @@ Fix
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
@@ -61,13 +62,16 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.opencv import OpenCV
 from flake8_torchleak.rule import Report, rule
 
+_IMPORT = re.compile(r"^(?:import|from) cv2\b", re.MULTILINE)
 _MESSAGE = "OpenCV runs its own threads in every worker ({}); call cv2.setNumThreads(0) at module level"
 
 
 @rule("TLK301", "cv2-threads", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.OPENCV)
 def check(module: Module) -> Iterator[Report]:
-    if not any(word in module.source.text for word in ("Dataset", "DataLoader")) and not module.users.paths("Dataset"):
-        return
+    text = module.source.text
+    if not any(word in text for word in ("Dataset", "DataLoader")):
+        if not _IMPORT.search(text) or not module.users.paths("Dataset"):
+            return  # told before the tree is indexed: most modules with OpenCV are no Dataset's helper
     opencv = OpenCV(module)
     for call in opencv.hanging:
         yield Report(

@@ -59,6 +59,7 @@ from flake8_torchleak.wording import short
     severity=Severity.WARNING,
     subject=Subject.TORCH,
     words=("num_workers",),
+    beside=("cuda",),
 )
 def check(module: Module) -> Iterator[Report]:
     for transfer in transfers(module):

@@ -40,7 +40,8 @@ workers again (persistent_workers=True keeps them). For `list(loader)`: `len(loa
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
@@ -58,6 +59,12 @@ _REMEDY = {
     "list": "iterate over it",
     "tuple": "iterate over it",
 }
+_COLLECTED = re.compile(r"\b(?:list|tuple)\([\w.\[\]('\", =]*?(?:oader|dls?\b)")
+
+
+def _may_collect(statements: Iterable[ast.AST], text: str) -> bool:
+    """Whether a loader is made in the file, or one by its name is collected: told before the tree is indexed."""
+    return any(word in text for word in ("cycle(", "tee(", "oader(", "dl(")) or _COLLECTED.search(text) is not None
 
 
 @rule(
@@ -66,7 +73,8 @@ _REMEDY = {
     fix=FixLevel.UNSAFE,
     severity=Severity.WARNING,
     subject=Subject.TORCH,
-    words=("cycle(", "tee(", "oader", "dl)"),
+    words=("cycle(", "tee(", "list(", "tuple("),
+    shape=_may_collect,
 )
 def check(module: Module) -> Iterator[Report]:
     for call in module.classes.own_calls("cycle", "tee", "list", "tuple"):

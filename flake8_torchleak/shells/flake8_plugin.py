@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -38,7 +39,15 @@ class TorchLeak:
         from flake8_torchleak.lint import lint
 
         text = "".join(self.lines)
-        for finding in lint(text, self.config, self.tree, self.filename, wanted=type(self).wanted):
+        # The collector would go through all of flake8's objects again and again for those made here.
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            findings = lint(text, self.config, self.tree, self.filename, wanted=type(self).wanted)
+        finally:
+            if collects:
+                gc.enable()
+        for finding in findings:
             yield finding.span.line, finding.span.col, f"{finding.code} {finding.message}", type(self)
 
     @classmethod
