@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flake8_torchleak.fixing.edits import Offsets
@@ -139,6 +139,7 @@ CHOSEN = st.sampled_from(sorted(BAD))
 
 
 @settings(max_examples=100)
+@example("TLK502_uncleared_step_outputs/bad_training_losses", False, True, "", "")
 @given(CHOSEN, st.booleans(), st.booleans(), *map(st.sampled_from, (["", "tabs", "narrow"], ["", "CRLF", "CR"])))
 def test_fixing_and_disguising_commute(name: str, unsafe: bool, is_open: bool, indents: str, line_ends: str) -> None:
     text, expected = BAD[name], done(name, unsafe).text

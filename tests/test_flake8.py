@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gc
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,15 @@ def test_run_yields_what_flake8_takes() -> None:
     assert LEAK.splitlines()[line - 1][column:].startswith(("total", "loss"))
     assert text.startswith("TLK401 ")
     assert "\n" not in text
+
+
+def test_the_collector_is_left_as_it_was() -> None:
+    assert gc.isenabled()
+    list(TorchLeak(ast.parse(LEAK), [LEAK], "leak.py").run())
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        list(TorchLeak(ast.parse(LEAK), [LEAK], "leak.py").run())
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

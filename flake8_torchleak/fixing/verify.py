@@ -40,10 +40,14 @@ class Witness:
         """Whether every statement that the edits touch stands whole in what becomes of it, and libcst can tell."""
         if any(each.start < each.end and not _is_constant(self._source.text[each.start : each.end]) for each in edits):
             return False
-        inside = [each for each in edits if not each.is_line]
+        inside = [each for each in edits if not self._is_line(each)]
         inside += [each for each in edits if each.is_line and self._splits(each.start)]
         units = {self._unit(each.start) for each in inside}
         return all(unit is not None and self._same(*unit, edits) for unit in units)
+
+    def _is_line(self, edit: Replacement) -> bool:
+        """Whether an edit adds lines of its own, also below a last line that is not ended."""
+        return edit.is_line or (edit.start == len(self._source.text) and edit.text.startswith(("\n", "\r")))
 
     def _splits(self, offset: int) -> bool:
         """Whether a line begins at an offset in the middle of a simple statement."""
@@ -79,7 +83,7 @@ class Witness:
         mine = [
             Replacement(each.start - start, each.end - start, each.text)
             for each in edits
-            if start <= each.start and each.end <= end and not (each.is_line and each.start in (start, end))
+            if start <= each.start and each.end <= end and not (self._is_line(each) and each.start in (start, end))
         ]
         old = _parsed(Edited(text, [each for each in mine if each.start < each.end]).text)
         new = _parsed(Edited(text, mine).text)

@@ -86,10 +86,8 @@ def _holder(change: Mutation) -> ast.AST:
     node: ast.AST = change.node
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         node = node.func.value
-    elif isinstance(node, ast.Assign):
-        node = node.targets[0]
-    elif isinstance(node, ast.AugAssign):
-        node = node.target
+    else:
+        node = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", node)
     return container_of(node)[0]
 
 
