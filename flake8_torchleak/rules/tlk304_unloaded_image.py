@@ -11,14 +11,20 @@ Holds
 Why
 ---
 `Image.open` reads the header and keeps the file open until the pixels are asked for. A container of opened images
-holds one descriptor for each: "Too many open files" at the usual limit of 1,024. Read in forked workers, the images
-share their file's position, so that two workers read from the middle of each other's image.
+holds one descriptor for each: "Too many open files" at the usual limit of 1,024. Forked workers share the files'
+positions: those of one epoch leave every file that they read at its end, and those of the next find nothing there.
 Source: Pillow's documentation on file handling, pytorch/vision#539.
 
 Measured
 --------
-500 opened JPEG images in a list: 500 descriptors; with `.load()`, `.convert("RGB")` or `.copy()`: 0. At a limit of 256
-descriptors: OSError, "Too many open files" (Pillow 13).
+500 opened PNG images in a list: 500 descriptors; copied: 0. At a limit of 256 descriptors: OSError, "Too many
+open files". With two forked workers, 0 images fail in the first epoch and 500 of 500 in the second; copied 0
+(Pillow 13).
+
+By hand, read with `.load()` or `.convert("RGB")`: 0 descriptors, too.
+
+Run by `fixtures/TLK304_unloaded_image/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
+3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

@@ -20,8 +20,13 @@ A meter that detaches by itself is right for both.
 
 Measured
 --------
-As TLK403. torchmetrics 1.9.0: what `update` adds to a tensor carries no graph, a tensor that it appends keeps its own;
-calling the metric itself (`metric(preds, target)`) keeps none.
+A metric that is fed every output of a network of four 512-wide layers, batch 64: 14 KB more in each training
+step, 531 KB where no `backward()` runs; detached 4 and 4 KB, the outputs themselves.
+
+By hand, torchmetrics 1.9.0: what `update` adds to a tensor carries no graph, a tensor that it appends keeps its
+own; calling the metric itself (`metric(preds, target)`) keeps none.
+
+Run by `fixtures/TLK904_metered_unknown/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------

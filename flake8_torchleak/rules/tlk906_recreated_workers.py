@@ -23,7 +23,12 @@ DataLoader that is made in the step does the same. Source: pytorch issues 1917 a
 
 Measured
 --------
-Ten batches from two workers (torch 2.13): 4.24 s by `next(iter(loader))`, 0.11 s from one iterator.
+Ten batches of 32 from four workers: 40 processes and 2560 samples loaded by `next(iter(loader))`, 4 and 576
+from one iterator.
+
+By hand, two workers: 4.24 s and 0.11 s.
+
+Run by `fixtures/TLK906_recreated_workers/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------
