@@ -26,7 +26,8 @@ step, 531 KB where no `backward()` runs; detached 4 and 4 KB, the outputs themse
 By hand, torchmetrics 1.9.0: what `update` adds to a tensor carries no graph, a tensor that it appends keeps its
 own; calling the metric itself (`metric(preds, target)`) keeps none.
 
-Run by `fixtures/TLK904_metered_unknown/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
+Run by `fixtures/TLK904_metered_unknown/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
+3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------
