@@ -137,8 +137,6 @@ class ClassTable:
 
     def __init__(self, tree: Tree, names: Names, flow: Flow) -> None:
         self.tree, self.names, self.flow = tree, names, flow
-        self._selves_of: dict[FunctionNode | None, tuple[ClassFacts | None, str]] = {}
-        self._self_uses: dict[FunctionNode, dict[str, list[ast.Attribute]]] = {}
 
     @cached_property
     def methods_by_class(self) -> dict[ast.ClassDef, list[FunctionNode]]:
@@ -193,29 +191,24 @@ class ClassTable:
         facts, name = self._selves(self.tree.function(node))
         return (facts, node.attr) if facts is not None and node.value.id == name else None
 
+    @remembered
     def _selves(self, function: FunctionNode | None) -> tuple[ClassFacts | None, str]:
         """The class around a function and the name of its methods' first parameter there."""
-        known = self._selves_of.get(function)
-        if known is None:
-            owner = self.tree.class_of(function) if function is not None else None
-            if function is None:
-                known = (None, "")
-            elif owner is not None:
-                known = (self.all[owner], self_name(function))
-            else:
-                known = self._selves(self.tree.function(function))
-            self._selves_of[function] = known
-        return known
+        if function is None:
+            return None, ""
+        owner = self.tree.class_of(function)
+        if owner is not None:
+            return self.all[owner], self_name(function)
+        return self._selves(self.tree.function(function))
 
+    @remembered
     def self_uses(self, function: FunctionNode) -> dict[str, list[ast.Attribute]]:
         """attribute -> the places in a method where `self.attribute` stands."""
-        known = self._self_uses.get(function)
-        if known is None:
-            known = self._self_uses[function] = {}
-            for node in self.tree.within(function):
-                if isinstance(node, ast.Attribute) and self.self_attribute(node) is not None:
-                    known.setdefault(node.attr, []).append(node)
-        return known
+        found: dict[str, list[ast.Attribute]] = {}
+        for node in self.tree.within(function):
+            if isinstance(node, ast.Attribute) and self.self_attribute(node) is not None:
+                found.setdefault(node.attr, []).append(node)
+        return found
 
     @remembered
     def callee(self, call: ast.Call) -> FunctionNode | None:

@@ -10,7 +10,7 @@ import ast
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from flake8_torchleak.model import hints
@@ -38,8 +38,6 @@ class File:
     path: str
     text: str
     root: ast.Module
-    _indexes: dict[ast.stmt, Index] = field(default_factory=dict)
-    _walks: dict[ast.stmt, tuple[frozenset[str], tuple[str, ...]]] = field(default_factory=dict)
 
     @cached_property
     def source(self) -> Source:
@@ -55,35 +53,27 @@ class File:
                 found.setdefault(name, []).append(statement)
         return found
 
+    @remembered
     def indexed(self, statement: ast.stmt) -> Index:
         """The index of a top-level statement: what modules look into is shared by all that do."""
-        if statement not in self._indexes:
-            self._indexes[statement] = Index(statement)
-        return self._indexes[statement]
+        return Index(statement)
 
+    @remembered
     def names(self, statement: ast.stmt) -> frozenset[str]:
         """The names that stand in a statement."""
-        return self._walked(statement)[0]
+        return frozenset(node.id for node in self.indexed(statement).all(ast.Name))
 
+    @remembered
     def mentioned(self, statement: ast.stmt) -> tuple[str, ...]:
         """Dotted names, as the file imports them, of what a statement derives classes from, or calls."""
-        return self._walked(statement)[1]
-
-    def _walked(self, statement: ast.stmt) -> tuple[frozenset[str], tuple[str, ...]]:
-        """Both, found in one walk and kept: many modules ask about the same base class."""
-        known = self._walks.get(statement)
-        if known is None:
-            index = self.indexed(statement)
-            asked: dict[str, None] = {}
-            for node in index.by_depth(ast.ClassDef, ast.Call):
-                if isinstance(node, ast.ClassDef):
-                    asked.update(dict.fromkeys(self._imported_as(base) for base in node.bases))
-                elif isinstance(node.func, ast.Name):
-                    asked[self._imported_as(node.func)] = None
-            asked.pop("", None)
-            names = frozenset(node.id for node in index.all(ast.Name))
-            known = self._walks[statement] = (names, tuple(asked))
-        return known
+        found: dict[str, None] = {}
+        for node in self.indexed(statement).by_depth(ast.ClassDef, ast.Call):
+            if isinstance(node, ast.ClassDef):
+                found.update(dict.fromkeys(self._imported_as(base) for base in node.bases))
+            elif isinstance(node.func, ast.Name):
+                found[self._imported_as(node.func)] = None
+        found.pop("", None)
+        return tuple(found)
 
     def _imported_as(self, expression: ast.expr) -> str:
         """The dotted name that an expression was imported under; "" if it was not."""

@@ -42,18 +42,10 @@ class Loops:
     ) -> None:
         self.tree, self.flow, self.classes = tree, flow, classes
         self.infer, self.grad, self.backward = infer, grad, backward
-        self._step: dict[Loop, str] = {}
-        self._trains: dict[ast.AST, bool] = {}
-        self._contradicted: dict[ast.AST, bool] = {}
 
+    @remembered
     def why_step(self, loop: Loop) -> str:
         """Why a loop runs once per batch or optimisation step ("" if nothing says so): words for a note."""
-        known = self._step.get(loop)
-        if known is None:
-            known = self._step[loop] = self._why_step(loop)
-        return known
-
-    def _why_step(self, loop: Loop) -> str:
         if (
             isinstance(loop, (ast.For, ast.AsyncFor))
             and self._names_loader(loop.iter)
@@ -135,15 +127,11 @@ class Loops:
     def _is_loader(node: ast.expr, known: set[str]) -> bool:
         return last_name(node) in known or hints.is_loader(last_name(node))
 
+    @remembered
     def trains(self, node: ast.AST) -> bool:
         """Whether the code below `node` runs backward(), itself or in a helper of the file."""
-        known = self._trains.get(node)
-        if known is None:
-            own = node if isinstance(node, FUNCTIONS) else self.tree.function(node)
-            known = self._trains[node] = any(
-                self.tree.inside(call, node) and self.tree.function(call) is own for call in self._training_calls
-            )
-        return known
+        own = node if isinstance(node, FUNCTIONS) else self.tree.function(node)
+        return any(self.tree.inside(call, node) and self.tree.function(call) is own for call in self._training_calls)
 
     @cached_property
     def _training_calls(self) -> list[ast.Call]:
@@ -207,21 +195,19 @@ class Loops:
     def _is_false(call: ast.Call) -> bool:
         return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
 
+    @remembered
     def contradicted(self, scope: Scope) -> bool:
         """Whether the code could not run with gradients on: it calls `.numpy()` on what would carry a graph.
 
         torch raises there, so somebody outside the file turns gradients off.
         """
-        known = self._contradicted.get(scope)
-        if known is None:
-            known = self._contradicted[scope] = any(
-                isinstance(call.func, ast.Attribute)
-                and not call.keywords
-                and self.tree.scope(call) is scope
-                and bool(self.infer.value(call.func.value).graph)
-                for call in self.classes.callers.get("numpy", ())
-            )
-        return known
+        return any(
+            isinstance(call.func, ast.Attribute)
+            and not call.keywords
+            and self.tree.scope(call) is scope
+            and bool(self.infer.value(call.func.value).graph)
+            for call in self.classes.callers.get("numpy", ())
+        )
 
     def used_as_tensor(self, node: ast.expr) -> bool:
         """Whether a variable is treated as a tensor somewhere in its function: a tensor method, or a model's input."""

@@ -7,6 +7,7 @@ import ast
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, How, key_of
 from flake8_torchleak.model.loops import Loops
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop, Scope
 from flake8_torchleak.model.values import Kind, Value
 
@@ -19,7 +20,6 @@ class Retention:
     def __init__(self, loops: Loops) -> None:
         self.loops, self.infer, self.grad = loops, loops.infer, loops.grad
         self.tree, self.flow, self.classes, self.backward = loops.tree, loops.flow, loops.classes, loops.backward
-        self._returned: dict[tuple[Scope, str], bool] = {}
         self._outlived: dict[tuple[str, ast.AST, bool], Loop | FunctionNode | None] = {}
 
     def outlives(self, key: str, node: ast.AST, stored: bool = False) -> Loop | FunctionNode | None:
@@ -190,15 +190,10 @@ class Retention:
         outer = self.infer.names.scope_of(head, node)
         return outer is not None and outer is not scope
 
+    @remembered
     def _returned_to_backward(self, scope: Scope, key: str) -> bool:
         """Whether the function returns the variable and a caller in the file differentiates what it gets."""
-        known = self._returned.get((scope, key))
-        if known is None:
-            known = (
-                isinstance(scope, FUNCTIONS) and self._returns(scope, key) and self.is_differentiated_by_callers(scope)
-            )
-            self._returned[scope, key] = known
-        return known
+        return isinstance(scope, FUNCTIONS) and self._returns(scope, key) and self.is_differentiated_by_callers(scope)
 
     def is_differentiated_by_callers(self, function: FunctionNode) -> bool:
         """Whether a caller in the file differentiates what the function gives."""
