@@ -15,9 +15,6 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source, parse
 
-_MOST_ROUNDS = 2
-"""How often what was asked for is looked up in other files, and all asked again: an answer can raise new questions."""
-
 reraise = False
 """Set by the test suite: an exception in a rule is raised instead of reported as TLK000."""
 
@@ -79,14 +76,11 @@ def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
 
 
 def _asking(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
-    found = {f for each in rules for f in _guarded(each, module, fixes)}
-    if not found and module.is_test:
-        return found  # its loops are short: other files are only asked for what may unsay a finding
-    for _ in range(_MOST_ROUNDS):
-        if not module.asked:
-            break
-        module = module.informed()
-        found = {f for each in rules for f in _guarded(each, module, fixes)}
+    found: set[Finding] = set()
+    for each in module.rounds():
+        found = {f for rule in rules for f in _guarded(rule, each, fixes)}
+        if not found and each is module and module.is_test:
+            break  # its loops are short: other files are only asked for what may unsay a finding
     return found
 
 

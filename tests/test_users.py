@@ -173,7 +173,7 @@ def test_one_dataset_without_a_guard_is_enough(tmp_path: Path) -> None:
 
 
 def test_no_more_is_asked_than_is_bearable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flake8_torchleak.model.users._ROUNDS", 0)
+    monkeypatch.setattr("flake8_torchleak.model.module._MOST_ROUNDS", 0)
     root = project(tmp_path, tools=RESIZE, photos=PHOTOS.format(imports="import tools", sample="tools.shrink(i)"))
     assert found(root / "tools.py") == []
     monkeypatch.undo()

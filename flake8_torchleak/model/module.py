@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 
@@ -26,6 +26,8 @@ from flake8_torchleak.model.users import Users
 from flake8_torchleak.model.workers import WorkerSide
 from flake8_torchleak.source import NAMES, Source
 
+_MOST_ROUNDS = 2
+"""How often what was asked for is looked up in other files."""
 _TESTING = frozenset({"pytest", "unittest"})
 
 
@@ -97,6 +99,19 @@ class Module:
         """The same module, with what it asked for looked up."""
         bare = self.tree if not self.attached.modules else None
         return Module(self.source, self.root, self.config, self.path, {**self._wanted, **self.asked}, bare)
+
+    def rounds(self) -> Iterator[Module]:
+        """The module alone, then with what was asked of other files in the meantime looked up: to ask all of each.
+
+        An answer can raise new questions; they are followed only so far.
+        """
+        module = self
+        yield module
+        for _ in range(_MOST_ROUNDS):
+            if not module.asked:
+                return
+            module = module.informed()
+            yield module
 
     @property
     def asked(self) -> dict[str, None]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from flake8_torchleak.model.firstparty import parsed
 from flake8_torchleak.model.importers import importers
+from flake8_torchleak.model.remember import remembered
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -16,8 +17,6 @@ Answer = TypeVar("Answer")
 
 _MOST_USERS = 4
 """Using modules that are looked into."""
-_ROUNDS = 2
-"""How often what a question asks of other files is looked up, and the question asked again."""
 
 
 class Users:
@@ -25,26 +24,19 @@ class Users:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._paths: dict[tuple[str, ...], list[str]] = {}
 
+    @remembered
     def paths(self, *words: str) -> list[str]:
         """The files that import the module (or what imports it), and hold all of these words; none is parsed."""
         if self.module.project is None or self.module.path is None:
             return []
-        if words not in self._paths:
-            self._paths[words] = list(islice(importers(self.module.path, words), _MOST_USERS))
-        return self._paths[words]
+        return list(islice(importers(self.module.path, words), _MOST_USERS))
 
     def answers(self, question: Callable[[Module], Answer], *words: str) -> Iterator[tuple[Module, Answer]]:
         """What those that import this module (or what imports it), and hold all of these words, say to a question."""
         for module in self._modules(words):
-            answer = question(module)
-            for _ in range(_ROUNDS):
-                if not module.asked:
-                    break
-                module = module.informed()
-                answer = question(module)
-            yield module, answer
+            *_, answered = ((each, question(each)) for each in module.rounds())
+            yield answered
 
     def _modules(self, words: tuple[str, ...]) -> Iterator[Module]:
         for each in self.paths(*words):
