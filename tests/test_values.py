@@ -1,4 +1,4 @@
-"""The table of `model/values.py` against the installed libraries, and the evaluator against running the code.
+"""The table of `model/effects.py` against the installed libraries, and the evaluator against running the code.
 
 A view is told by memory: the result lies in the same allocation as the value that it was made from.
 """
@@ -17,20 +17,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flake8_torchleak.config import DEFAULT
-from flake8_torchleak.model import values
+from flake8_torchleak.model import effects
+from flake8_torchleak.model.effects import Effect, Sharing
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.values import NONE, UNKNOWN, Effect, Kind, Sharing, Size, Value, join
+from flake8_torchleak.model.values import NONE, UNKNOWN, Kind, Size, Value, join
 from flake8_torchleak.source import Source
 
 # -- the table ------------------------------------------------------------------------------------------------
 
 TABLES: dict[str, tuple[Mapping[str, Effect], str]] = {
-    "tensor": (values.TENSOR_METHODS, "t.{}({})"),
-    "tensor attribute": (values.TENSOR_ATTRIBUTES, "t.{}"),
-    "torch": (values.TORCH_FUNCTIONS, "torch.{}(t, {})"),
-    "array": (values.ARRAY_METHODS, "a.{}({})"),
-    "array attribute": (values.ARRAY_ATTRIBUTES, "a.{}"),
-    "np": (values.NUMPY_FUNCTIONS, "np.{}(a, {})"),
+    "tensor": (effects.TENSOR_METHODS, "t.{}({})"),
+    "tensor attribute": (effects.TENSOR_ATTRIBUTES, "t.{}"),
+    "torch": (effects.TORCH_FUNCTIONS, "torch.{}(t, {})"),
+    "array": (effects.ARRAY_METHODS, "a.{}({})"),
+    "array attribute": (effects.ARRAY_ATTRIBUTES, "a.{}"),
+    "np": (effects.NUMPY_FUNCTIONS, "np.{}(a, {})"),
 }
 """Each table with the form of its examples: name and arguments (none unless listed below) are filled in."""
 
@@ -173,7 +174,6 @@ def split(text: str) -> list[str]:
 
 @pytest.mark.parametrize("index", [*split(BASIC), *split(OTHER)])
 def test_basic_indices_share_and_others_copy(index: str) -> None:
-    assert values.BASIC_INDEX_SHARING is Sharing.VIEW
     for value in (np.ones((3, 4)), torch.ones(3, 4)):
         assert shares(run(f"t[{index}]", value), value) is (index in split(BASIC))
 

@@ -8,21 +8,11 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, key_of
 from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.effects import ARRAY_ATTRIBUTES, TENSOR_ATTRIBUTES, apply
 from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
-from flake8_torchleak.model.values import (
-    ARRAY_ATTRIBUTES,
-    TENSOR_ATTRIBUTES,
-    UNKNOWN,
-    Kind,
-    Origin,
-    OriginKind,
-    Size,
-    Value,
-    apply,
-    join,
-)
+from flake8_torchleak.model.values import UNKNOWN, Kind, Origin, OriginKind, Size, Value, join
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How, Mutation, key_of
 from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.effects import ARRAY_METHODS
 from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.samples import is_stored
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
-from flake8_torchleak.model.values import ARRAY_METHODS, MUTABLE, UNKNOWN, Kind, Value
+from flake8_torchleak.model.values import MUTABLE, UNKNOWN, Kind, Value
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module

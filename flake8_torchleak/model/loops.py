@@ -12,13 +12,14 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.backward import Backward
 from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.classes import ClassTable
+from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
 from flake8_torchleak.model.infer import WRAPPERS, Infer
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope, Tree
-from flake8_torchleak.model.values import TENSOR_METHODS, Kind, Size
+from flake8_torchleak.model.values import Kind, Size
 
 _DEPTH = 2
 _ONLY_TENSORS = frozenset({"cuda", "to", *TENSOR_METHODS}) - {

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.classes import ClassFacts, self_name
+from flake8_torchleak.model.effects import TENSOR_ATTRIBUTES, TENSOR_METHODS
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.keeping import Keeping, keepings
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
-from flake8_torchleak.model.values import TENSOR_ATTRIBUTES, TENSOR_METHODS, Kind, Value
+from flake8_torchleak.model.values import Kind, Value
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module

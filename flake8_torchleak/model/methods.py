@@ -6,10 +6,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.effects import ARRAY_METHODS
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.tensors import Tensors
-from flake8_torchleak.model.values import ARRAY_METHODS, FLAG, NONE, NUMBER, STRING, UNKNOWN, Kind, Size, Value
+from flake8_torchleak.model.values import FLAG, NONE, NUMBER, STRING, UNKNOWN, Kind, Size, Value
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer

@@ -11,16 +11,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, key_of
-from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.tree import COMPREHENSIONS, SCOPES, Scope, Tree
-from flake8_torchleak.model.values import (
+from flake8_torchleak.model.effects import (
     ARRAY_ATTRIBUTES,
     ARRAY_METHODS,
     NUMPY_FUNCTIONS,
     TENSOR_METHODS,
     TORCH_FUNCTIONS,
-    Kind,
 )
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import COMPREHENSIONS, SCOPES, Scope, Tree
+from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module

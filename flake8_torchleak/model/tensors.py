@@ -1,26 +1,22 @@
-"""What torch and numpy calls give, by the tables of `values.py`."""
+"""What torch and numpy calls give, by the tables of `effects.py`."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.env import Env
-from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.values import (
+from flake8_torchleak.model.effects import (
     ARRAY_METHODS,
     NUMPY_FUNCTIONS,
     TENSOR_METHODS,
     TORCH_FUNCTIONS,
-    UNKNOWN,
     Effect,
-    Kind,
-    OriginKind,
     Sharing,
-    Size,
-    Value,
     apply,
 )
+from flake8_torchleak.model.env import Env
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.values import UNKNOWN, Kind, OriginKind, Size, Value
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer

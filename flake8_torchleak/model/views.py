@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, How, Mutation
 from flake8_torchleak.model.classes import self_name
+from flake8_torchleak.model.effects import TENSOR_METHODS, Sharing
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, Scope
-from flake8_torchleak.model.values import TENSOR_METHODS, Kind, Sharing
+from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module

@@ -49,10 +49,11 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import Definition, How, key_of
 from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FunctionNode
-from flake8_torchleak.model.values import TENSOR_METHODS, Kind
+from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 
 _MAY_BE_TENSOR = (Kind.UNKNOWN, Kind.TENSOR)

@@ -41,10 +41,11 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.effects import TORCH_FUNCTIONS
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.stores import stores
-from flake8_torchleak.model.values import TORCH_FUNCTIONS, Kind
+from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
