@@ -10,12 +10,9 @@ import ast
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from flake8_torchleak.model import hints
-from flake8_torchleak.model.index import Index
-from flake8_torchleak.model.names import dotted
+from flake8_torchleak.model.files import File, imported
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.source import Source, SourceError, decode, parse
@@ -29,68 +26,6 @@ _MOST_LEVELS = 8
 _MOST_HOPS = 4
 """Re-exports (`from .impl import Thing`) that are followed."""
 _MARKERS = frozenset({".git", "pyproject.toml", "setup.py", "setup.cfg"})
-
-
-@dataclass(eq=False)
-class File:
-    """One parsed file: its text, and which of its top-level statements bind a name."""
-
-    path: str
-    text: str
-    root: ast.Module
-
-    @cached_property
-    def source(self) -> Source:
-        """The text with its lines."""
-        return Source(self.text)
-
-    @cached_property
-    def index(self) -> dict[str, list[ast.stmt]]:
-        """name -> the top-level statements that bind it; those in `if` and `try` count as the whole block."""
-        found: dict[str, list[ast.stmt]] = {}
-        for statement in self.root.body:
-            for name in _bound(statement):
-                found.setdefault(name, []).append(statement)
-        return found
-
-    @remembered
-    def indexed(self, statement: ast.stmt) -> Index:
-        """The index of a top-level statement: what modules look into is shared by all that do."""
-        return Index(statement)
-
-    @remembered
-    def names(self, statement: ast.stmt) -> frozenset[str]:
-        """The names that stand in a statement."""
-        return frozenset(node.id for node in self.indexed(statement).all(ast.Name))
-
-    @remembered
-    def mentioned(self, statement: ast.stmt) -> tuple[str, ...]:
-        """Dotted names, as the file imports them, of what a statement derives classes from, or calls."""
-        found: dict[str, None] = {}
-        for node in self.indexed(statement).by_depth(ast.ClassDef, ast.Call):
-            if isinstance(node, ast.ClassDef):
-                found.update(dict.fromkeys(self._imported_as(base) for base in node.bases))
-            elif isinstance(node.func, ast.Name):
-                found[self._imported_as(node.func)] = None
-        found.pop("", None)
-        return tuple(found)
-
-    def _imported_as(self, expression: ast.expr) -> str:
-        """The dotted name that an expression was imported under; "" if it was not."""
-        head, *rest = dotted(expression) or [""]
-        if hints.is_model(head):
-            return ""
-        for binding in self.index.get(head, ()):
-            for alias in binding.names if isinstance(binding, (ast.Import, ast.ImportFrom)) else ():
-                if (alias.asname or alias.name) == head:
-                    name = imported(binding, alias) if isinstance(binding, ast.ImportFrom) else alias.name
-                    return ".".join([name, *rest]) if "." in name or rest else ""
-        return ""
-
-    @cached_property
-    def stars(self) -> list[ast.ImportFrom]:
-        """Its `from x import *`."""
-        return [s for s in self.root.body if isinstance(s, ast.ImportFrom) and s.names[0].name == "*"]
 
 
 class Finder:
@@ -119,7 +54,7 @@ class Finder:
 
     def _defined(self, file: File, name: str, hops: int) -> tuple[File, str] | None:
         """Where a name of a module is defined: there, or where it is imported from."""
-        for statement in reversed(file.index.get(name, ())):
+        for statement in reversed(file.binding(name)):
             if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
                 return file, name
             if isinstance(statement, ast.ImportFrom):
@@ -180,27 +115,6 @@ class Finder:
         return head == "" or bool(self._homes(head))
 
 
-def imported(statement: ast.ImportFrom, alias: ast.alias) -> str:
-    """The dotted name of what an import names, with the dots of a relative one."""
-    module = "." * statement.level + (statement.module or "")
-    return f"{module}.{alias.name}" if statement.module else module + alias.name
-
-
-def _bound(statement: ast.stmt) -> list[str]:
-    """The names that a top-level statement binds."""
-    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-        return [statement.name]
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return [alias.asname or alias.name.partition(".")[0] for alias in statement.names]
-    if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        return [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
-    if isinstance(statement, (ast.If, ast.Try)):
-        blocks = [*statement.body, *statement.orelse, *(s for h in getattr(statement, "handlers", ()) for s in h.body)]
-        return [name for inner in blocks for name in _bound(inner)]
-    return []
-
-
 @lru_cache(maxsize=4096)
 def _top(folder: str) -> str:
     nearest = folder
@@ -246,7 +160,7 @@ def _files_of(place: str) -> tuple[str, ...]:
 
 def forget() -> None:
     """Forget what was read: for processes that outlive changes on disk."""
-    for cache in (listing, real, _files_of, _top, _roots, holds, parsed):
+    for cache in (listing, real, _files_of, _top, _roots, holds, parsed, whole):
         cache.cache_clear()
 
 
@@ -284,13 +198,25 @@ def holds(path: str, top: str, word: str) -> bool:
     return text is not None and word in text
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def parsed(path: str, top: str) -> File | None:
     """The file at a path inside the project; None if it cannot be read or parsed."""
     text = text_of(path, top)
     if text is None:
         return None
     try:
-        return File(path, text, parse(text))
+        return File(path, text)
+    except (SyntaxError, ValueError):
+        return None
+
+
+@lru_cache(maxsize=4)
+def whole(path: str, top: str) -> tuple[Source, ast.Module] | None:
+    """All of the file at a path inside the project; None if it cannot be read or parsed."""
+    text = text_of(path, top)
+    if text is None:
+        return None
+    try:
+        return Source(text), parse(text)
     except (SyntaxError, ValueError):
         return None

@@ -11,7 +11,7 @@ from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Span
 from flake8_torchleak.model.classes import ClassTable
 from flake8_torchleak.model.dataset import Datasets
-from flake8_torchleak.model.firstparty import File
+from flake8_torchleak.model.files import File
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
 from flake8_torchleak.model.infer import Infer

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from flake8_torchleak.model.firstparty import File, Finder, holds, listing, parsed, text_of
+from flake8_torchleak.model.files import File
+from flake8_torchleak.model.firstparty import Finder, holds, listing, text_of, whole
 from flake8_torchleak.model.index import Index
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
@@ -125,13 +126,13 @@ class Project:
         """The top-level statements that bind these names, and those that bind what they use; new ones are returned."""
         queue, new = list(wanted), []
         while queue and self._lines < _MOST_LINES:
-            for statement in file.index.get(queue.pop(), ()):
+            for statement in file.binding(queue.pop()):
                 if statement in chosen:
                     continue
                 chosen[statement] = None
                 new.append(statement)
                 self._lines += (statement.end_lineno or statement.lineno) - statement.lineno + 1
-                queue += [name for name in file.names(statement) if name in file.index]
+                queue += [name for name in file.names(statement) if file.binds(name)]
         return new
 
     # -- OpenCV ---------------------------------------------------------------------------------------------
@@ -178,11 +179,12 @@ def _loads(path: str, module: str, name: str, top: str) -> bool | None:
     text = text_of(path, top) if holds(path, top, "DataLoader(") else None
     if text is None or not re.search(rf"^\s*(?:from|import)\b.*\b{re.escape(name)}\b", text, re.M):
         return None
-    file = parsed(path, top)
-    statements = [each for each in file.root.body if isinstance(each, (ast.Import, ast.ImportFrom))] if file else []
-    if file is None or module not in Finder(path).imports(statements):
+    found = whole(path, top)
+    root = found[1] if found is not None else ast.Module([], [])
+    statements = [each for each in root.body if isinstance(each, (ast.Import, ast.ImportFrom))]
+    if module not in Finder(path).imports(statements):
         return None
-    calls = (node for node in ast.walk(file.root) if isinstance(node, ast.Call))
+    calls = (node for node in ast.walk(root) if isinstance(node, ast.Call))
     workers = [_may_have_workers(call) for call in calls if last_name(call.func) == "DataLoader"]
     return not any(workers) if workers else None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from flake8_torchleak.model.firstparty import parsed
+from flake8_torchleak.model.firstparty import whole
 from flake8_torchleak.model.importers import importers
 from flake8_torchleak.model.remember import remembered
 
@@ -41,6 +41,6 @@ class Users:
     def _modules(self, words: tuple[str, ...]) -> Iterator[Module]:
         for each in self.paths(*words):
             assert self.module.project is not None
-            file = parsed(each, self.module.project.top)
-            if file is not None:
-                yield type(self.module)(file.source, file.root, self.module.config, each)
+            found = whole(each, self.module.project.top)
+            if found is not None:
+                yield type(self.module)(*found, self.module.config, each)
