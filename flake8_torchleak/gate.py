@@ -8,14 +8,11 @@ let too much through: every rule's fixtures are checked against it.
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.source import Source
+from flake8_torchleak.model.outline import Outline
 
 
 class Subject(Enum):
@@ -71,153 +68,38 @@ def by_words_of_loops(subjects: frozenset[Subject], text: str) -> frozenset[Subj
     return subjects
 
 
-def by_statements(
-    subjects: frozenset[Subject], text: str, outline: Outline, bases: tuple[str, ...]
-) -> frozenset[Subject]:
+def by_statements(subjects: frozenset[Subject], outline: Outline, bases: tuple[str, ...]) -> frozenset[Subject]:
     """Those of the subjects that the statements allow: the right classes, the right loops.
 
     bases: further names that make a class a Dataset.
     """
-    scopes, classes, packages, loaders = outline.scopes, outline.classes, outline.packages, outline.loaders
+    packages = outline.packages
     if packages & _OTHER_FRAMEWORKS and not packages & _TORCH_PACKAGES:
         return frozenset()
-    loops = [loop for each in scopes for loop in each.loops]
     found = {Subject.TORCH, Subject.OPENCV} & subjects
-    serves = "DataLoader" in text
-    datasets = Subject.DATASET in subjects and any(_may_be_dataset(each, serves, bases) for each in classes)
-    if datasets:
+    serves = "DataLoader" in outline.text
+    if Subject.DATASET in subjects and any(_may_be_dataset(each, serves, bases) for each in outline.all(ast.ClassDef)):
         found.add(Subject.DATASET)
-    if Subject.STEPS in subjects and _may_step(scopes, loops, loaders, text):
+    if Subject.STEPS in subjects and outline.may_step:
         found.add(Subject.STEPS)
-    if Subject.EVALUATION in subjects and _may_evaluate(scopes, text):
+    if Subject.EVALUATION in subjects and _may_evaluate(outline):
         found.add(Subject.EVALUATION)
     return frozenset(found)
 
 
-def _may_step(scopes: list[_Scope], loops: list[_Loop], loaders: set[str], text: str) -> bool:
-    if any(each.name in hints.STEP_METHODS for each in scopes):
+def _may_evaluate(outline: Outline) -> bool:
+    if not outline.evaluating.isdisjoint(outline.loops):
         return True
-    if not loops:
+    names = {name for name in outline.names if hints.is_evaluation(name)}
+    if not names:
         return False
-    if "backward(" in text or any(each.loops and each.evaluates for each in scopes):
+    text = outline.text
+    if "pytest" in text or "unittest" in text:
+        names = {name for name in names if not name.startswith("test")}
+    if names and (".backward(" in text or "manual_backward(" in text):
         return True
-    if "next(" in text and "oader" in text:
-        return True
-    return any(_names_loader(each, loaders) for each in loops)
-
-
-def _may_evaluate(scopes: list[_Scope], text: str) -> bool:
-    tested = "pytest" in text or "unittest" in text
-    trains = "backward(" in text
-    for each in scopes:
-        if each.loops and each.evaluates:
-            return True
-        if not hints.is_evaluation(each.name) or (tested and each.name.startswith("test")):
-            continue
-        if each.loops or trains:
-            return True
-    return False
-
-
-_Loop = ast.For | ast.AsyncFor | ast.While
-
-
-@dataclass(slots=True)
-class _Scope:
-    """A function (or the module, without a name): its loops, and whether it puts a model in evaluation mode."""
-
-    name: str
-    loops: list[_Loop]
-    evaluates: bool = False
-
-
-class Outline:
-    """What the statements of a module hold, found in one walk that leaves their expressions alone."""
-
-    def __init__(self, root: ast.Module, text: str) -> None:
-        self.scopes = [_Scope("", [])]
-        """The module and every function."""
-        self.classes: list[ast.ClassDef] = []
-        self.packages: set[str] = set()
-        """What is imported."""
-        self.loaders: set[str] = set()
-        """Variables that are bound to a DataLoader."""
-        self.statements: list[ast.AST] = []
-        """All of them, with handlers and cases, in no order."""
-        # No expression is looked into on other lines than those that may put a model in evaluation mode.
-        switches = _lines_of(text, ("eval", "train")) if ".eval()" in text or "train(" in text else []
-        stack: list[tuple[ast.AST, _Scope]] = [(each, self.scopes[0]) for each in root.body]
-        while stack:
-            node, scope = stack.pop()
-            kind = node.__class__
-            self.statements.append(node)
-            if switches and not scope.evaluates and _is_on(node, switches) and _switches(node):
-                scope.evaluates = True
-            if kind is ast.Expr or kind is ast.Assign:
-                if kind is ast.Assign and _makes_loader(node.value):  # type: ignore[attr-defined]
-                    self.loaders.update(last_name(target) for target in node.targets)  # type: ignore[attr-defined]
-                continue
-            blocks = _BLOCKS.get(kind)
-            if blocks is None:
-                if isinstance(node, ast.Import):
-                    self.packages.update(alias.name.partition(".")[0] for alias in node.names)
-                elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-                    self.packages.add(node.module.partition(".")[0])
-                continue
-            if kind in _LOOPS:
-                scope.loops.append(node)  # type: ignore[arg-type]
-            elif kind in _FUNCTIONS:
-                scope = _Scope(node.name, [])  # type: ignore[attr-defined]
-                self.scopes.append(scope)
-            elif isinstance(node, ast.ClassDef):
-                self.classes.append(node)
-            for block in blocks:
-                stack += [(each, scope) for each in getattr(node, block)]
-
-
-def _lines_of(text: str, words: tuple[str, ...]) -> list[int]:
-    """The numbers of the lines in which one of the words stands, as `ast` counts lines."""
-    return [number for number, line in enumerate(Source(text).lines, 1) if any(word in line for word in words)]
-
-
-def _makes_loader(value: ast.expr) -> bool:
-    return value.__class__ is ast.Call and last_name(value.func).endswith("DataLoader")
-
-
-def _is_on(statement: ast.AST, lines: list[int]) -> bool:
-    """Whether a statement (or handler, or case) may stand on one of these lines."""
-    heads: list[ast.expr] = getattr(statement, "decorator_list", [])
-    first = getattr(heads[0] if heads else statement, "lineno", 0)
-    place = bisect_left(lines, first)
-    return place < len(lines) and lines[place] <= getattr(statement, "end_lineno", lines[place])
-
-
-def _switches(statement: ast.AST) -> bool:
-    """Whether `.eval()` or `.train(False)` stands in a statement itself, not in its blocks."""
-    stack = [statement]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name = node.func.attr
-            if name == "eval" and not node.args or name == "train" and node.args:
-                return True
-        stack += [each for each in ast.iter_child_nodes(node) if not isinstance(each, _BELOW)]
-    return False
-
-
-_LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
-_BELOW = (ast.stmt, ast.ExceptHandler, ast.match_case)
-_FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
-_BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
-    **dict.fromkeys(
-        (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith, ast.ExceptHandler), ("body",)
-    ),
-    **dict.fromkeys((ast.For, ast.AsyncFor, ast.While, ast.If), ("body", "orelse")),
-    ast.Try: ("body", "handlers", "orelse", "finalbody"),
-    ast.Match: ("cases",),
-    ast.match_case: ("body",),
-}
-_BLOCKS[getattr(ast, "TryStar", ast.Try)] = _BLOCKS[ast.Try]  # since Python 3.11
+    looping = {each.name for each in outline.loops if not isinstance(each, ast.Module)}
+    return not names.isdisjoint(looping) and any(word in text for word in hints.PREPARES)
 
 
 def _may_be_dataset(node: ast.ClassDef, serves: bool, bases: tuple[str, ...]) -> bool:
@@ -237,19 +119,3 @@ def _may_be_dataset(node: ast.ClassDef, serves: bool, bases: tuple[str, ...]) ->
     if "__getitem__" in methods:
         return serves or node.name.endswith("Dataset") or bool(node.bases)
     return bool(node.bases) and any(name.startswith(("next_", "__iter__")) for name in methods)
-
-
-def _names_loader(loop: ast.For | ast.AsyncFor | ast.While, loaders: set[str]) -> bool:
-    """Whether what a loop goes over (or tests) names a loader."""
-    return any(
-        name in loaders or hints.is_loader(name)
-        for name in _names(loop.test if isinstance(loop, ast.While) else loop.iter)
-    )
-
-
-def _names(expression: ast.expr) -> Iterator[str]:
-    for node in ast.walk(expression):
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.Attribute):
-            yield node.attr

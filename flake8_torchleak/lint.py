@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import Finding, FixLevel, Severity, Span
-from flake8_torchleak.gate import Outline, by_statements, by_words, by_words_of_loops
+from flake8_torchleak.gate import by_statements, by_words, by_words_of_loops
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source, parse
 
@@ -51,9 +52,9 @@ def lint(
         tree = parse(source)
     # Statements cost less than many words: what they rule out is not looked for.
     outline = Outline(tree, source)
-    subjects = by_statements(frozenset(each.subject for each in rules), source, outline, config.dataset_bases)
+    subjects = by_statements(frozenset(each.subject for each in rules), outline, config.dataset_bases)
     subjects = by_words_of_loops(subjects, source)
-    rules = [each for each in rules if each.subject in subjects and each.may_find_in(outline.statements, source)]
+    rules = [each for each in rules if each.subject in subjects and each.may_find_in(outline)]
     if not rules:
         return []
     found = _found(rules, Module(Source(source), tree, config, path), fixes)

@@ -11,7 +11,7 @@ import importlib
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.outline import Outline
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 Place = ast.AST
 """Any node with a position; `Rule.finding` turns it into a Span."""
-Shape = Callable[[Sequence[ast.AST], str], bool]
-"""Whether a rule can find anything, by the statements of a module (with its handlers and cases) and its text."""
+Shape = Callable[[Outline], bool]
+"""Whether a rule can find anything, by the statements of a module: told before the tree is indexed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +55,9 @@ class Rule:
         """Whether the rule's own words stand in a text."""
         return _has(text, self.words) and _has(text, self.beside)
 
-    def may_find_in(self, statements: Sequence[ast.AST], text: str) -> bool:
-        """Whether they do, and the rule's own look at statements, before the tree is indexed, lets the module through.
-
-        It comes between the words, which are few, and those beside them, which may be many.
-        """
-        return (
-            _has(text, self.words) and (self.shape is None or self.shape(statements, text)) and _has(text, self.beside)
-        )
+    def may_find_in(self, outline: Outline) -> bool:
+        """Whether they do, and the rule's own look at statements lets the module through: few words, it comes first."""
+        return (self.shape is None or self.shape(outline)) and self.may_find(outline.text)
 
     @property
     def default(self) -> bool:

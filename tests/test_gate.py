@@ -6,8 +6,9 @@ import ast
 
 import pytest
 
-from flake8_torchleak.gate import Outline, Subject, by_statements, by_words_of_loops
+from flake8_torchleak.gate import Subject, by_statements, by_words_of_loops
 from flake8_torchleak.model.index import Index
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.rule import Rule, all_rules
 
@@ -19,7 +20,7 @@ def rule(code: str) -> Rule:
 
 def passes(code: str, text: str) -> bool:
     """Whether the look of a rule at statements lets a text through."""
-    return rule(code).may_find_in(Outline(ast.parse(text), text).statements, text)
+    return rule(code).may_find_in(Outline(ast.parse(text), text))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_buffers_are_sought_where_an_attribute_is_updated(statement: str, let_th
 )
 def test_a_switch_to_evaluation_is_found_on_its_lines(switch: str, evaluates: bool) -> None:
     text = f"def run(model, batches):\n    {switch}\n    for batch in batches:\n        model(batch)\n"
-    found = by_statements(frozenset({Subject.EVALUATION}), text, Outline(ast.parse(text), text), ())
+    found = by_statements(frozenset({Subject.EVALUATION}), Outline(ast.parse(text), text), ())
     assert bool(found) is evaluates
 
 

@@ -18,8 +18,6 @@ from flake8_torchleak.model.values import Kind
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_PREPARES = (".eval()", "load_state_dict", ".backward(", "torch.load")
-"""A file with none of these neither trains nor loads a model: what its name calls evaluation needs no gradients."""
 _ATTACKS = re.compile(r"attack|adversar|(?:^|_)(?:pgd|fgsm|deepfool)(?:_|$)|saliency|grad_?cam", re.IGNORECASE)
 """Names of what needs gradients of a model that is evaluated."""
 _NEEDS_GRAD = frozenset({"requires_grad_", "enable_grad", "retain_grad", "jacobian", "hessian", "vjp"})
@@ -198,7 +196,7 @@ def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -
     if switched is not None and _is_of(switched, call):
         return ((switched, "evaluation mode, which leaves autograd on"),)
     named = isinstance(scope, FUNCTIONS) and hints.is_evaluation(scope.name)
-    if named and switched is None and not any(word in module.source.text for word in _PREPARES):
+    if named and switched is None and not any(word in module.source.text for word in hints.PREPARES):
         return ()
     if named and (over_batches is not None or _feeds(module, loops[0], call)):
         return ((scope, "a function that evaluates, by its name"),)

@@ -86,6 +86,8 @@ PLACING = frozenset({"prepare", "setup_dataloaders", "prepare_data_loader", "set
 """Methods of accelerate and Fabric whose loaders move every batch to the device."""
 
 
+PREPARES = (".eval()", "load_state_dict", ".backward(", "torch.load")
+"""A file with none of these neither trains nor loads a model: what its name calls evaluation needs no gradients."""
 STEP_METHODS = frozenset({
     "training_step", "train_step", "train_batch", "_train_batch", "optimize_parameters", "run_step", "train_one_batch",
     "_train_step", "fit_batch", "train_on_batch", "training_step_end",
@@ -175,6 +177,7 @@ def turns_grad_off(name: str) -> bool:
     return bool(_GRAD_OFF.search(name))
 
 
+@_kept
 def is_evaluation(name: str) -> bool:
     """The name of a function (or loader) that evaluates."""
     return bool(_EVALUATION.search(name))

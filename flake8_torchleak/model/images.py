@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.tree import COMPREHENSIONS
 from flake8_torchleak.model.values import Size
 
@@ -43,6 +45,25 @@ def unloaded(module: Module) -> Iterator[Unloaded]:
         kept = module.classes.self_attribute(holder) is not None
         if key_of(holder) and (put[1] is Size.GROWS or (kept and put[1] is not Size.SMALL)):
             yield Unloaded(call, key_of(holder), kept)
+
+
+def may_keep_images(outline: Outline) -> bool:
+    """Whether what some `open` gives is bound, or put anywhere, as it is: what `unloaded` looks into."""
+    if "PIL" not in outline.packages:
+        return False
+    values = [each.value for each in outline.all(ast.Assign)] + [each.value for each in outline.all(ast.Expr)]
+    for each in values:  # it grows as it is gone through
+        if isinstance(each, (ast.Tuple, ast.List)):
+            values += each.elts
+        elif isinstance(each, (ast.ListComp, ast.SetComp)):
+            values.append(each.elt)
+        elif isinstance(each, ast.DictComp):
+            values.append(each.value)
+        elif isinstance(each, ast.Call) and last_name(each.func) in _PUTS:
+            values += each.args
+        elif isinstance(each, ast.Call) and last_name(each.func) == "open":
+            return True
+    return False
 
 
 def _put(module: Module, value: ast.expr) -> tuple[ast.expr, Size] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from flake8_torchleak.model.bindings import Definition, How, Mutation
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.effects import TENSOR_METHODS, Sharing
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.tree import FUNCTIONS, Scope
 from flake8_torchleak.model.values import Kind
 
@@ -29,7 +30,6 @@ _LOADS = frozenset({
 _CREATES = frozenset({"array", "asarray", "zeros", "ones", "empty", "full", "rand", "randn", "random"})
 _MAKERS = _CREATES | {name.rpartition(".")[2] for name in _LOADS}
 _OUTPUTS = frozenset({"last_hidden_state", "logits"})
-_PARTS = ("", *(f".{name}" for name in sorted(_OUTPUTS)))
 _TRIMMED = 4
 """Elements at either end: leaving out so few is no waste worth a word."""
 
@@ -48,7 +48,7 @@ class KeptView:
 
 def kept_views(module: Module) -> Iterator[KeptView]:
     """Bounded slices of an array made or loaded for each store, in a container that lives on."""
-    if not may_keep_views(module.tree.all(ast.Assign, ast.AnnAssign), module.source.text):
+    if not may_keep_views(Outline(module.root, module.source.text)):
         return
     sliced = (node for node in module.tree.all(ast.Slice, ast.Subscript) if not _is_plain(node))
     for scope in dict.fromkeys(map(module.tree.scope, sliced)):
@@ -74,37 +74,89 @@ def _root(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def may_keep_views(statements: Iterable[ast.AST], text: str) -> bool:
-    """Whether any variable that can be a base is cut into: told by statements and text, before the tree is indexed."""
-    bases: set[str] = set()
-    for node in statements:
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and _makes_array(node.value):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            bases.update(each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
-    return any(_is_cut(text, f"{name}{part}[") for name in bases for part in _PARTS)
+_PLAIN = frozenset({ast.Name, ast.Attribute})
+_CUTS = frozenset({ast.Subscript, ast.Call})
+_Assigning = ast.Assign | ast.AnnAssign
+
+
+def may_keep_views(outline: Outline) -> bool:
+    """Whether a part of a variable that can be a base is put anywhere: what `kept_views` looks into.
+
+    From what is rarest to what is commonest: what is put, cuts that are bound to such a variable, and their bases.
+    """
+    assigning: list[_Assigning] = [*outline.all(ast.Assign), *outline.all(ast.AnnAssign)]
+    put = list(_put(outline, assigning))
+    variables = {name for name in map(_viewed, put) if name}
+    bases = {name for name in map(_cut_from, put) if name}
+    if variables:
+        cuts = (each for each in assigning if each.value.__class__ in _CUTS and not variables.isdisjoint(_bound(each)))
+        bases |= {name for each in cuts if (name := _cut_from(each.value))}
+    return bool(bases) and any(_makes_array(each.value) and not bases.isdisjoint(_bound(each)) for each in assigning)
+
+
+def _put(outline: Outline, assigning: list[_Assigning]) -> Iterator[ast.expr]:
+    """What is put into containers: by calls that are a statement (or its value), and by subscripts."""
+    # Every statement of a file comes by here: classes are compared, which is faster than `isinstance`.
+    call_class, attribute, subscript, plain = ast.Call, ast.Attribute, ast.Subscript, _PLAIN
+    for statement in (*outline.all(ast.Expr), *outline.all(ast.Return), *assigning):
+        call = statement.value
+        if call.__class__ is call_class:
+            func: ast.Attribute = call.func  # type: ignore
+            if func.__class__ is attribute and func.attr in _PUTS:
+                yield from call.args[-1:] or [each.value for each in call.keywords[:1]]
+    for assign in outline.all(ast.Assign):
+        for target in assign.targets:
+            if target.__class__ not in plain and any(part.__class__ is subscript for part in _targets(assign)):
+                yield assign.value
+
+
+def _bound(statement: _Assigning) -> Iterator[str]:
+    """The variables that an assignment binds."""
+    return (part.id for part in _targets(statement) if isinstance(part, ast.Name))
+
+
+def _targets(statement: _Assigning) -> Iterator[ast.expr]:
+    """What an assignment binds, parts of tuples one by one."""
+    stack = list(statement.targets) if isinstance(statement, ast.Assign) else [statement.target]
+    for each in stack:  # it grows as it is gone through
+        if isinstance(each, (ast.Tuple, ast.List)):
+            stack += each.elts
+        else:
+            yield each
 
 
 def _makes_array(value: ast.expr | None) -> bool:
     """Whether a call, or one of several in a tuple, makes or loads an array, or runs a model, by its name."""
-    if isinstance(value, ast.Tuple):
-        return any(_makes_array(each) for each in value.elts)
-    made = last_name(value.func) if isinstance(value, ast.Call) else ""
+    if value.__class__ is not ast.Call:
+        return isinstance(value, ast.Tuple) and any(_makes_array(each) for each in value.elts)
+    made = last_name(value.func)
     return made in _MAKERS or hints.is_model(made)
 
 
-def _is_cut(text: str, start: str) -> bool:
-    """Whether a subscript that begins like this has a colon or a comma in its brackets."""
-    place = text.find(start)
-    while place >= 0:
-        if not (place and (text[place - 1].isalnum() or text[place - 1] in "_.")):
-            depth, at = 1, place + len(start)
-            while depth and at < len(text):
-                if text[at] in ":,":
-                    return True
-                depth += (text[at] == "[") - (text[at] == "]")
-                at += 1
-        place = text.find(start, place + 1)
-    return False
+def _viewed(value: ast.expr) -> str:
+    """The variable whose view (or all of which) an expression is, "" for anything else."""
+    return getattr(_under_views(value), "id", "")
+
+
+def _cut_from(value: ast.expr | None) -> str:
+    """The variable out of which an expression cuts a part, "" for anything else."""
+    cut = _under_views(value) if value is not None else None
+    if not isinstance(cut, ast.Subscript) or not _cuts_out(cut.slice):
+        return ""
+    return getattr(_base_of(cut), "id", "")
+
+
+def _under_views(value: ast.expr) -> ast.expr:
+    """An expression without the methods on it that give views."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _VIEWS:
+        value = value.func.value
+    return value
+
+
+def _base_of(cut: ast.Subscript) -> ast.expr:
+    """What a part is cut out of; of a model's output, the whole output."""
+    whole = cut.value
+    return whole.value if isinstance(whole, ast.Attribute) and whole.attr in _OUTPUTS else whole
 
 
 def _is_plain(node: ast.Slice | ast.Subscript) -> bool:
@@ -113,9 +165,7 @@ def _is_plain(node: ast.Slice | ast.Subscript) -> bool:
 
 
 def _kept(module: Module, scope: Scope, key: str, change: Mutation, value: ast.expr) -> KeptView | None:
-    view = value
-    while isinstance(view, ast.Call) and isinstance(view.func, ast.Attribute) and view.func.attr in _VIEWS:
-        view = view.func.value
+    view = _under_views(value)
     if isinstance(view, ast.Name):
         reaching = module.flow.reaching(view.id, view)
         if len(reaching) != 1 or reaching[0].how is not How.ASSIGN or reaching[0].path or reaching[0].value is None:
@@ -125,7 +175,7 @@ def _kept(module: Module, scope: Scope, key: str, change: Mutation, value: ast.e
         view = reaching[0].value
     if not isinstance(view, ast.Subscript) or not _cuts_out(view.slice):
         return None
-    name = view.value.value if isinstance(view.value, ast.Attribute) and view.value.attr in _OUTPUTS else view.value
+    name = _base_of(view)
     if not isinstance(name, ast.Name):
         return None
     reaching = module.flow.reaching(name.id, name)

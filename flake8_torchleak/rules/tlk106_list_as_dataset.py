@@ -56,7 +56,7 @@ _OTHERS = frozenset({Kind.DATASET, Kind.LOADER})
     fix=FixLevel.HINT,
     severity=Severity.WARNING,
     subject=Subject.TORCH,
-    words=("DataLoader",),
+    words=("DataLoader(",),
 )
 def check(module: Module) -> Iterator[Report]:
     for site in module.loaders.sites:

@@ -45,7 +45,7 @@ from collections.abc import Iterator
 from flake8_torchleak.builder import Builder
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.images import unloaded
+from flake8_torchleak.model.images import may_keep_images, unloaded
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
 
@@ -58,6 +58,7 @@ from flake8_torchleak.rule import Report, rule
     subject=Subject.TORCH,
     words=("Image.open", "PIL.Image import"),
     local=True,
+    shape=may_keep_images,
 )
 def check(module: Module) -> Iterator[Report]:
     for each in unloaded(module):

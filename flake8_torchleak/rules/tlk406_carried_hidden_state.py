@@ -56,9 +56,15 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.recurrence import Carried, carried_states, idle_detaches
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
+
+
+def _may_carry(outline: Outline) -> bool:
+    """Whether a state may be carried from step to step, or a method be there to detach it."""
+    return outline.may_step or any(name.startswith("detach") for name in outline.names)
 
 
 @rule(
@@ -68,6 +74,7 @@ from flake8_torchleak.wording import short
     severity=Severity.ERROR,
     subject=Subject.TORCH,
     words=("LSTM", "GRU", "RNN", "def detach"),
+    shape=_may_carry,
 )
 def check(module: Module) -> Iterator[Report]:
     for each in carried_states(module):

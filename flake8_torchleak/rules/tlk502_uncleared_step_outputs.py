@@ -50,6 +50,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import GROWING, Mutation, key_of
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
@@ -59,6 +60,11 @@ _GROWS = GROWING - {"setitem", "update", "setdefault"} | {"augment"}
 _EMPTIES = frozenset({"clear", "pop", "popleft", "del", "popitem", "setitem", "reset"})
 
 
+def _may_collect(outline: Outline) -> bool:
+    """Whether a class has a step of Lightning's."""
+    return not outline.names.isdisjoint(_STAGES)
+
+
 @rule(
     "TLK502",
     "uncleared-step-outputs",
@@ -66,6 +72,7 @@ _EMPTIES = frozenset({"clear", "pop", "popleft", "del", "popitem", "setitem", "r
     severity=Severity.ERROR,
     subject=Subject.TORCH,
     words=("LightningModule",),
+    shape=_may_collect,
 )
 def check(module: Module) -> Iterator[Report]:
     for facts in module.classes.own:

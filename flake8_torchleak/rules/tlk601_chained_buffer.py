@@ -43,14 +43,16 @@ Unsafe: `.detach()` on the new state, or on what is added in place. What is lear
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.classes import ClassFacts, self_name
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.outline import Outline, statements_of
+from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -58,26 +60,44 @@ Update = tuple[ast.stmt, str, list[ast.expr]]
 """A statement, the attribute that it updates, and what to detach."""
 
 
-def _may_update(statements: Sequence[ast.AST], text: str) -> bool:
-    """Whether a `forward` stands in a module, and a statement that may update an attribute from its last value."""
-    return any(isinstance(each, FUNCTIONS) and each.name == "forward" for each in statements) and any(
-        isinstance(each, (ast.Assign, ast.AugAssign, ast.Expr)) and _is_update(each) for each in statements
+_WORDS = ("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay")
+
+
+def _may_update(outline: Outline) -> bool:
+    """Whether a `forward`, or a method that it calls, has a statement that may update an attribute."""
+    if "forward" not in outline.names or not any(word in outline.text for word in _WORDS):
+        return False
+    updating = {
+        each.name
+        for each in outline.functions
+        if any(_is_update(node, self_name(each)) for node in statements_of(each))
+    }
+    if not updating or "forward" in updating:
+        return bool(updating)
+    forwards = (each for each in outline.functions if each.name == "forward")
+    called = {last_name(node.func) for each in forwards for node in ast.walk(each) if isinstance(node, ast.Call)}
+    return not updating.isdisjoint(called)
+
+
+def _is_update(node: ast.AST, owner: str) -> bool:
+    """Whether a statement has the form of an update of an attribute of `owner`: what `_updates` looks into."""
+    if isinstance(node, ast.AugAssign):
+        return _is_own(node.target, owner) and not isinstance(node.value, ast.Constant)
+    if isinstance(node, ast.Expr):
+        root, _ = _chained(node.value)
+        return root is not node.value and _is_own(root, owner)
+    if not isinstance(node, ast.Assign) or isinstance(node.value, ast.Constant):
+        return False
+    target = node.targets[0]
+    if isinstance(target, ast.Subscript):
+        return _is_own(target.value, owner)
+    return _is_own(target, owner) and any(
+        isinstance(each, ast.Attribute) and each.attr == last_name(target) for each in ast.walk(node.value)
     )
 
 
-def _is_update(node: ast.Assign | ast.AugAssign | ast.Expr) -> bool:
-    """Whether a statement has the form of an update of an attribute: what `_updates` looks into."""
-    if isinstance(node, ast.Expr):
-        call = node.value
-        return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_")
-    target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
-    if isinstance(target, ast.Subscript):
-        return isinstance(target.value, ast.Attribute)
-    if isinstance(target, ast.Attribute):
-        if isinstance(node, ast.AugAssign):
-            return True
-        return any(isinstance(each, ast.Attribute) and each.attr == target.attr for each in ast.walk(node.value))
-    return False
+def _is_own(node: ast.AST, owner: str) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == owner
 
 
 @rule(
@@ -86,8 +106,8 @@ def _is_update(node: ast.Assign | ast.AugAssign | ast.Expr) -> bool:
     fix=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.TORCH,
-    words=("forward",),
-    beside=("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay"),
+    words=_WORDS,
+    beside=("forward",),
     shape=_may_update,
 )
 def check(module: Module) -> Iterator[Report]:
@@ -156,12 +176,18 @@ def _carries(module: Module, node: ast.expr) -> bool:
 
 
 def _in_place(module: Module, call: ast.expr) -> tuple[str, list[ast.expr]]:
-    """The attribute under a chain of in-place methods (`self.x.mul_(a).add_(b)`), and their arguments."""
+    """The attribute under a chain of in-place methods, and their arguments."""
+    root, arguments = _chained(call)
+    return _attribute(module, root), arguments
+
+
+def _chained(call: ast.expr) -> tuple[ast.expr, list[ast.expr]]:
+    """What is under a chain of in-place methods (`self.x.mul_(a).add_(b)`), and their arguments."""
     arguments: list[ast.expr] = []
     while isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_"):
         arguments += call.args
         call = call.func.value
-    return _attribute(module, call), arguments
+    return call, arguments
 
 
 def _buffers(module: Module, facts: ClassFacts) -> set[str]:

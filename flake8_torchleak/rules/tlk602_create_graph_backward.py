@@ -56,6 +56,7 @@ from flake8_torchleak.wording import short
     severity=Severity.ERROR,
     subject=Subject.TORCH,
     words=("create_graph",),
+    beside=(".backward(",),
     local=True,
 )
 def check(module: Module) -> Iterator[Report]:

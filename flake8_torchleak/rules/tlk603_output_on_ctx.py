@@ -52,12 +52,18 @@ from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 
 _MAY_BE_TENSOR = (Kind.UNKNOWN, Kind.TENSOR)
 _NUMBERS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.kind is Kind.NUMBER)
+
+
+def _may_define(outline: Outline) -> bool:
+    """Whether a class has an autograd Function for its base."""
+    return any(last_name(base).endswith("Function") for each in outline.all(ast.ClassDef) for base in each.bases)
 
 
 @rule(
@@ -68,6 +74,7 @@ _NUMBERS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.k
     subject=Subject.TORCH,
     words=("Function)", "Function,"),
     local=True,
+    shape=_may_define,
 )
 def check(module: Module) -> Iterator[Report]:
     for facts in module.classes.own:

@@ -60,7 +60,8 @@ from flake8_torchleak.wording import short
     fix=FixLevel.HINT,
     severity=Severity.ERROR,
     subject=Subject.TORCH,
-    words=("register_forward", "register_full_backward", "register_backward_hook"),
+    words=("_hook",),
+    beside=("register_forward", "register_full_backward", "register_backward_hook"),
 )
 def check(module: Module) -> Iterator[Report]:
     again = set(module.loops.steps(ast.Call))

@@ -1,0 +1,186 @@
+"""The outline of a module: its statements, found in one walk that leaves their expressions alone.
+
+It costs a tenth of indexing every node (`model/tree.py`): the gate and the rules' own looks at statements read it
+to tell whether that is worth while.
+"""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TypeVar
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.names import last_name
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Loop = ast.For | ast.AsyncFor | ast.While
+Scope = ast.Module | FunctionNode
+S = TypeVar("S", bound=ast.AST)
+
+
+class Outline:
+    """The statements of a module by kind, with its handlers and cases, and what scopes and loops hold them."""
+
+    def __init__(self, root: ast.Module, text: str) -> None:
+        self.root, self.text = root, text
+        self.loops: dict[Scope, list[Loop]] = {}
+        """The loops of each function, and of the module, that has any; not those of functions inside it."""
+        self._kinds: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        stack: list[tuple[list[ast.AST], Scope]] = [(root.body, root)]  # type: ignore[list-item]
+        kinds = self._kinds
+        while stack:
+            block, scope = stack.pop()
+            for node in block:
+                kind = node.__class__
+                kinds[kind].append(node)
+                blocks = _BLOCKS.get(kind)
+                if blocks is None:
+                    continue
+                if kind in _LOOPS:
+                    self.loops.setdefault(scope, []).append(node)  # type: ignore[arg-type]
+                inner: Scope = node if kind in _FUNCTIONS else scope  # type: ignore[assignment]
+                for name in blocks:
+                    stack.append((getattr(node, name), inner))
+
+    def all(self, kind: type[S]) -> list[S]:
+        """Every statement of a kind, in no order."""
+        return self._kinds.get(kind, [])  # type: ignore[return-value]
+
+    @cached_property
+    def functions(self) -> list[FunctionNode]:
+        """Every function and method, in no order."""
+        return [*self.all(ast.FunctionDef), *self.all(ast.AsyncFunctionDef)]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """What functions and methods are called."""
+        return frozenset(each.name for each in self.functions)
+
+    @cached_property
+    def packages(self) -> set[str]:
+        """The packages that are imported."""
+        found = {alias.name.partition(".")[0] for each in self.all(ast.Import) for alias in each.names}
+        from_them = (each.module for each in self.all(ast.ImportFrom) if not each.level and each.module)
+        return found | {name.partition(".")[0] for name in from_them}
+
+    @property
+    def loaders(self) -> set[str]:
+        """Variables that are bound to a DataLoader."""
+        if "DataLoader(" not in self.text:
+            return set()
+        made = (each for each in self.all(ast.Assign) if _makes_loader(each.value))
+        return {last_name(target) for each in made for target in each.targets}
+
+    @cached_property
+    def may_step(self) -> bool:
+        """Whether a loop may go over batches, or a method be one step of a framework's loop."""
+        if not self.names.isdisjoint(hints.STEP_METHODS):
+            return True
+        if not self.loops:
+            return False
+        if ".backward(" in self.text or "manual_backward(" in self.text or not self.evaluating.isdisjoint(self.loops):
+            return True
+        if "next(" in self.text and "oader" in self.text:
+            return True
+        loaders = self.loaders
+        return any(_names_loader(each, loaders) for loops in self.loops.values() for each in loops)
+
+    @cached_property
+    def evaluating(self) -> set[Scope]:
+        """The functions (or the module) that put a model in evaluation mode."""
+        # No expression is looked into on other lines than those that may do so.
+        lines = sorted(number for word in (".eval(", ".train(") for number in lines_of(self.text, word))
+        found: set[Scope] = set()
+        stack: list[tuple[ast.AST, Scope]] = [(each, self.root) for each in self.root.body] if lines else []
+        while stack:
+            node, scope = stack.pop()
+            if not _is_on(node, lines):
+                continue
+            if scope not in found and _switches(node):
+                found.add(scope)
+            inner: Scope = node if node.__class__ in _FUNCTIONS else scope  # type: ignore[assignment]
+            for name in _BLOCKS.get(node.__class__, ()):
+                stack += [(each, inner) for each in getattr(node, name)]
+        return found
+
+
+def _names_loader(loop: Loop, loaders: set[str]) -> bool:
+    """Whether what a loop goes over (or tests) names a loader."""
+    stack: list[ast.AST] = [loop.test if isinstance(loop, ast.While) else loop.iter]
+    while stack:
+        node = stack.pop()
+        kind = node.__class__
+        if kind is ast.Name or kind is ast.Attribute:
+            name: str = node.id if kind is ast.Name else node.attr  # type: ignore[attr-defined]
+            if name in loaders or hints.is_loader(name):
+                return True
+        if kind is not ast.Name and kind is not ast.Constant:
+            stack += ast.iter_child_nodes(node)
+    return False
+
+
+def statements_of(function: FunctionNode) -> list[ast.AST]:
+    """The statements of a function, with handlers and cases, functions and classes inside it looked into."""
+    found: list[ast.AST] = list(function.body)
+    for node in found:  # it grows as it is gone through
+        for name in _BLOCKS.get(node.__class__, ()):
+            found += getattr(node, name)
+    return found
+
+
+def lines_of(text: str, word: str) -> Iterator[int]:
+    """The numbers of the lines in which a word stands, as `ast` counts lines."""
+    place = text.find(word)
+    if place >= 0 and "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        place = text.find(word)
+    number, counted = 1, 0
+    while place >= 0:
+        number += text.count("\n", counted, place)
+        counted = place
+        yield number
+        place = text.find(word, place + 1)
+
+
+def _makes_loader(value: ast.expr) -> bool:
+    return value.__class__ is ast.Call and last_name(value.func).endswith("DataLoader")
+
+
+def _is_on(statement: ast.AST, lines: list[int]) -> bool:
+    """Whether a statement (or handler, or case) stands on one of these lines, or may."""
+    heads: list[ast.expr] = getattr(statement, "decorator_list", [])
+    first = getattr(heads[0] if heads else statement, "lineno", 0)
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= getattr(statement, "end_lineno", lines[place])
+
+
+def _switches(statement: ast.AST) -> bool:
+    """Whether `.eval()` or `.train(False)` stands in a statement itself, not in its blocks."""
+    stack = [statement]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if name == "eval" and not node.args or name == "train" and node.args:
+                return True
+        stack += [each for each in ast.iter_child_nodes(node) if not isinstance(each, _BELOW)]
+    return False
+
+
+_LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
+_BELOW = (ast.stmt, ast.ExceptHandler, ast.match_case)
+_FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})
+_BLOCKS: dict[type[ast.AST], tuple[str, ...]] = {
+    **dict.fromkeys(
+        (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.With, ast.AsyncWith, ast.ExceptHandler), ("body",)
+    ),
+    **dict.fromkeys((ast.For, ast.AsyncFor, ast.While, ast.If), ("body", "orelse")),
+    ast.Try: ("body", "handlers", "orelse", "finalbody"),
+    ast.Match: ("cases",),
+    ast.match_case: ("body",),
+}
+_BLOCKS[getattr(ast, "TryStar", ast.Try)] = _BLOCKS[ast.Try]  # since Python 3.11
