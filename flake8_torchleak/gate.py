@@ -8,6 +8,7 @@ let too much through: every rule's fixtures are checked against it.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from enum import Enum
 
 from flake8_torchleak.model import hints
@@ -46,6 +47,14 @@ _LOOPS_OF_INTEREST = (
 _LOOPING = frozenset({Subject.STEPS, Subject.EVALUATION})
 
 
+def holds_any(text: str, words: Iterable[str]) -> bool:
+    """Whether one of these words stands in a text. A loop: `any` takes as long as the search itself."""
+    for word in words:  # noqa: SIM110
+        if word in text:
+            return True
+    return False
+
+
 def by_words(text: str, bases: tuple[str, ...]) -> frozenset[Subject]:
     """The subjects that a text may hold, by a few words alone; `by_words_of_loops` looks for more.
 
@@ -53,17 +62,17 @@ def by_words(text: str, bases: tuple[str, ...]) -> frozenset[Subject]:
     """
     configured = any(each.rpartition(".")[2] in text for each in bases)
     found = {Subject.OPENCV} if "cv2" in text else set()
-    if not configured and not any(word in text for word in _TORCH):
+    if not configured and not holds_any(text, _TORCH):
         return frozenset(found)
     found |= {Subject.TORCH, *_LOOPING}
-    if configured or any(word in text for word in _DATASET):
+    if configured or holds_any(text, _DATASET):
         found.add(Subject.DATASET)
     return frozenset(found)
 
 
 def by_words_of_loops(subjects: frozenset[Subject], text: str) -> frozenset[Subject]:
     """The subjects without those of loops, if a text has no word of them: the most words to look for."""
-    if subjects & _LOOPING and not any(word in text for word in _LOOPS_OF_INTEREST):
+    if subjects & _LOOPING and not holds_any(text, _LOOPS_OF_INTEREST):
         return subjects - _LOOPING
     return subjects
 
@@ -99,7 +108,7 @@ def _may_evaluate(outline: Outline) -> bool:
     if names and (".backward(" in text or "manual_backward(" in text):
         return True
     looping = {each.name for each in outline.loops if not isinstance(each, ast.Module)}
-    return not names.isdisjoint(looping) and any(word in text for word in hints.PREPARES)
+    return not names.isdisjoint(looping) and holds_any(text, hints.PREPARES)
 
 
 def _may_be_dataset(node: ast.ClassDef, serves: bool, bases: tuple[str, ...]) -> bool:

@@ -39,11 +39,7 @@ def lint(
     subjects = by_words(source, config.dataset_bases)
     if not subjects:
         return []
-    # What one rule asks of other files helps the next: of those that are on by default, all run or none.
-    takes = wanted or (lambda code: True)
-    any_default = any(each.default and takes(each.code) for each in all_rules())
-    asked = (each for each in all_rules() if takes(each.code) or (any_default and each.default and not each.local))
-    rules = [each for each in asked if each.subject in subjects]
+    rules = [each for each in _asked(wanted) if each.subject in subjects]
     if tree is None:
         subjects = by_words_of_loops(subjects, source)
         rules = [each for each in rules if each.subject in subjects and each.may_find(source)]
@@ -58,7 +54,19 @@ def lint(
     if not rules:
         return []
     found = _found(rules, Module(Source(source), tree, config, path), fixes)
-    return sorted((each for each in found if takes(each.code)), key=Finding.sort_key)
+    return sorted((each for each in found if wanted is None or wanted(each.code)), key=Finding.sort_key)
+
+
+def _asked(wanted: Callable[[str], bool] | None) -> list[Rule]:
+    """The rules to run for those codes that are wanted.
+
+    What one rule asks of other files helps the next: of those that are on by default, all run or none.
+    """
+    rules = all_rules()
+    if wanted is None:
+        return list(rules)
+    any_default = any(each.default and wanted(each.code) for each in rules)
+    return [each for each in rules if wanted(each.code) or (any_default and each.default and not each.local)]
 
 
 def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
@@ -73,15 +81,20 @@ def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
         if group:
             found |= _asking(group, module, fixes)
             module = Module(module.source, module.root, module.config, module.path)
+    module.forget()
     return found
 
 
 def _asking(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
     found: set[Finding] = set()
+    rounds: list[Module] = []
     for each in module.rounds():
+        rounds.append(each)
         found = {f for rule in rules for f in _guarded(rule, each, fixes)}
         if not found and each is module and module.is_test:
             break  # its loops are short: other files are only asked for what may unsay a finding
+    for each in rounds:
+        each.forget()
     return found
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
-from flake8_torchleak.gate import Subject
+from flake8_torchleak.gate import Subject, holds_any
 from flake8_torchleak.model.outline import Outline
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Rule:
 
     def may_find(self, text: str) -> bool:
         """Whether the rule's own words stand in a text."""
-        return _has(text, self.words) and _has(text, self.beside)
+        return all(not words or holds_any(text, words) for words in (self.words, self.beside))
 
     def may_find_in(self, outline: Outline) -> bool:
         """Whether they do, and the rule's own look at statements lets the module through: few words, it comes first."""
@@ -121,10 +121,6 @@ class Report:
     severity: Severity | None = None
     target: object = None
     remedy: str = ""
-
-
-def _has(text: str, words: tuple[str, ...]) -> bool:
-    return not words or any(word in text for word in words)
 
 
 Fixer = Callable[[Report, Builder], Iterable[Fix]]

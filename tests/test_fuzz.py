@@ -120,7 +120,7 @@ def test_a_law_of_fix_that_is_broken_is_named(
 
 def test_an_exception_is_named_by_where_it_was_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flake8_torchleak.lint.all_rules", lambda: 1)
-    assert failure(LEAK) == "TypeError in lint.py:lint"
+    assert failure(LEAK) == "TypeError in lint.py:_asked"
     monkeypatch.setattr(laws, "lint", len)
     assert failure(LEAK) == "TypeError in elsewhere"
 

@@ -8,7 +8,7 @@ import pytest
 
 from flake8_torchleak.gate import Subject, by_statements, by_words_of_loops
 from flake8_torchleak.model.index import Index
-from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.model.outline import Outline, lines_of
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.rule import Rule, all_rules
 
@@ -61,6 +61,94 @@ def test_buffers_are_sought_where_an_attribute_is_updated(statement: str, let_th
     text = f"class Norm(nn.Module):\n    def forward(self, x):\n        {statement}"
     assert passes("TLK601", text) is let_through
     assert not passes("TLK601", text.replace("forward", "forwards"))
+
+
+def test_a_buffer_is_updated_in_forward_or_in_what_it_calls() -> None:
+    text = """
+class Norm(nn.Module):
+    def __init__(self):
+        self.momentum = self.momentum or 1
+
+    def forward(self, x):
+        return self.step(x)
+
+    def step(self, x):
+        {}
+"""
+    assert passes("TLK601", text.format("self.mean += x"))
+    assert not passes("TLK601", text.format("self.mean = x"))
+    assert not passes("TLK601", text.format("self.mean += x").replace("self.step", "self.stop"))
+
+
+IMAGES = "from PIL import Image\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "let_through"),
+    [
+        ("TLK304", IMAGES + "images.append(Image.open(path))", True),
+        ("TLK304", IMAGES + "images.append((Image.open(path), 1))", True),
+        ("TLK304", IMAGES + "images = [Image.open(path) for path in paths]", True),
+        ("TLK304", IMAGES + "images = {path: Image.open(path) for path in paths}", True),
+        ("TLK304", IMAGES + "image = Image.open(path)", True),
+        ("TLK304", IMAGES + "images.append(Image.open(path).convert('RGB'))", False),
+        ("TLK304", IMAGES + "'''Image.open(path)'''", False),
+        ("TLK304", "images.append(Image.open(path))", False),
+        ("TLK502", "class Net(LightningModule):\n    def training_step(self): ...", True),
+        ("TLK502", "class Net(LightningModule):\n    def forward(self): ...", False),
+        ("TLK603", "class Exp(torch.autograd.Function): ...", True),
+        ("TLK603", "class Exp(Module): ...  # no (Function)", False),
+        ("TLK406", "for x in loader:\n    h = GRU(x, h)", True),
+        ("TLK406", "for x in layers:\n    h = GRU(x, h)", False),
+        ("TLK406", "class State:\n    def detach_(self): ...\n    def detach(self): ...", True),
+        ("TLK405", "batches = itertools.cycle(stream)", True),
+        ("TLK405", "batches = list(loaders['train'])", True),
+        ("TLK405", "batches = tuple(train_dl)", True),
+        ("TLK405", "batches = list(handles)", False),
+        ("TLK405", "batches = list(reload(x))  # loader", False),
+        ("TLK405", "loaders = list(names)", False),
+        ("TLK602", "loss.backward(create_graph=True)", True),
+        ("TLK602", "grad(loss, create_graph=True)", False),
+    ],
+)
+def test_rules_look_at_statements(code: str, text: str, let_through: bool) -> None:
+    assert passes(code, text) is let_through
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("batches = iter(train_loader)\nwhile True:\n    x = next(batches)", True),
+        ("from .loaders import Mixin\nwhile True:\n    x = next(batches)", False),
+        ("'''See [`~loaders.Mixin`].'''\nwhile True:\n    x = next(batches)", False),
+        ("class Exp(Function):\n    def backward(ctx, x):\n        while True: ...", False),
+        ("while True:\n    loss.backward()", True),
+        ("while True:\n    self.manual_backward(loss)", True),
+    ],
+)
+def test_batches_are_drawn_from_what_is_a_loader_by_name(text: str, steps: bool) -> None:
+    found = by_statements(frozenset({Subject.STEPS}), Outline(ast.parse(text), text), ())
+    assert bool(found) is steps
+
+
+@pytest.mark.parametrize(
+    ("text", "evaluates"),
+    [
+        ("def validate(net):\n    for x in data: net(x)\nnet.load_state_dict(x)", True),
+        ("def validate(net):\n    for x in data: net(x)", False),
+        ("def validate(net): net(data)\nloss.backward()", True),
+        ("def test_it(net):\n    for x in data: net(x)\nimport pytest\ntorch.load(x)", False),
+    ],
+)
+def test_evaluation_needs_a_model_that_is_prepared(text: str, evaluates: bool) -> None:
+    found = by_statements(frozenset({Subject.EVALUATION}), Outline(ast.parse(text), text), ())
+    assert bool(found) is evaluates
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_counted_as_the_parser_does(end: str) -> None:
+    text = end.join(["x = 1", "model.eval()", "y", "for x in y: model.eval(); z.eval()", ""])
+    assert list(lines_of(text, ".eval(")) == [2, 4, 4]
 
 
 @pytest.mark.parametrize(

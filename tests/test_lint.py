@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,7 +11,10 @@ import pytest
 import flake8_torchleak.lint
 from flake8_torchleak.config import Config
 from flake8_torchleak.lint import lint
+from flake8_torchleak.model.flow import Flow
+from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.tree import Tree
 from flake8_torchleak.rule import Report, all_rules
 from tests.conftest import LEAK
 from tests.model import dataset
@@ -109,3 +113,15 @@ class Crops(CropSet):
 )
 def test_the_gate_lets_through_what_it_lost_once(code: str, text: str) -> None:
     assert [each.code for each in lint(f"import torch\n{text}")] == [code]
+
+
+def test_nothing_waits_for_the_garbage_collector() -> None:
+    lint(LEAK)  # what is imported, and kept on purpose
+    gc.collect()
+    gc.disable()
+    try:
+        lint(LEAK)
+        left = [each for each in gc.get_objects() if type(each).__module__.startswith("flake8_torchleak.model")]
+    finally:
+        gc.enable()
+    assert [each for each in left if isinstance(each, (Module, Tree, Infer, Flow))] == []

@@ -330,8 +330,12 @@ GRAPH, SIZE = st.sampled_from([None, False, True]), st.sampled_from(Size)
 
 def of(kinds: tuple[Kind, ...]) -> st.SearchStrategy[Value]:
     """Values of these kinds, with and without an element."""
-    flat = st.builds(Value, st.sampled_from(kinds), GRAPH, SIZE)
-    return flat | st.builds(Value, st.sampled_from(kinds), GRAPH, SIZE, flat)
+
+    def made(kind: Kind, graph: bool | None, size: Size, element: Value | None) -> Value:
+        return Value(kind, graph, size, element)
+
+    flat = st.builds(made, st.sampled_from(kinds), GRAPH, SIZE, st.none())
+    return flat | st.builds(made, st.sampled_from(kinds), GRAPH, SIZE, flat)
 
 
 @given(of(KINDS) | st.just(NONE), st.integers(1, 3))

@@ -6,7 +6,7 @@ All knowledge about single torch and numpy operations stands here, and every row
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from flake8_torchleak.model.values import NUMBER, Kind, Value
@@ -142,6 +142,6 @@ def apply(effect: Effect, value: Value) -> Value:
     origin = None
     if value.origin is not None and shares(effect) and not (value.origin.strided and effect.sharing is Sharing.LAYOUT):
         strided = value.origin.strided or effect.sharing is Sharing.STRIDED
-        origin = replace(value.origin, view=True, strided=strided)
+        origin = value.origin._replace(view=True, strided=strided)
     element = NUMBER if effect.kind is Kind.LIST else None
     return Value(effect.kind, graph=graph, origin=origin, element=element, why=value.why if origin or graph else ())

@@ -79,7 +79,7 @@ _SMALL_FILE = re.compile(
     re.IGNORECASE,
 )
 
-_kept = lru_cache(maxsize=4096)
+_kept = lru_cache(maxsize=1 << 14)
 """The same names are asked about again and again."""
 
 PLACING = frozenset({"prepare", "setup_dataloaders", "prepare_data_loader", "setup_dataloader"})

@@ -111,7 +111,20 @@ class Module:
             if not module.asked:
                 return
             module = module.informed()
+            if not module.tells_more:
+                return
             yield module
+
+    @property
+    def tells_more(self) -> bool:
+        """Whether anything that was asked for is defined in other files."""
+        return bool(self.tree and self.attached.links)
+
+    def forget(self) -> None:
+        """Let go of every fact, for good: they know each other, and only the garbage collector would free them."""
+        for name in [name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)]:
+            getattr(vars(self).pop(name), "__dict__", {}).clear()
+        self._bare = None
 
     @property
     def asked(self) -> dict[str, None]:

@@ -7,6 +7,7 @@ to tell whether that is worth while.
 from __future__ import annotations
 
 import ast
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+_LOADER = re.compile(r"oader\w*(?![\w.]| import)")
+"""The end of a name that may be a loader's, but for modules."""
 Loop = ast.For | ast.AsyncFor | ast.While
 Scope = ast.Module | FunctionNode
 S = TypeVar("S", bound=ast.AST)
@@ -84,7 +87,7 @@ class Outline:
             return False
         if ".backward(" in self.text or "manual_backward(" in self.text or not self.evaluating.isdisjoint(self.loops):
             return True
-        if "next(" in self.text and "oader" in self.text:
+        if "next(" in self.text and any(hints.is_loader(f"l{each}") for each in _LOADER.findall(self.text)):
             return True
         loaders = self.loaders
         return any(_names_loader(each, loaders) for loops in self.loops.values() for each in loops)

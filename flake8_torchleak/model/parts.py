@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
@@ -40,7 +39,7 @@ class Parts:
                 return Value(graph=False, made=value.made)
             return Value(graph=False, origin=Origin(kind, "batch", node or ast.Pass()), made=value.made)
         if value.kind in (Kind.TENSOR, Kind.ARRAY):
-            origin = replace(value.origin, view=True, element=True) if value.origin else None
+            origin = value.origin._replace(view=True, element=True) if value.origin else None
             return Value(value.kind, graph=value.graph, origin=origin, why=value.why)
         if value.kind is Kind.FILE:
             return STRING
@@ -132,5 +131,5 @@ class Parts:
         found = self.element(base)
         stepped = any(isinstance(p, ast.Slice) and p.step is not None for p in parts)
         if found.origin is not None and (stepped or len(parts) > 1):
-            return found.but(origin=replace(found.origin, strided=True))
+            return found.but(origin=found.origin._replace(strided=True))
         return found

@@ -6,8 +6,8 @@ What an operation does to one is the table of `effects.py`.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
 from enum import Enum
+from typing import NamedTuple
 
 
 class Kind(Enum):
@@ -41,6 +41,9 @@ class Kind(Enum):
     SHARED = "shared container"
     INSTANCE = "object"
 
+    __hash__ = object.__hash__
+    """By identity: every value is asked for its kind, again and again, and `Enum` hashes the name."""
+
 
 CONTAINERS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SET, Kind.DEQUE, Kind.JSON, Kind.INDEX})
 """Python containers: each element is an object with a reference count."""
@@ -65,8 +68,7 @@ class OriginKind(Enum):
     STATE = "state"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The memory a value shares: of a loader's batch, or of a Dataset's state.
 
     name: the variable or attribute; node: where it was taken from it; element: it is an element of what that holds
@@ -85,8 +87,7 @@ class Origin:
 Why = tuple[tuple[ast.AST, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """What is known of one expression's value.
 
     graph: True if it carries autograd history, False if it cannot, None if that is not known.
@@ -111,11 +112,11 @@ class Value:
 
     def but(self, **changes: object) -> Value:
         """A copy with fields replaced."""
-        return replace(self, **changes)  # type: ignore[arg-type]
+        return self._replace(**changes)  # type: ignore[arg-type]
 
     def within(self, outer: Value) -> Value:
         """This value as a part of `outer`: it belongs to whatever `outer` belongs to."""
-        return self if self.origin or not outer.origin else replace(self, origin=replace(outer.origin, element=True))
+        return self if self.origin or not outer.origin else self.but(origin=outer.origin._replace(element=True))
 
     @property
     def is_container(self) -> bool:

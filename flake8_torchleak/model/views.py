@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -84,35 +84,43 @@ def may_keep_views(outline: Outline) -> bool:
 
     From what is rarest to what is commonest: what is put, cuts that are bound to such a variable, and their bases.
     """
-    assigning: list[_Assigning] = [*outline.all(ast.Assign), *outline.all(ast.AnnAssign)]
-    put = list(_put(outline, assigning))
+    put = _put(outline)
     variables = {name for name in map(_viewed, put) if name}
     bases = {name for name in map(_cut_from, put) if name}
+    assigning: list[_Assigning] = [*outline.all(ast.Assign), *outline.all(ast.AnnAssign)]
     if variables:
         cuts = (each for each in assigning if each.value.__class__ in _CUTS and not variables.isdisjoint(_bound(each)))
         bases |= {name for each in cuts if (name := _cut_from(each.value))}
     return bool(bases) and any(_makes_array(each.value) and not bases.isdisjoint(_bound(each)) for each in assigning)
 
 
-def _put(outline: Outline, assigning: list[_Assigning]) -> Iterator[ast.expr]:
+def _put(outline: Outline) -> list[ast.expr]:
     """What is put into containers: by calls that are a statement (or its value), and by subscripts."""
     # Every statement of a file comes by here: classes are compared, which is faster than `isinstance`.
-    call_class, attribute, subscript, plain = ast.Call, ast.Attribute, ast.Subscript, _PLAIN
-    for statement in (*outline.all(ast.Expr), *outline.all(ast.Return), *assigning):
-        call = statement.value
-        if call.__class__ is call_class:
-            func: ast.Attribute = call.func  # type: ignore
-            if func.__class__ is attribute and func.attr in _PUTS:
-                yield from call.args[-1:] or [each.value for each in call.keywords[:1]]
+    plain, call_class = _PLAIN, ast.Call
+    values: list[ast.expr | None] = [each.value for each in outline.all(ast.Expr)]
+    values += [each.value for each in outline.all(ast.Return)]
+    found: list[ast.expr] = []
     for assign in outline.all(ast.Assign):
+        values.append(assign.value)
         for target in assign.targets:
-            if target.__class__ not in plain and any(part.__class__ is subscript for part in _targets(assign)):
-                yield assign.value
+            if target.__class__ not in plain and any(isinstance(part, ast.Subscript) for part in _targets(assign)):
+                found.append(assign.value)
+    for call in values:
+        if call.__class__ is call_class:
+            assert isinstance(call, ast.Call)
+            if isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS:
+                found += call.args[-1:] or [each.value for each in call.keywords[:1]]
+    return found
 
 
-def _bound(statement: _Assigning) -> Iterator[str]:
+def _bound(statement: _Assigning) -> Sequence[str]:
     """The variables that an assignment binds."""
-    return (part.id for part in _targets(statement) if isinstance(part, ast.Name))
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        if isinstance(target, ast.Name):
+            return (target.id,)
+    return [part.id for part in _targets(statement) if isinstance(part, ast.Name)]
 
 
 def _targets(statement: _Assigning) -> Iterator[ast.expr]:

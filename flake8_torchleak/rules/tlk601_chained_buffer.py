@@ -67,16 +67,12 @@ def _may_update(outline: Outline) -> bool:
     """Whether a `forward`, or a method that it calls, has a statement that may update an attribute."""
     if "forward" not in outline.names or not any(word in outline.text for word in _WORDS):
         return False
-    updating = {
-        each.name
-        for each in outline.functions
-        if any(_is_update(node, self_name(each)) for node in statements_of(each))
-    }
+    running = (each for each in outline.functions if each.name != "__init__")
+    updating = {each.name for each in running if any(_is_update(n, self_name(each)) for n in statements_of(each))}
     if not updating or "forward" in updating:
         return bool(updating)
     forwards = (each for each in outline.functions if each.name == "forward")
-    called = {last_name(node.func) for each in forwards for node in ast.walk(each) if isinstance(node, ast.Call)}
-    return not updating.isdisjoint(called)
+    return any(last_name(n.func) in updating for each in forwards for n in ast.walk(each) if isinstance(n, ast.Call))
 
 
 def _is_update(node: ast.AST, owner: str) -> bool:

@@ -6,6 +6,7 @@ import argparse
 import ast
 import gc
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 from flake8_torchleak import __version__
@@ -82,7 +83,7 @@ class TorchLeak:
         from flake8.style_guide import Decision, DecisionEngine
 
         engine = DecisionEngine(options)
-        cls.wanted = lambda code: engine.decision_for(code) is Decision.Selected
+        cls.wanted = lru_cache(maxsize=None)(lambda code: engine.decision_for(code) is Decision.Selected)
 
 
 def _execution_error(text: str) -> Exception:
