@@ -41,14 +41,14 @@ class Module:
         config: Config,
         path: str | None = None,
         wanted: Mapping[str, None] = MappingProxyType({}),
-        tree: Tree | None = None,
+        flow: Flow | None = None,
     ) -> None:
         """wanted: what to look up in other files of the project (dotted names, as the module imports them).
 
-        tree: of `root`, with nothing attached, if there is one already; it is taken over.
+        flow: that of `root` and its tree, with nothing attached, if there is one already; both are taken over.
         """
         self.source, self.root, self.config, self.path = source, root, config, path
-        self._wanted, self._bare = wanted, tree
+        self._wanted, self._bare = wanted, flow
         self.attached = Attached()
         """Definitions in other files, once the tree is there."""
         self.project: Project | None = None
@@ -77,7 +77,7 @@ class Module:
     @cached_property
     def tree(self) -> Tree:
         """Parents, nodes by kind, scopes."""
-        tree = self._bare or Tree(self.root)
+        tree = self._bare.tree if self._bare is not None else Tree(self.root)
         if self.project is not None and self._wanted:
             self.attached = self.project.attach(tree, self._wanted)
             tree.attach(self.attached.indexed())
@@ -97,7 +97,7 @@ class Module:
 
     def informed(self) -> Module:
         """The same module, with what it asked for looked up."""
-        bare = self.tree if not self.attached.modules else None
+        bare = self.flow if not self.attached.modules else None
         return Module(self.source, self.root, self.config, self.path, {**self._wanted, **self.asked}, bare)
 
     def rounds(self) -> Iterator[Module]:
@@ -139,7 +139,10 @@ class Module:
     @cached_property
     def flow(self) -> Flow:
         """Reaching definitions and mutations."""
-        return Flow(self.tree, self.names)
+        if self._bare is None:
+            return Flow(self.tree, self.names)
+        self._bare.names = self.names  # of what is attached, nobody has asked yet; the rest stays as it is
+        return self._bare
 
     @cached_property
     def classes(self) -> ClassTable:
