@@ -111,14 +111,9 @@ class Module:
             if not module.asked:
                 return
             module = module.informed()
-            if not module.tells_more:
-                return
+            if not module.tree.has_guests:
+                return  # nothing that was asked for is defined in other files
             yield module
-
-    @property
-    def tells_more(self) -> bool:
-        """Whether anything that was asked for is defined in other files."""
-        return bool(self.tree and self.attached.links)
 
     def forget(self) -> None:
         """Let go of every fact, for good: they know each other, and only the garbage collector would free them."""

@@ -109,6 +109,11 @@ class Tree:
         """Every node of these kinds in attached modules."""
         return [node for kind in kinds for node in self._attached.get(kind, [])]
 
+    @property
+    def has_guests(self) -> bool:
+        """Whether parts of other modules are attached."""
+        return len(self._modules) > 1
+
     def is_own(self, node: ast.AST) -> bool:
         """Whether a node is the module's own, not one of an attached module."""
         return self._number[node] < self._own
