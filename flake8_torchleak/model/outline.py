@@ -16,13 +16,13 @@ from typing import TypeVar
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FunctionNode, Loop
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-_LOADER = re.compile(r"oader\w*(?![\w.]| import)")
-"""The end of a name that may be a loader's, but for modules."""
-Loop = ast.For | ast.AsyncFor | ast.While
 Scope = ast.Module | FunctionNode
 S = TypeVar("S", bound=ast.AST)
+
+_LOADER = re.compile(r"oader\w*(?![\w.]| import)")
+"""The end of a name that may be a loader's, but for modules."""
 
 
 class Outline:
