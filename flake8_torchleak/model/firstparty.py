@@ -9,13 +9,16 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
+from typing import TypeVar
 
 from flake8_torchleak.model.files import File, imported
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.source import Source, SourceError, decode, parse
+
+M = TypeVar("M")
 
 _MOST_FILES = 12
 """Other files that are read for one module."""
@@ -201,22 +204,19 @@ def holds(path: str, top: str, word: str) -> bool:
 @lru_cache(maxsize=16)
 def parsed(path: str, top: str) -> File | None:
     """The file at a path inside the project; None if it cannot be read or parsed."""
-    text = text_of(path, top)
-    if text is None:
-        return None
-    try:
-        return File(path, text)
-    except (SyntaxError, ValueError):
-        return None
+    return _made(path, top, lambda text: File(path, text))
 
 
 @lru_cache(maxsize=4)
 def whole(path: str, top: str) -> tuple[Source, ast.Module] | None:
     """All of the file at a path inside the project; None if it cannot be read or parsed."""
+    return _made(path, top, lambda text: (Source(text), parse(text)))
+
+
+def _made(path: str, top: str, make: Callable[[str], M]) -> M | None:
+    """What is made of the text of a file inside the project."""
     text = text_of(path, top)
-    if text is None:
-        return None
     try:
-        return Source(text), parse(text)
+        return make(text) if text is not None else None
     except (SyntaxError, ValueError):
         return None

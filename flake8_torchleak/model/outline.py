@@ -79,13 +79,18 @@ class Outline:
         return {last_name(target) for each in made for target in each.targets}
 
     @cached_property
+    def may_train(self) -> bool:
+        """Whether `backward` is called, not only defined."""
+        return ".backward(" in self.text or "manual_backward(" in self.text
+
+    @cached_property
     def may_step(self) -> bool:
         """Whether a loop may go over batches, or a method be one step of a framework's loop."""
         if not self.names.isdisjoint(hints.STEP_METHODS):
             return True
         if not self.loops:
             return False
-        if ".backward(" in self.text or "manual_backward(" in self.text or not self.evaluating.isdisjoint(self.loops):
+        if self.may_train or not self.evaluating.isdisjoint(self.loops):
             return True
         if "next(" in self.text and any(hints.is_loader(f"l{each}") for each in _LOADER.findall(self.text)):
             return True

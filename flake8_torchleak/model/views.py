@@ -32,6 +32,9 @@ _MAKERS = _CREATES | {name.rpartition(".")[2] for name in _LOADS}
 _OUTPUTS = frozenset({"last_hidden_state", "logits"})
 _TRIMMED = 4
 """Elements at either end: leaving out so few is no waste worth a word."""
+_PLAIN = frozenset({ast.Name, ast.Attribute})
+_CUTS = frozenset({ast.Subscript, ast.Call})
+_Assigning = ast.Assign | ast.AnnAssign
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,11 +75,6 @@ def _root(node: ast.expr) -> str:
     while isinstance(node, (ast.Subscript, ast.Attribute, ast.Call)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-_PLAIN = frozenset({ast.Name, ast.Attribute})
-_CUTS = frozenset({ast.Subscript, ast.Call})
-_Assigning = ast.Assign | ast.AnnAssign
 
 
 def may_keep_views(outline: Outline) -> bool:
