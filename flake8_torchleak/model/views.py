@@ -51,8 +51,6 @@ class KeptView:
 
 def kept_views(module: Module) -> Iterator[KeptView]:
     """Bounded slices of an array made or loaded for each store, in a container that lives on."""
-    if not may_keep_views(Outline(module.root, module.source.text)):
-        return
     sliced = (node for node in module.tree.all(ast.Slice, ast.Subscript) if not _is_plain(node))
     for scope in dict.fromkeys(map(module.tree.scope, sliced)):
         found: list[KeptView] = []
