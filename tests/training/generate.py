@@ -13,7 +13,7 @@ CONSTRUCTS = (*training.CONSTRUCTS, *stored.CONSTRUCTS)
 def program(seed: int, number: int, construct: str = "") -> Program:
     """Program `number`: of that construct, or of each in turn; every second one has an escape."""
     rng = random.Random(f"{seed}:{number}:{construct}")
+    escape = (number if construct else number // len(CONSTRUCTS)) % 2 == 1
     construct = construct or CONSTRUCTS[number % len(CONSTRUCTS)]
-    escape = (number // len(CONSTRUCTS)) % 2 == 1 if len(CONSTRUCTS) < number else rng.random() < 0.5
     made = stored.data if construct in stored.CONSTRUCTS else training.training
     return made(rng, construct, escape)

@@ -61,10 +61,10 @@ def number(d: Draft, step: Step, value: str) -> Odd:
 def branch(d: Draft, step: Step, value: str) -> Odd:
     """A tensor in one branch, something else in the other."""
     result, step.index = d.new("loss"), step.index or d.new("index")
-    other = d.pick("0.0", "float(V.detach())", "V.detach().numpy()", "V.item()").replace("V", value)
+    other = d.pick("0.0", "float(V.detach())", "V.detach().numpy()", "V.item()").replace("V", f"({value})")
     return d.pick(
         Odd(result, block(f"if {step.index} % 2:", [f"{result} = {value}"]) + block("else:", [f"{result} = {other}"])),
-        Odd(result, [f"{result} = {value} if {step.index} % 3 else {other}"]),
+        Odd(result, [f"{result} = ({value}) if {step.index} % 3 else {other}"]),
         Odd(result, [f"{result} = {value}", *block(f"if {step.index} > 4:", [f"{result} = {other}"])]),
     )
 
@@ -73,7 +73,7 @@ def none(d: Draft, step: Step, value: str) -> Odd:
     """A tensor, or None."""
     result, step.index = d.new("loss"), step.index or d.new("index")
     way = d.pick(
-        [f"{result} = {value} if {step.index} % 2 else None"],
+        [f"{result} = ({value}) if {step.index} % 2 else None"],
         [f"{result} = None", *block(f"if {step.index} % 3 == 0:", [f"{result} = {value}"])],
     )
     return Odd(result, way)
@@ -145,7 +145,7 @@ def gradient(d: Draft, step: Step, value: str) -> Odd:
     """The gradient of what is kept is read later: it belongs to the tensor that was differentiated, no other."""
     result, total = d.new("output"), d.new("loss")
     lines = [
-        f"{result} = {value} * 1.0",
+        f"{result} = ({value}) * 1.0",
         f"{result}.retain_grad()",
         f"{total} = {result} * {result}",
         f"{total}.backward(retain_graph=True)",
