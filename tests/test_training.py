@@ -82,7 +82,8 @@ def test_a_seed_and_number_make_the_same_program_again() -> None:
 
 
 def test_everything_in_the_grammar_is_made() -> None:
-    made = [program(9, number) for number in range(2600)]
+    made = [program(9, number) for number in range(2800)]
+    made += [program(9, number, "datasets") for number in range(400)]
     for each in made:
         for text in each.files.values():
             ast.parse(text)

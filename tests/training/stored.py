@@ -36,7 +36,7 @@ def data(rng: random.Random, construct: str, escape: bool) -> Program:
 def _dataset(d: Draft, construct: str, escape: bool) -> None:
     """A Dataset, its collate function, and a loop over its loader that reads the samples."""
     d.tag("datasets")
-    trap = escape and d.chance(0.3)
+    trap = escape and d.chance(0.4)
     stored = store(d, trap)
     name, rows, i, v = d.new("dataset"), d.new("rows"), d.new("index"), d.new("sample")
     places = (
@@ -169,12 +169,12 @@ def _purpose(d: Draft, stored: Store, rows: str, where: str, extra: Lines, sampl
         sample += [f"return self.{rows}.{taken}"] if at else [f"{v} = self.{rows}.{taken}", f"return {v}"]
         extra += block(f"def {name}(self, row):", ["return any(row is each for each in self.whole)"])
         return [f"print([DATASET.{name}(DATASET[0]) for k in range({ROWS})])"]
-    if way == "cache":
-        sample.insert(-1, f"if 'f' not in {v}: {v}['f'] = np.random.rand()") if sample[0].startswith(v) else None
-        return [
-            f"print([r.get('f') for r in {'DATASET.' + rows + '.values()' if not stored.is_list else 'DATASET.' + rows}])"
-        ]
     outside = values.replace("self.", "DATASET.")
+    if way == "cache":
+        # Drawn once for each row, and read from it ever after.
+        if sample[0].startswith(v):
+            sample.insert(-1, f"if 'f' not in {v}: {v}['f'] = np.random.rand()")
+        return [f"print([{w}.get('f') for {w} in {outside}])"]
     if way == "outside":
         return [f"print([{number.format(v=w)} for {w} in {outside}])"]
     return [f"print(sum({number.format(v=w)} for {w} in {outside}))"]
