@@ -129,14 +129,14 @@ def of_training(share: range) -> list[Program]:
 
 
 def test_detaching_everything_is_found_out() -> None:
-    found = failures(of_training(range(220)), wrong.detaching)
+    found = failures(of_training(range(300)), wrong.detaching)
     assert len(found) > 60
     assert sum(bool(each) for each in found) >= 0.85 * len(found)
     assert {"parameters differ", "gradients differ"} <= set(found)
 
 
 def test_detaching_what_nobody_differentiates_is_not() -> None:
-    made = [program(5, number) for number in range(220)]
+    made = [program(5, number) for number in range(300)]
     plain = [each for each in made if not each.escape and each.cell.get("value") == "spent"]
     found = Counter(failures(plain, wrong.detaching))
     assert found[""] >= 0.6 * sum(found.values())
@@ -144,7 +144,7 @@ def test_detaching_what_nobody_differentiates_is_not() -> None:
 
 
 def test_copying_every_element_is_found_out() -> None:
-    made = [program(6, number, "datasets") for number in range(120)]
+    made = [program(6, number, "datasets") for number in range(160)]
     seen = [each for each in made if each.escape.endswith(("method", "property", "outside", "identity"))]
     seen = [each for each in seen if each.cell["form"] != "nobody"]
     found = failures(seen, wrong.copying)
@@ -302,6 +302,31 @@ def test_memory_of_batches_is_measured() -> None:
     text += "    del x\n    return len(kept)\nf()\n"
     assert kept({ENTRY: text.format(".view(-1)")}, memory=True).memory == 8 * 16 * 4
     assert kept({ENTRY: text.format(".clone()")}, memory=True).memory == 0
+
+
+ROWS = """\
+import numpy as np
+from torch.utils.data import DataLoader, Dataset
+class Rows(Dataset):
+    def __init__(self): self.rows = [{'a': np.ones(3)} for _ in range(4)]
+    def __len__(self): return 4
+    def __getitem__(self, i): return SAMPLE
+for batch in DataLoader(Rows(), batch_size=2, collate_fn=list): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("sample", "shared"),
+    [
+        ("self.rows[i]", 8),
+        ("dict(self.rows[i])", 4),
+        ("self.rows[i]['a'][1:]", 4),
+        ("self.rows[i]['a'].copy()", 0),
+        ("{'a': list(self.rows[i]['a'])}", 0),
+    ],
+)
+def test_what_samples_share_with_their_dataset_is_measured(sample: str, shared: int) -> None:
+    assert kept({ENTRY: ROWS.replace("SAMPLE", sample)}).samples == shared
 
 
 # -- what is said of it -------------------------------------------------------------------------------------

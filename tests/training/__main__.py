@@ -1,7 +1,8 @@
 """`python -m tests.training --count 1000 --seed 1 [--construct gan] [--unsafe] [--shrink 10]`: the harness at length.
 
 Prints the counts by construct, the failures by what they are, and the smallest programs of the commonest failures.
-With `--unsafe`: in how many programs each rule's unsafe fixes change what is computed, and how.
+With `--unsafe`: in how many programs each rule's unsafe fixes change what is computed, and how. With
+`--without CHECKS`: what would fail if the package did not make these checks.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import sys
 
 from tests.training import unsafe
 from tests.training.generate import CONSTRUCTS, program
-from tests.training.judge import judge
+from tests.training.judge import judge, patched
 from tests.training.run import warm
 from tests.training.small import small
 from tests.training.table import Table
+from tests.training.without import WITHOUT
 
 
 def main() -> int:
@@ -26,8 +28,14 @@ def main() -> int:
     parser.add_argument("--construct", choices=CONSTRUCTS, default="", help="programs of this construct alone")
     parser.add_argument("--unsafe", action="store_true", help="apply unsafe fixes, one rule at a time")
     parser.add_argument("--shrink", type=int, default=0, metavar="COUNT", help="print so many failing programs, small")
+    parser.add_argument("--without", choices=WITHOUT, help="switch these checks of the package off")
     options = parser.parse_args()
     warm()
+    with patched(WITHOUT.get(options.without, {})):
+        return _checked(options)
+
+
+def _checked(options: argparse.Namespace) -> int:
     numbers = range(options.count) if options.only is None else [options.only]
     if options.unsafe:
         for line in unsafe.lines(program(options.seed, number, options.construct) for number in numbers):

@@ -26,6 +26,9 @@ GRAPH = frozenset({"TLK401", "TLK402", "TLK403"})
 BASE = frozenset({"TLK205", "TLK404"})
 """Rules whose fix ends the life of memory that a kept view shares."""
 
+SAMPLE = frozenset({"TLK201", "TLK202", "TLK203", "TLK204", "TLK206"})
+"""Rules whose fix keeps what a Dataset stores apart from its samples."""
+
 
 @dataclass(frozen=True)
 class Mended:
@@ -42,7 +45,7 @@ class Verdict:
 
     failure: what is wrong, one name for one kind of defect; empty if nothing is. differs: what the fix changed.
     as_meant: the fixed program does what its author meant, where that is not what it did before.
-    raised: it raises as it is, and the same after.
+    before, after: what both runs did; kept: what both kept, where a fix claims to change it.
     """
 
     program: Program
@@ -120,7 +123,7 @@ def judge(program: Program, fixer: Fixer = mend) -> Verdict:
         return Verdict(program, mended, before=before, after=after)
     if differs and not as_meant:
         return Verdict(program, mended, _named(differs, after), differs, before=before, after=after)
-    if before.error or not (mended.fixed.keys() & (GRAPH | BASE)):
+    if before.error or not (mended.fixed.keys() & (GRAPH | BASE | SAMPLE)):
         return Verdict(program, mended, "", differs, as_meant, before, after)
     memory = bool(mended.fixed.keys() & BASE)
     measured = kept(program.files, memory), kept(mended.files, memory)
@@ -143,6 +146,8 @@ def _still_kept(mended: Mended, before: Kept, after: Kept) -> str:
         return "graph still kept"
     if mended.fixed.keys() & BASE and before.memory and after.memory >= before.memory:
         return "memory still kept"
+    if mended.fixed.keys() & SAMPLE and before.samples and after.samples >= before.samples:
+        return "samples still shared"
     return ""
 
 

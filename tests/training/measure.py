@@ -24,11 +24,13 @@ from tests.training.run import MAIN, run
 class Kept:
     """graph: autograd nodes that stay alive per tick, over the second half of the run, times the ticks; 0 if level.
 
+    samples: how many arrays, tensors and containers of batches are the Dataset's own, or share its memory.
     memory: bytes of arrays and tensors' storages, beyond their own elements, that what the program holds keeps.
     """
 
     graph: int
     memory: int
+    samples: int = 0
 
 
 class _Mark:
@@ -45,6 +47,7 @@ class _Recorder(TorchFunctionMode):
         self._live: weakref.WeakSet[_Mark] = weakref.WeakSet()
         self.counts: list[int] = []
         self.memory = 0
+        self.samples = 0
         self.shared: set[int] = set()
         self._batches: list[Any] = []
 
@@ -60,10 +63,14 @@ class _Recorder(TorchFunctionMode):
                 self._live.add(mark)
         return result
 
-    def batch(self, batch: Any) -> None:
+    def batch(self, batch: Any, dataset: Any) -> None:
         """A batch that a loader gave: it stays, so that its memory is not used again."""
         self._batches.append(batch)
         self.shared.update(at for at, _, _ in _memory(batch))
+        stored = getattr(dataset, "__dict__", {})
+        addresses = {at for at, _, _ in _memory(stored)}
+        self.samples += sum(at in addresses for at, _, _ in _memory(batch))
+        self.samples += len({id(each) for each in _containers(batch)} & {id(each) for each in _containers(stored)})
 
     def tick(self, *_: Any) -> None:
         """One step more."""
@@ -78,7 +85,7 @@ def kept(files: Files, memory: bool = False) -> Kept:
     """What the program keeps. memory: look at memory, too: it takes twice as long."""
     recorder = _Recorder()
     run(files, _ticking(recorder, memory), recorder.batch)
-    return Kept(growth(recorder.counts), recorder.memory)
+    return Kept(growth(recorder.counts), recorder.memory, recorder.samples)
 
 
 def growth(counts: list[int]) -> int:
@@ -126,13 +133,7 @@ def _beyond(frame: FrameType, shared: set[int]) -> int:
 
 def _memory(root: Any) -> Iterator[tuple[int, int, int]]:
     """Of each tensor and array in a value: where its memory begins, its own bytes, and those of all that it keeps."""
-    seen: set[int] = set()
-    queue: deque[tuple[Any, int]] = deque([(root, 0)])
-    while queue:
-        value, depth = queue.popleft()
-        if id(value) in seen or depth > _DEPTH:
-            continue
-        seen.add(id(value))
+    for value in _walk(root):
         if isinstance(value, torch.Tensor):
             storage = value.untyped_storage()
             yield storage.data_ptr(), value.nelement() * value.element_size(), storage.nbytes()
@@ -141,7 +142,24 @@ def _memory(root: Any) -> Iterator[tuple[int, int, int]]:
             while isinstance(base.base, np.ndarray):
                 base = base.base
             yield base.__array_interface__["data"][0], value.nbytes, base.nbytes
-        elif isinstance(value, dict):
+
+
+def _containers(root: Any) -> Iterator[Any]:
+    """The dicts, lists and objects in a value that could be edited."""
+    return (each for each in _walk(root) if isinstance(each, (dict, list)) or type(each).__module__ == MAIN)
+
+
+def _walk(root: Any) -> Iterator[Any]:
+    """A value and all that is in it, each once."""
+    seen: set[int] = set()
+    queue: deque[tuple[Any, int]] = deque([(root, 0)])
+    while queue:
+        value, depth = queue.popleft()
+        if id(value) in seen or depth > _DEPTH:
+            continue
+        seen.add(id(value))
+        yield value
+        if isinstance(value, dict):
             queue.extend((each, depth + 1) for each in value.values())
         elif isinstance(value, (list, tuple, set, deque)):
             queue.extend((each, depth + 1) for each in value)

@@ -129,8 +129,8 @@ def _buffers(d: Draft, escape: bool) -> Lines:
         f"self.{state} = 0.9 * self.{state} + 0.1 * h.mean(0)", f"self.{state} = self.{state} * 0.5 + h.mean(0) * 0.5"
     )
     start = d.pick(f"self.{state} = torch.zeros(4)", f"self.register_buffer('{state}', torch.zeros(4))")
-    init = ["super().__init__()", "self.a, self.b = nn.Linear(3, 4), nn.Linear(4, 2)", start]
-    forward = ["h = torch.tanh(self.a(x))", keep, f"return self.b(h - self.{state})"]
+    init = ["super().__init__()", "self.inner, self.outer = nn.Linear(3, 4), nn.Linear(4, 2)", start]
+    forward = ["h = torch.tanh(self.inner(x))", keep, f"return self.outer(h - self.{state})"]
     text = "\n".join(
         block(
             f"class {name}(nn.Module):", [*block("def __init__(self):", init), *block("def forward(self, x):", forward)]
@@ -139,12 +139,12 @@ def _buffers(d: Draft, escape: bool) -> Lines:
     net = d.bind("model", f"{d.placed(name, text, IMPORTS)}()")
     source = batches(d)
     # Only what does not save for the older graphs changes, or a second time through them would raise.
-    opt = d.bind("optimizer", f"torch.optim.SGD([{net}.b.bias], 0.05)")
+    opt = d.bind("optimizer", f"torch.optim.SGD([{net}.outer.bias], 0.05)")
     total = d.new("loss")
     body = [f"{total} = {loss(d, f'{net}({source.x})', source.y)}", *_learn(opt, total, "retain_graph=True")]
     if escape:
         d.escape = "buffer: gradients through time"
-        body += [f"print({net}.a.weight.grad.sum())"]
+        body += [f"print({net}.inner.weight.grad.sum())"]
     return loop(d, source, body)
 
 

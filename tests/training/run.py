@@ -64,9 +64,12 @@ FIELDS = ("error", "parameters", "gradients", "printed", "samples", "stored", "g
 def run(
     files: Files,
     during: AbstractContextManager[object] | None = None,
-    on_batch: Callable[[Any], None] = lambda batch: None,
+    on_batch: Callable[[Any, Any], None] = lambda batch, dataset: None,
 ) -> Outcome:
-    """The outcome of a program. during: what is to be active while it runs (a recorder); on_batch: sees every batch."""
+    """The outcome of a program.
+
+    during: what is to be active while it runs (a recorder); on_batch: sees every batch, and its Dataset.
+    """
     seen, out = _Seen(on_batch), Outcome()
     with _alone(), _recording(seen), _imports(files, out.printed) as finder, during or nullcontext():
         program: dict[str, Any] = {}
@@ -95,7 +98,7 @@ def run(
 class _Seen:
     """What the run made: parameters and buffers in order, Datasets of loaders, batches."""
 
-    def __init__(self, on_batch: Callable[[Any], None]) -> None:
+    def __init__(self, on_batch: Callable[[Any, Any], None]) -> None:
         self.on_batch = on_batch
         self._tensors: dict[int, torch.Tensor] = {}
         self.datasets: list[Any] = []
@@ -129,7 +132,7 @@ def _recording(seen: _Seen) -> Iterator[None]:
     def iterate(self: Any) -> Iterator[Any]:
         for batch in plain_iter(self):
             seen.batches.append(plain(batch))
-            seen.on_batch(batch)
+            seen.on_batch(batch, self.dataset)
             yield batch
 
     def group(self: Any, param_group: dict[str, Any]) -> None:

@@ -1,13 +1,18 @@
-"""Counts of what was made and what became of it, by construct, and as text."""
+"""Counts of what was made and what became of it, by construct, and as text.
+
+kept less: of what a fix claims to end, less was there after it; kept none: nothing was there before (a false alarm).
+looks: failures that are seen by looking at identity, history or shared memory alone; failed: all others.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import astuple
 
 from tests.training.judge import Verdict
 
-COLUMNS = ("programs", "escape", "raise", "found", "changed", "as meant", "kept less", "looks", "failed")
+COLUMNS = ("programs", "escape", "raise", "found", "changed", "as meant", "kept less", "kept none", "looks", "failed")
 ALL = "all, each once"
 
 
@@ -52,16 +57,16 @@ class Table:
 
 def _counted(verdict: Verdict) -> Counter[str]:
     kept = verdict.kept
-    return Counter(
-        {
-            "programs": 1,
-            "escape": bool(verdict.program.escape),
-            "raise": bool(verdict.before and verdict.before.error),
-            "found": bool(verdict.mended.fixed or verdict.mended.left),
-            "changed": verdict.changed,
-            "as meant": verdict.as_meant,
-            "kept less": kept is not None and (kept[1].graph < kept[0].graph or kept[1].memory < kept[0].memory),
-            "looks": bool(verdict.failure) and verdict.program.looks,
-            "failed": bool(verdict.failure) and not verdict.program.looks,
-        }
-    )
+    counted = {
+        "programs": 1,
+        "escape": bool(verdict.program.escape),
+        "raise": bool(verdict.before and verdict.before.error),
+        "found": bool(verdict.mended.fixed or verdict.mended.left),
+        "changed": verdict.changed,
+        "as meant": verdict.as_meant,
+        "kept less": kept is not None and any(new < old for old, new in zip(astuple(kept[0]), astuple(kept[1]))),
+        "kept none": kept is not None and not any(astuple(kept[0])),
+        "looks": bool(verdict.failure) and verdict.program.looks,
+        "failed": bool(verdict.failure) and not verdict.program.looks,
+    }
+    return Counter({name: int(value) for name, value in counted.items()})
