@@ -11,7 +11,7 @@ import argparse
 import sys
 
 from tests.training import unsafe
-from tests.training.generate import CONSTRUCTS, program
+from tests.training.generate import UNSAFE, program
 from tests.training.judge import judge, patched
 from tests.training.run import warm
 from tests.training.small import small
@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", metavar="NUMBER", type=int, help="make, print and judge this program alone")
-    parser.add_argument("--construct", choices=CONSTRUCTS, default="", help="programs of this construct alone")
+    parser.add_argument("--construct", choices=UNSAFE, default="", help="programs of this construct alone")
     parser.add_argument("--unsafe", action="store_true", help="apply unsafe fixes, one rule at a time")
     parser.add_argument("--shrink", type=int, default=0, metavar="COUNT", help="print so many failing programs, small")
     parser.add_argument("--without", choices=WITHOUT, help="switch these checks of the package off")
@@ -38,7 +38,7 @@ def main() -> int:
 def _checked(options: argparse.Namespace) -> int:
     numbers = range(options.count) if options.only is None else [options.only]
     if options.unsafe:
-        for line in unsafe.lines(program(options.seed, number, options.construct) for number in numbers):
+        for line in unsafe.lines(program(options.seed, number, options.construct, UNSAFE) for number in numbers):
             print(line)
         return 0
     table = Table()

@@ -7,14 +7,16 @@ import random
 from tests.training import others, stored, training
 from tests.training.program import Program
 
-CONSTRUCTS = (*training.CONSTRUCTS, *stored.CONSTRUCTS, *others.CONSTRUCTS)
+CONSTRUCTS = (*training.CONSTRUCTS, *stored.CONSTRUCTS)
+UNSAFE = (*CONSTRUCTS, *others.CONSTRUCTS)
+"""With those that only unsafe fixes are about."""
 
 
-def program(seed: int, number: int, construct: str = "") -> Program:
-    """Program `number`: of that construct, or of each in turn; every second one has an escape."""
+def program(seed: int, number: int, construct: str = "", among: tuple[str, ...] = CONSTRUCTS) -> Program:
+    """Program `number`: of that construct, or of each among these in turn; every second one has an escape."""
     rng = random.Random(f"{seed}:{number}:{construct}")
-    escape = (number if construct else number // len(CONSTRUCTS)) % 2 == 1
-    construct = construct or CONSTRUCTS[number % len(CONSTRUCTS)]
+    escape = (number if construct else number // len(among)) % 2 == 1
+    construct = construct or among[number % len(among)]
     if construct in others.CONSTRUCTS:
         return others.other(rng, construct, escape)
     made = stored.data if construct in stored.CONSTRUCTS else training.training

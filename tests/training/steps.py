@@ -15,7 +15,7 @@ class Step:
 
     others: tensors of more elements, and what is no tensor. live: whether `values` are differentiated by nobody yet.
     tail: statements after what is kept. opt: the optimizer whose parameters `values` depend on. source: what the loop
-    draws from. index: the name that counts steps, if the body reads one.
+    draws from. index: the name that counts steps, if the body reads one. spent: scalars that the body differentiates.
     """
 
     source: Batches
@@ -26,6 +26,7 @@ class Step:
     others: list[str] = field(default_factory=list)
     tail: Lines = field(default_factory=list)
     index: str = ""
+    spent: list[str] = field(default_factory=list)
 
 
 Maker = Callable[[Draft, bool], Step]
@@ -59,17 +60,20 @@ def plain(d: Draft, live: bool) -> Step:
         )
         if not live:
             body += _shuffled_learn(d, opt, d.pick(f"({value} + {extra})", f"({value} * {extra})"))
-            return Step(source, body, [value, extra], opt, False, [out])
+            return Step(source, body, [value, extra], opt, False, [out], spent=[value])
         values = [value, extra, f"{value} + {extra}"]
+    spent: list[str] = []
     if not live:
         body += _shuffled_learn(d, opt, value)
-    elif d.chance(0.5):
+        spent = [value]
+    elif d.chance(0.7):
         other = model(d, meaning="model")
         other_opt, aux = optimizer(d, other), d.new("loss")
         body += [f"{aux} = {other}({source.x}).pow(2).mean()", *_learn(other_opt, aux)]
+        spent = [aux]
     elif d.chance(0.3):
         body += [f"{value}.backward(retain_graph=True)"]
-    return Step(source, body, values, opt, live, [out, f"{out}.relu()", f"{out}[0]"])
+    return Step(source, body, values, opt, live, [out, f"{out}.relu()", f"{out}[0]"], spent=spent)
 
 
 def functions(d: Draft, live: bool) -> Step:
@@ -108,7 +112,7 @@ def functions(d: Draft, live: bool) -> Step:
         body = [line.replace("CALL", called + call.removeprefix(name)) for line in body]
     if not live:
         body += _shuffled_learn(d, opt, value)
-    return Step(source, body, [value, value, f"{value} * 1.5"], opt, live, other)
+    return Step(source, body, [value, value, f"{value} * 1.5"], opt, live, other, spent=[] if live else [value])
 
 
 def accumulation(d: Draft, live: bool) -> Step:
@@ -121,7 +125,7 @@ def accumulation(d: Draft, live: bool) -> Step:
         return Step(source, body, [value, f"{value} * {k}"], opt, True, index=i)
     if d.chance(0.5):
         body += [f"{value}.backward()", *block(f"if ({i} + 1) % {k} == 0:", [f"{opt}.step()", f"{opt}.zero_grad()"])]
-        return Step(source, body, [value, f"{value} * {k}"], opt, False, index=i)
+        return Step(source, body, [value, f"{value} * {k}"], opt, False, index=i, spent=[value])
     total = d.bind("total", "0")
     tail = block(f"if ({i} + 1) % {k} == 0:", [*_learn(opt, total), f"{total} = 0"])
     return Step(
@@ -164,9 +168,9 @@ def gan(d: Draft, live: bool) -> Step:
         # What the critic's step changes must not be part of the graph that stays.
         g_loss2 = d.new("loss")
         body += [f"{g_loss2} = {fake}.pow(2).mean() + ({fake} - {source.y}).abs().mean()"]
-        return Step(source, body, [g_loss2], first, True, [fake])
+        return Step(source, body, [g_loss2], first, True, [fake], spent=[d_loss])
     body += _learn(first, g_loss)
-    return Step(source, body, [d_loss, g_loss, f"{d_loss} + {g_loss}"], first, False, [fake])
+    return Step(source, body, [d_loss, g_loss, f"{d_loss} + {g_loss}"], first, False, [fake], spent=[d_loss, g_loss])
 
 
 def reinforcement(d: Draft, live: bool) -> Step:
@@ -198,7 +202,7 @@ def reinforcement(d: Draft, live: bool) -> Step:
         )
     value = d.new("loss")
     body += [f"{value} = -({log_prob} * {reward}).mean() - 0.01 * {entropy}", *_learn(opt, value)]
-    return Step(source, body, [value, entropy, f"{log_prob}.mean()"], opt, False, [log_prob])
+    return Step(source, body, [value, entropy, f"{log_prob}.mean()"], opt, False, [log_prob], spent=[value])
 
 
 def lbfgs(d: Draft, live: bool) -> Step:

@@ -45,7 +45,7 @@ def training(rng: random.Random, construct: str, escape: bool) -> Program:
             ("looked", ""), ("", d.rng.choice(list(values.MAKERS))), ("", d.rng.choice(list(values.MAKERS)))
         )
     d.always_self = way == "method" or construct == "attributes" or (d.stage == "method" and d.chance(0.3))
-    live = way not in ("", "looked") or d.chance(0.15)
+    live = way not in ("", "looked") or d.chance(0.08)
     step = _step(d, construct, live)
     kinds = _HOLDERS.get(construct, ())
     if odd in values.LAST:
@@ -70,10 +70,22 @@ def training(rng: random.Random, construct: str, escape: bool) -> Program:
         after += (
             _shown(d, holder) if not odd else d.pick([f"print(len(list({holder.items})))"], [f"print({holder.items})"])
         )
+    if step.spent and d.chance(0.6):
+        _beside(d, step, body, after)
     body += step.tail
     lines = loop(d, step.source, body, step.index)
     _staged(d, lines, after)
     return d.program()
+
+
+def _beside(d: Draft, step: Step, body: Lines, after: Lines) -> None:
+    """What is spent is kept, too, in a holder of its own: a fix of it must leave all else alone."""
+    kind = d.cell["holder"]
+    place = holders.holder(d, d.pick("list", "list", "sum", "sum", "dict of lists", "dict", "meter"))
+    d.cell["holder"] = kind
+    d.holders += 1
+    body += place.keep(d.rng.choice(step.spent))
+    after += _shown(d, place)
 
 
 _ANY = frozenset({"list", "dict", "record", "tuple", "deque", "nested"})
