@@ -240,6 +240,10 @@ def _bindings(tree: Tree, nodes: Callable[..., Sequence[Any]]) -> Bound:
     for handler in nodes(ast.ExceptHandler):
         if handler.name:
             bind(handler.name, handler, tree.scope(handler))
+    for pattern in nodes(ast.MatchAs, ast.MatchStar, ast.MatchMapping):
+        captured = pattern.rest if isinstance(pattern, ast.MatchMapping) else pattern.name
+        if captured is not None:
+            bind(captured, pattern, tree.scope(pattern))
     return found
 
 

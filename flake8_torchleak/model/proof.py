@@ -114,7 +114,7 @@ class Proof:
         if isinstance(node, ast.Call):
             if any(k.arg in _REDUCTIONS for k in node.keywords):
                 return False
-            if self._is_torch_loss(node):
+            if self.is_torch_loss(node):
                 return True
             reduced = isinstance(node.func, ast.Attribute) and node.func.attr in ("mean", "sum", "norm")
             return reduced and not node.args and not node.keywords and self.is_tensor(node, depth - 1)
@@ -230,7 +230,7 @@ class Proof:
             if node.attr in _ONLY_TENSORS or (node.attr in _OF_A_GRAPH and self._carries(node.value)):
                 found.append(node.value)
         for call in self.module.tree.calls(scope):
-            if self._is_torch_loss(call):  # its prediction and its target are tensors, or it raises
+            if self.is_torch_loss(call):  # its prediction and its target are tensors, or it raises
                 found += [each for each in call.args[:2] if key_of(each) == key]
         return found
 
@@ -247,7 +247,7 @@ class Proof:
             return not several and not any(k.arg == "return_indices" for k in node.keywords)
         if head in ("torch", "torch.special") and last in TORCH_FUNCTIONS:
             return self.module.infer.value(node).kind is Kind.TENSOR
-        if self._is_torch_loss(node):
+        if self.is_torch_loss(node):
             return True
         helper = self.module.classes.callee(node)
         if helper is not None:
@@ -269,7 +269,7 @@ class Proof:
     def _carries(self, base: ast.expr) -> bool:
         return bool(self.module.infer.value(base).graph)
 
-    def _is_torch_loss(self, node: ast.Call) -> bool:
+    def is_torch_loss(self, node: ast.Call) -> bool:
         """A call of a loss function made by one of torch.nn's classes (`nn.MSELoss()`), in this file."""
         called = self.module.infer.value(node.func)
         if called.kind is Kind.LOSS and isinstance(called.made, ast.Call):

@@ -50,9 +50,10 @@ from flake8_torchleak.builder import Builder
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.model.stores import stores
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import Kept, releases
+from flake8_torchleak.releases import releases
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 

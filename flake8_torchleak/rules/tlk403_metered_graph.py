@@ -50,8 +50,9 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.keeping import keeps
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import Kept, releases
+from flake8_torchleak.releases import releases
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
