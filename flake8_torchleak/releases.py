@@ -6,12 +6,30 @@ import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
-from flake8_torchleak.finding import Fix, FixLevel
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.release.escapes import Fate
 from flake8_torchleak.model.release.facts import Kept, carriers
 from flake8_torchleak.model.uses import other_use
 from flake8_torchleak.wording import released, short
+
+
+def graph_severity(module: Module, value: ast.expr) -> Severity:
+    """What a kept graph costs: of what is differentiated only its nodes are left, of anything else all activations."""
+    return Severity.WARNING if module.retention.is_differentiated(value) else Severity.ERROR
+
+
+def worth(module: Module, kept: Kept, usual: Severity) -> Severity | None:
+    """How much a kept graph matters: None if it is differentiated later, less if code in reach may do so."""
+    if kept.key in module.infer.backward.slots(module.tree.scope(kept.node)):
+        return usual  # the last entry is differentiated, those before stay
+    fate = module.release.ending(kept).fate
+    if fate is Fate.DIFFERENTIATED:
+        return None
+    if fate is Fate.HANDED:
+        return Severity.NOTE
+    return Severity.WARNING if fate is not Fate.READ else usual
 
 
 def releases(kept: Kept, build: Builder) -> Iterator[Fix]:

@@ -46,9 +46,7 @@ class Definition:
         if self.how is not How.PARAMETER:
             node = self.value if self.how in (How.ITERATE, How.ENTER) and self.value is not None else self.statement
             if isinstance(self.statement, ARMS):
-                node = self.node  # a pattern; a handler's own end is that of its body
-                if isinstance(node, ast.ExceptHandler):
-                    node = node.type
+                node = getattr(self.node, "type", self.node) or self.node  # a pattern, or what a handler catches
             object.__setattr__(self, "effect", (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)))
 
 

@@ -34,7 +34,9 @@ class Flow(Bindings):
                 if outer is None or outer is scope:
                     return []
                 return self.definitions(outer).get(key, [])[:_MOST_DEFINITIONS]
-        everything = [each for each in self.definitions(scope).get(key, [])[-_MOST_DEFINITIONS:] if self._seen(each, use)]
+        everything = [
+            each for each in self.definitions(scope).get(key, [])[-_MOST_DEFINITIONS:] if self._seen(each, use)
+        ]
         position = _position(use)
         before = [d for d in everything if d.effect <= position]
         found: list[Definition] = []

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.names import last_name, parameters
-from flake8_torchleak.model.release.paths import is_optional, runs_always
-from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.release.paths import Wanted, is_optional, runs_always
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
 from flake8_torchleak.model.values import Kind
 
@@ -35,11 +34,12 @@ _MOST_HELPERS = 4
 class Site:
     """One call, or a `return` to a framework, that differentiates `objective`.
 
-    frees: it is certain that it does, and that the graph is freed.
+    certain: `objective` is a tensor that is differentiated, or the call raises; frees: and its graph is freed.
     """
 
     node: ast.Call | ast.Return
     objective: ast.expr
+    certain: bool
     frees: bool
 
 
@@ -49,15 +49,26 @@ class Differentiation:
     def __init__(self, module: Module) -> None:
         self.module = module
         self._active: list[FunctionNode] = []
+        self._known: dict[FunctionNode, tuple[frozenset[str], frozenset[str]]] = {}
+        self._sites: dict[Scope, list[Site]] = {}
+        self._cuts = 0
 
-    @remembered
     def sites(self, scope: Scope) -> list[Site]:
         """The calls of a scope (without its nested functions) that differentiate, in source order."""
+        known = self._sites.get(scope)
+        if known is None:
+            cuts = self._cuts
+            known = self._collect(scope)
+            if cuts == self._cuts or not self._active:
+                self._sites[scope] = known
+        return known
+
+    def _collect(self, scope: Scope) -> list[Site]:
         found = [site for call in self.module.tree.calls(scope) for site in self._of(call)]
         if isinstance(scope, FUNCTIONS) and self._is_step_of_lightning(scope):
             for node in self.module.tree.within(scope):
                 if isinstance(node, ast.Return) and node.value is not None:
-                    found += [Site(node, each, True) for each in _losses(node.value)]
+                    found += [Site(node, each, True, True) for each in _losses(node.value)]
         return found
 
     def _is_step_of_lightning(self, function: FunctionNode) -> bool:
@@ -76,20 +87,21 @@ class Differentiation:
         qualname = self.module.names.qualname(func)
         if qualname in ("torch.autograd.backward", "torch.autograd.grad"):
             for each in _all(call.args[0]) if call.args else ():
-                yield Site(call, each, frees and qualname.endswith("backward"))
+                yield Site(call, each, True, frees and qualname.endswith("backward"))
             return
         if isinstance(func, ast.Attribute) and func.attr == "backward":
             if not call.args:
-                yield Site(call, func.value, frees)
+                yield Site(call, func.value, True, frees)
             elif self._is_engine(func.value):
-                yield Site(call, call.args[0], frees)
+                yield Site(call, call.args[0], True, frees)
             else:  # `loss.backward(gradient)` or an engine that nothing here shows
                 is_tensor = self.module.infer.value(func.value).kind is Kind.TENSOR
-                yield Site(call, func.value, frees and is_tensor)
-                yield Site(call, call.args[0], False)
+                yield Site(call, func.value, is_tensor, frees and is_tensor)
+                yield Site(call, call.args[0], False, False)
             return
         if isinstance(func, ast.Attribute) and func.attr == "manual_backward" and call.args:
-            yield Site(call, call.args[0], frees and self.module.classes.self_attribute(func) is not None)
+            own = self.module.classes.self_attribute(func) is not None
+            yield Site(call, call.args[0], own, own and frees)
             return
         yield from self._by_helper(call)
 
@@ -102,13 +114,18 @@ class Differentiation:
             if parameter.arg in possible:
                 argument = self.module.classes.argument(call, parameter, helper)
                 if argument is not None:
-                    yield Site(call, argument, parameter.arg in certain)
+                    sure = parameter.arg in certain
+                    yield Site(call, argument, sure, sure)
 
-    @remembered
     def of_parameters(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
         """(parameters that a call of the function differentiates and frees for sure, all that it may differentiate)."""
+        known = self._known.get(function)
+        if known is not None:
+            return known
         if function in self._active or len(self._active) >= _MOST_HELPERS:
+            self._cuts += 1
             return frozenset(), frozenset()
+        cuts = self._cuts
         self._active.append(function)
         try:
             sites = self.sites(function)
@@ -121,20 +138,22 @@ class Differentiation:
             )
             plain = isinstance(function, ast.FunctionDef) and not self._yields(function)
             certain = frozenset(name for name in possible if plain and self._frees(function, name, sites))
-            return certain, possible
         finally:
             self._active.pop()
+        if cuts == self._cuts or not self._active:
+            self._known[function] = certain, possible
+        return certain, possible
 
     def _frees(self, function: FunctionNode, name: str, sites: list[Site]) -> bool:
         """Whether every path through the function frees what it is given as `name`."""
         found: set[ast.stmt] = set()
         for site in sites:
             if site.frees and not is_optional(self.module.tree, site.node):
-                objective = unscaled(self.module, site.objective)
+                objective = unscaled(site.objective)
                 reaching = self.module.flow.reaching(name, objective)
                 if key_of(objective) == name and all(each.how is How.PARAMETER for each in reaching):
                     found.add(self.module.tree.statement(site.node))
-        return bool(found) and runs_always(function.body, found, leaving=False)
+        return bool(found) and runs_always(function.body, Wanted(frozenset(found)), leaving=False)
 
     def _yields(self, function: FunctionNode) -> bool:
         return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in self.module.tree.within(function))
@@ -175,7 +194,7 @@ def _frees(call: ast.Call) -> bool:
     return not any(isinstance(each, ast.Starred) for each in call.args) and len(call.args) < 2
 
 
-def unscaled(module: Module, node: ast.expr) -> ast.expr:
+def unscaled(node: ast.expr) -> ast.expr:
     """`loss` of `scaler.scale(loss)`, as a gradient scaler multiplies it, and of `(loss)`; else the node itself."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale":
         if len(node.args) != 1 or node.keywords:

@@ -52,10 +52,12 @@ class Fate(IntEnum):
     """Printed, counted, logged, turned into numbers: its history is never needed."""
     RETURNED = 1
     """Given to callers that nobody can see."""
-    HANDED = 2
-    """Given to code that nobody can see."""
-    DIFFERENTIATED = 3
-    """Differentiated, or asked for its history."""
+    OPEN = 2
+    """In reach of code that nobody can see: an attribute, a variable of an outer scope."""
+    HANDED = 3
+    """Handed to code that nobody can see, or asked for its history."""
+    DIFFERENTIATED = 4
+    """Differentiated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,17 +99,17 @@ class Escapes:
             return self._of_attribute(key, node)
         owner = self.module.names.scope_of(head, node)
         if owner is None or isinstance(owner, (ast.ClassDef, ast.Lambda)):
-            return Ending(Fate.HANDED, node, f"`{key}` is no variable of its own")
+            return Ending(Fate.OPEN, node, f"`{key}` is no variable of its own")
         followed = self._follow(key, owner)
         if owner is not scope:
-            return max(followed, Ending(Fate.HANDED, node, f"`{key}` is a variable of an outer scope"), key=_fate)
+            return max(followed, Ending(Fate.OPEN, node, f"`{key}` is a variable of an outer scope"), key=_fate)
         return max(followed, self._start(key, owner, node), key=_fate)
 
     def _of_attribute(self, key: str, node: ast.expr | ast.stmt) -> Ending:
         """An attribute is open to all code that has the object; what its own class does with it can be seen."""
         facts = self.module.classes.around(node)
         attribute = key.partition(".")[2]
-        worst = Ending(Fate.HANDED, node, f"`{key}` is open to all code that has the object")
+        worst = Ending(Fate.OPEN, node, f"`{key}` is open to all code that has the object")
         if facts is None or "." in attribute:
             return worst
         for function in facts.all_functions:
@@ -122,7 +124,7 @@ class Escapes:
             plain = each.how is How.ASSIGN and not each.path and each.value is not None
             if each.how is How.AUGMENT or (plain and self._is_fresh(each.value, key)):
                 continue
-            return Ending(Fate.HANDED, each.statement, f"`{key}` is not made here")
+            return Ending(Fate.OPEN, each.statement, f"`{key}` is not made here")
         return _READ
 
     def _is_fresh(self, value: ast.expr | None, key: str) -> bool:
@@ -186,7 +188,7 @@ class _Trail:
             if where is not owner:
                 inner = tree.function(node)
                 what = f"`{inner.name}`" if inner is not None and inner is not owner else "a lambda"
-                ending = max(self.destiny(node), Ending(Fate.HANDED, node, f"`{name}` is read in {what}"), key=_fate)
+                ending = max(self.destiny(node), Ending(Fate.OPEN, node, f"`{name}` is read in {what}"), key=_fate)
             else:
                 ending = self.destiny(node)
             worst = max(worst, ending, key=_fate)
@@ -270,7 +272,7 @@ class _Trail:
         if isinstance(target, ast.Name):
             owner = self.module.names.scope_of(target.id, target)
             if owner is None or owner is not self.module.tree.scope(target):
-                return Ending(Fate.HANDED, place, f"`{target.id}` is a variable of an outer scope")
+                return Ending(Fate.OPEN, place, f"`{target.id}` is a variable of an outer scope")
             return self.variable(target.id, owner)
         root = target
         while isinstance(root, ast.Subscript):
@@ -296,7 +298,7 @@ class _Trail:
         call = self.module.tree.parents[node]
         name = node.attr
         if name in HISTORY:
-            return Ending(Fate.DIFFERENTIATED, node, f"`.{name}` is asked for")
+            return Ending(Fate.HANDED, node, f"`.{name}` is asked for")
         if not isinstance(call, ast.Call) or call.func is not node:
             if name in PLAIN_ATTRIBUTES:
                 return _READ

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.release.differentiation import Differentiation
 from flake8_torchleak.model.release.escapes import Ending, Escapes, Fate
+from flake8_torchleak.model.release.paths import Paths
 from flake8_torchleak.model.release.saving import Saving
 from flake8_torchleak.model.release.spent import Spent
 from flake8_torchleak.wording import short
@@ -41,6 +42,11 @@ class Release:
     def differentiation(self) -> Differentiation:
         """Where the module differentiates."""
         return Differentiation(self.module)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """What runs on every path."""
+        return Paths(self.module.tree)
 
     @cached_property
     def saving(self) -> Saving:

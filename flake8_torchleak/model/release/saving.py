@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, key_of
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -27,7 +26,10 @@ LINEAR = frozenset({
     "add_", "sub_", "neg_", "append", "repeat", "rot90", "subtract", "negative", "view_as", "reshape_as", "ravel",
 })  # fmt: skip
 """Functions and methods that save no tensor, or none that carries history; what is applied to them decides."""
-_MOST_DEPTH = 12
+_MOST_DEPTH = 40
+"""Expressions within expressions and variables that are looked through."""
+_MOST_STEPS = 500
+"""Expressions that are looked at for one question."""
 
 
 class Saving:
@@ -36,20 +38,32 @@ class Saving:
     def __init__(self, module: Module) -> None:
         self.module = module
         self._active: set[ast.AST] = set()
+        self._known: dict[ast.AST, bool] = {}
+        self._cuts = self._steps = 0
 
-    @remembered
     def saves(self, node: ast.expr) -> bool:
         """Whether a value comes through an operation that saves tensors: a product, a loss, a call of a module.
 
-        What nothing shows (a parameter, the part of an unknown object) does not count.
+        What nothing shows (the part of an unknown object, a leaf) does not count.
         """
-        if node in self._active or len(self._active) > _MOST_DEPTH:
+        known = self._known.get(node)
+        if known is not None:
+            return known
+        if not self._active:
+            self._steps = 0
+        self._steps += 1
+        if node in self._active or len(self._active) > _MOST_DEPTH or self._steps > _MOST_STEPS:
+            self._cuts += 1
             return False
+        cuts = self._cuts
         self._active.add(node)
         try:
-            return self._saves(node)
+            found = self._saves(node)
         finally:
             self._active.discard(node)
+        if cuts == self._cuts or not self._active:
+            self._known[node] = found  # what a circle cut short holds for the question under way alone
+        return found
 
     def _saves(self, node: ast.expr) -> bool:
         if isinstance(node, (ast.Name, ast.Attribute)):
@@ -66,8 +80,9 @@ class Saving:
             return self.saves(node.body) and self.saves(node.orelse)
         if isinstance(node, (ast.Subscript, ast.NamedExpr, ast.Starred, ast.Await)):
             return self.saves(node.value)
-        if isinstance(node, (ast.List, ast.Tuple)):
-            return any(self.saves(each) for each in node.elts)
+        if isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
+            entries = node.values if isinstance(node, ast.Dict) else node.elts
+            return bool(entries) and all(self.saves(each) for each in entries)
         return isinstance(node, ast.Call) and self._call_saves(node)
 
     def _call_saves(self, node: ast.Call) -> bool:
@@ -92,6 +107,8 @@ class Saving:
             return self._given_saves(definition)
         if definition.value is None:
             return False
+        if isinstance(definition.value, ast.Constant):
+            return True  # it has no graph at all
         if definition.how is How.AUGMENT:
             statement, before = definition.statement, definition.node
             saving = isinstance(statement, ast.AugAssign) and isinstance(statement.op, SAVING_OPERATORS)

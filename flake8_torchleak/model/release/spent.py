@@ -7,6 +7,7 @@ detach it for its holder cannot change what is trained, whoever gets the holder.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +16,8 @@ from flake8_torchleak.model.bindings import Definition, How, key_of
 from flake8_torchleak.model.effects import TENSOR_METHODS, TORCH_FUNCTIONS
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.differentiation import Site, unscaled
-from flake8_torchleak.model.release.paths import is_optional, runs_after, runs_before
+from flake8_torchleak.model.release.harmless import CONTAINER_METHODS
+from flake8_torchleak.model.release.paths import Wanted, is_optional
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import Scope
@@ -23,6 +25,11 @@ from flake8_torchleak.model.tree import Scope
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
+_Place = tuple[int, int]
+"""Line and column."""
+_SWITCHES = frozenset(
+    {"torch.set_grad_enabled", "torch.autograd.set_grad_enabled", "torch.autograd.grad_mode.set_grad_enabled"}
+)
 _MOST_PARTS = 64
 """Variables of which an objective is made that are followed."""
 _JOINS = frozenset({"stack", "cat", "concat", "hstack", "vstack", "sum"})
@@ -47,6 +54,7 @@ class Spent:
 
     def __init__(self, module: Module) -> None:
         self.module = module
+        self._active: list[ast.FunctionDef] = []
 
     def is_spent(self, value: ast.expr, key: str, node: ast.expr | ast.stmt) -> bool:
         """Whether `value`, which the variable `key` keeps at `node`, can never be differentiated through it."""
@@ -63,6 +71,8 @@ class Spent:
         if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
             if self._is_freed(value, key, node, freed):
                 return True
+        if self._is_freed_by_helper(value, depth):
+            return True
         inner = self._operands(value)
         if not inner:
             return False
@@ -70,6 +80,34 @@ class Spent:
         if isinstance(value, ast.IfExp):
             return all(each in spent or self.module.infer.value(each).graph is False for each in inner)
         return bool(spent) and all(each in spent or not self.module.infer.value(each).graph for each in inner)
+
+    def _is_freed_by_helper(self, value: ast.expr, depth: int) -> bool:
+        """Whether a value comes out of a function of the project that has spent it: `loss, out = self.step(batch)`."""
+        made: ast.expr = value
+        path: tuple[int, ...] = ()
+        if isinstance(value, ast.Name):
+            definition = self._only(value)
+            if definition is None or definition.value is None or definition.how is not How.ASSIGN:
+                return False
+            made, path = definition.value, definition.path
+        helper = self.module.classes.callee(made) if isinstance(made, ast.Call) else None
+        if not isinstance(helper, ast.FunctionDef) or helper.decorator_list or helper in self._active or len(path) > 1:
+            return False
+        given: list[ast.expr] = []
+        for node in self.module.tree.within(helper):
+            if isinstance(node, (ast.Yield, ast.YieldFrom)):
+                return False
+            if isinstance(node, ast.Return):
+                part = _part(node.value, path)
+                if part is None or isinstance(part, ast.Starred):
+                    return False
+                given.append(part)
+        self._active.append(helper)
+        try:
+            freed = self._freed(helper)
+            return bool(given) and all(self._is_spent(each, "", each, freed, depth - 1) for each in given)
+        finally:
+            self._active.pop()
 
     def _operands(self, value: ast.expr) -> list[ast.expr]:
         """What an expression is made of by operations that history goes through."""
@@ -79,7 +117,7 @@ class Spent:
             return [value.operand]
         if isinstance(value, ast.IfExp):
             return [value.body, value.orelse]
-        if isinstance(value, ast.NamedExpr):
+        if isinstance(value, (ast.NamedExpr, ast.Subscript)):
             return [value.value]
         if isinstance(value, ast.Name):
             definition = self._only(value)
@@ -120,7 +158,7 @@ class Spent:
         return found
 
     def _parts(self, site: Site) -> Iterator[Freed]:
-        stack: list[tuple[ast.expr, bool]] = [(unscaled(self.module, site.objective), False)]
+        stack: list[tuple[ast.expr, bool]] = [(unscaled(site.objective), False)]
         count = 0
         while stack and count < _MOST_PARTS:
             count += 1
@@ -192,15 +230,14 @@ class Spent:
     # -- whether it is the same value, on every path ------------------------------------------------------------
 
     def _is_freed(self, value: ast.expr, key: str, node: ast.AST, freed: list[Freed]) -> bool:
-        equal = [each for each in freed if self._is_same(value, each)]
-        statements = {self.module.tree.statement(each.site.node) for each in equal}
+        statements = [self.module.tree.statement(each.site.node) for each in freed if self._is_same(value, each)]
         if not statements or not self.module.release.saving.saves(value):
             return False
-        tree = self.module.tree
-        assumed = self._assumed(value)
-        if any(True for _ in runs_before(tree, node, statements, assumed)):
+        paths = self.module.release.paths
+        wanted = Wanted(frozenset(statements), self._flags(value))
+        if paths.runs_before(node, wanted):
             return True
-        after = runs_after(tree, node, statements, assumed)
+        after = paths.runs_after(node, wanted)
         return after is not None and not self._may_differentiate_between(key, node, after)
 
     def _is_same(self, value: ast.expr, freed: Freed) -> bool:
@@ -245,17 +282,17 @@ class Spent:
     def _is_of_comprehension(self, name: ast.Name) -> bool:
         return self.module.names.comprehension(name) is not None
 
-    def _assumed(self, value: ast.expr) -> Assumption:
-        """A value made under `torch.set_grad_enabled(flag)` has history only where the flag is true."""
-        flags: list[ast.expr] = []
+    def _flags(self, value: ast.expr) -> frozenset[str]:
+        """What is true wherever a value has history: the flag of a `torch.set_grad_enabled(flag)` around its making."""
+        found: set[str] = set()
         for each in self._made_in(value):
             for up in self.module.tree.ancestors(each):
                 for item in up.items if isinstance(up, (ast.With, ast.AsyncWith)) else ():
                     call = item.context_expr
                     if isinstance(call, ast.Call) and call.args:
-                        if self.module.names.qualname(call.func).endswith("set_grad_enabled"):
-                            flags.append(call.args[0])
-        return Assumption(flags)
+                        if self.module.names.qualname(call.func) in _SWITCHES:
+                            found.add(ast.dump(call.args[0]))
+        return frozenset(found)
 
     def _made_in(self, value: ast.expr) -> list[ast.AST]:
         """The statement that makes a value, if it is but one."""
@@ -267,40 +304,59 @@ class Spent:
         """Whether, from the store to the backward that frees the value, anything else may differentiate the holder."""
         tree = self.module.tree
         scope = tree.scope(node)
-        start, end = _place(tree.statement(node)), _place(after)
+        own = tree.statement(node)
+        start = (own.end_lineno or own.lineno, own.end_col_offset or 0)
+        begin, end = _place(after), (after.end_lineno or after.lineno, after.end_col_offset or 0)
+        reads, differentiating, calls = self._reading(scope)
+        if _any_between(reads.get(key, []), start, end) or _any_between(differentiating, start, begin, ending=False):
+            return True
         private = "." not in key and not self.module.release.escapes.is_shared(key, scope)
-        own = {site.node for site in self.module.release.differentiation.sites(scope)}
-        for each in tree.within(scope):
-            if not isinstance(each, ast.expr) or not start < _place(each) or tree.inside(each, tree.statement(node)):
-                continue
-            if _place(each) > end and not tree.inside(each, after):
-                break
-            if isinstance(each, (ast.Name, ast.Attribute)) and key_of(each) == key:
-                return True
-            if isinstance(each, ast.Call):
-                if each in own and not tree.inside(each, after):
-                    return True
-                if not private and each not in own and last_name(each.func) not in _IDLE:
-                    return True
-        return False
+        return not private and _any_between(calls, start, end)
+
+    @remembered
+    def _reading(self, scope: Scope) -> tuple[dict[str, list[_Place]], list[_Place], list[_Place]]:
+        """The places where a scope reads each variable, where it differentiates, and calls what may reach a holder."""
+        reads: dict[str, list[_Place]] = {}
+        calls: list[_Place] = []
+        sites = {site.node for site in self.module.release.differentiation.sites(scope)}
+        for node in self.module.tree.within(scope):
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                key = key_of(node)
+                if key:
+                    reads.setdefault(key, []).append(_place(node))
+            elif isinstance(node, ast.Call) and node not in sites and not self._is_idle(node):
+                calls.append(_place(node))
+        for places in (*reads.values(), calls):
+            places.sort()
+        return reads, sorted(map(_place, sites)), calls
+
+    def _is_idle(self, call: ast.Call) -> bool:
+        """Whether a call reaches no holder but by its arguments."""
+        name = last_name(call.func)
+        if isinstance(call.func, ast.Attribute) and (name in TENSOR_METHODS or name in CONTAINER_METHODS):
+            return True
+        return name in _IDLE or self.module.names.qualname(call.func).startswith("torch.")
 
 
 _CHANGES = frozenset({"setitem", "augitem", "update", "pop", "clear", "setdefault", "del", "popitem", "augment"})
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """For an `if`, the block that alone counts where gradients are on: the value has no history in the other."""
-
-    flags: list[ast.expr]
-
-    def __call__(self, statement: ast.If) -> str:
-        return "body" if any(ast.dump(each) == ast.dump(statement.test) for each in self.flags) else ""
+def _part(value: ast.expr | None, path: tuple[int, ...]) -> ast.expr | None:
+    """The part of a tuple that is unpacked at `path`, the value itself where the path is empty."""
+    for index in path:
+        value = value.elts[index] if isinstance(value, ast.Tuple) and index < len(value.elts) else None
+    return value
 
 
 def _entries(node: ast.expr) -> list[ast.expr]:
     return list(node.elts) if isinstance(node, (ast.List, ast.Tuple)) else [node]
 
 
-def _place(node: ast.AST) -> tuple[int, int]:
+def _place(node: ast.AST) -> _Place:
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _any_between(places: list[_Place], start: _Place, end: _Place, ending: bool = True) -> bool:
+    """Whether one of these places, in order, lies behind `start` and before `end` (or, `ending`, at it)."""
+    at = bisect_left(places, start)
+    return at < len(places) and (places[at] < end or (ending and places[at] == end))
