@@ -12,7 +12,7 @@ from flake8_torchleak.model.values import Value
 from flake8_torchleak.source import Source
 
 IMPORTS = """\
-import accelerate, collections, copy, csv, glob, itertools, json, os, pickle, random, zipfile
+import collections, copy, csv, glob, itertools, json, os, pickle, random, zipfile
 import cv2, numpy as np, pandas as pd, torch, torch.nn as nn, torch.nn.functional as F, torchmetrics, torchvision
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 """

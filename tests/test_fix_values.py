@@ -104,7 +104,10 @@ USES = {
     ),
     "in one of the branches that bind it": ("if n:\n    y = model(x)\n    y.sigmoid()\nelse:\n    y = f(x)\n{}", False),
     "by a backward() of something": ("engine.backward(y)\n{}", False),
-    "by a backward() of a library": ("engine = accelerate.Accelerator()\nengine.backward(y)\n{}", True),
+    "by a backward() of a library": (
+        "from accelerate import Accelerator\nengine = Accelerator()\nengine.backward(y)\n{}",
+        True,
+    ),
     "by a backward() of a library's name": ("accelerator.backward(y)\n{}", False),
     "by what many have": ("y.frobnicate()\n{}", False),
 }

@@ -158,7 +158,7 @@ class Bindings:
         for node in ast.walk(case.pattern):
             name = captured(node)
             if name is not None:
-                whole = node is case.pattern
+                whole = node is case.pattern and isinstance(node, ast.MatchAs)
                 value, how = (match.subject, How.ASSIGN) if whole else (None, How.OTHER)
                 found.append(Definition(name, node, case, value, how))
         return found

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.effects import (
     ARRAY_ATTRIBUTES,
     ARRAY_METHODS,
@@ -21,7 +22,7 @@ from flake8_torchleak.model.effects import (
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.differentiation import unscaled
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import COMPREHENSIONS, SCOPES, Scope, Tree
+from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, SCOPES, Scope, Tree
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Proof:
         reaching = self.module.flow.reaching(key, node)
         owned = self.module.classes.self_attribute(node)
         if not reaching and owned is not None:
-            built = self.module.infer.attributes.final_bindings(*owned)
+            built = self._bindings(*owned)
             return bool(built) and all(
                 _is_plain(d) and d.value is not None and proves(d.value, depth - 1) for d in built
             )
@@ -164,6 +165,20 @@ class Proof:
             or self._proven_by(each, node, uses)
             for each in reaching
         )
+
+    def _bindings(self, facts: ClassFacts, attribute: str) -> list[Definition]:
+        """Every assignment of an attribute that is not surely replaced by the end of its method."""
+        found: list[Definition] = []
+        done: set[ast.AST] = set()
+        for each in reversed(facts.attributes.get(f"self.{attribute}", [])):
+            function = self.module.tree.scope(each.node)
+            if function not in done:
+                found.append(each)
+                if isinstance(function, FUNCTIONS) and self.module.flow.always_before(
+                    each.statement, function.body[-1]
+                ):
+                    done.add(function)
+        return found
 
     def _proven_by(self, definition: Definition, node: ast.expr, uses: list[ast.expr]) -> bool:
         """Whether what a definition gives to `node` passes a use that only a tensor survives."""
