@@ -27,7 +27,7 @@ def worth(module: Module, kept: Kept, usual: Severity) -> Severity | None:
     fate = module.release.ending(kept).fate
     if fate is Fate.DIFFERENTIATED:
         return None
-    if fate is Fate.HANDED:
+    if fate >= Fate.HANDED:
         return Severity.NOTE
     return Severity.WARNING if fate is not Fate.READ else usual
 

@@ -83,6 +83,9 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.copy()` on an array, `.clone()` on what is proven a tensor."""
     assert isinstance(report.target, list)
     edits: list[Edit] = []
+    scope = build.module.tree.scope(report.target[0])
+    if build.module.release.sharing.edits_batches(scope) is not None:
+        raise Unfixable("the batch is edited in place here, and what is kept of it with it")
     for part in report.target:
         is_array = build.module.proof.is_array(part)
         if not is_array and not build.module.proof.is_tensor(part):

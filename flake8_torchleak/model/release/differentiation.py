@@ -95,7 +95,11 @@ class Differentiation:
             elif self._is_engine(func.value):
                 yield Site(call, call.args[0], True, frees)
             else:  # `loss.backward(gradient)` or an engine that nothing here shows
-                is_tensor = self.module.infer.value(func.value).kind is Kind.TENSOR
+                given = self.module.infer.value(call.args[0])
+                plain = (
+                    given.kind is Kind.TENSOR and given.graph is False
+                )  # no engine differentiates what has no history
+                is_tensor = plain or self.module.infer.value(func.value).kind is Kind.TENSOR
                 yield Site(call, func.value, is_tensor, frees and is_tensor)
                 yield Site(call, call.args[0], False, False)
             return

@@ -55,8 +55,10 @@ class Fate(IntEnum):
     OPEN = 2
     """In reach of code that nobody can see: an attribute, a variable of an outer scope."""
     HANDED = 3
-    """Handed to code that nobody can see, or asked for its history."""
-    DIFFERENTIATED = 4
+    """Handed to code that nobody can see."""
+    ASKED = 4
+    """Asked for its history: who asks sees whether it was released."""
+    DIFFERENTIATED = 5
     """Differentiated."""
 
 
@@ -81,14 +83,17 @@ class Escapes:
 
     @remembered
     def is_shared(self, name: str, scope: Scope) -> bool:
-        """Whether a local variable is seen by other code: a function inside, `global`, the module's own level."""
-        seen = self.module.names.scope_of(name, scope.body[0] if isinstance(scope, FUNCTIONS) else scope)
-        if seen is not scope or not isinstance(scope, FUNCTIONS):
+        """Whether a variable of a scope is seen by other code: by a function inside, or bound further out."""
+        if isinstance(scope, ast.Lambda) or self.module.names.scope_of(name, scope.body[0]) is not scope:
             return True
-        return any(
-            node.id == name and self.module.tree.scope(node) is not scope
-            for node in self.module.tree.below(scope, ast.Name)
-        )
+        return any(node.id == name and self.module.tree.scope(node) is not scope for node in self.reads_below(scope))
+
+    @remembered
+    def reads_below(self, scope: Scope) -> list[ast.Name]:
+        """The names that stand below a scope, of this module or an attached one, in source order."""
+        if self.module.tree.is_own(scope):
+            return self.module.tree.below(scope, ast.Name)
+        return [node for node in ast.walk(scope) if isinstance(node, ast.Name)]
 
     @remembered
     def of_holder(self, key: str, node: ast.expr | ast.stmt) -> Ending:
@@ -181,7 +186,7 @@ class _Trail:
         self.seen.add((name, owner))
         worst = _READ
         tree, names = self.module.tree, self.module.names
-        for node in tree.below(owner, ast.Name):
+        for node in self.escapes.reads_below(owner):
             if node.id != name or not isinstance(node.ctx, ast.Load) or names.scope_of(name, node) is not owner:
                 continue
             where = tree.scope(node)
@@ -298,11 +303,14 @@ class _Trail:
         call = self.module.tree.parents[node]
         name = node.attr
         if name in HISTORY:
-            return Ending(Fate.HANDED, node, f"`.{name}` is asked for")
+            return Ending(Fate.ASKED, node, f"`.{name}` is asked for")
         if not isinstance(call, ast.Call) or call.func is not node:
             if name in PLAIN_ATTRIBUTES:
                 return _READ
-            return node if name in ("T", "mT", "real", "values", "indices") else self._unknown(node)
+            if name in ("T", "mT", "real", "values", "indices"):
+                return node
+            part = Ending(Fate.OPEN, node, f"`{short(node)}` is read")
+            return max(part, self.destiny(node), key=_fate)
         if name == "backward":
             return Ending(Fate.DIFFERENTIATED, call, "backward() is called on it")
         if name in ENDING or name in CONTAINER_METHODS:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.release.callers import Callers
 from flake8_torchleak.model.release.differentiation import Differentiation
 from flake8_torchleak.model.release.escapes import Ending, Escapes, Fate
 from flake8_torchleak.model.release.paths import Paths
 from flake8_torchleak.model.release.saving import Saving
+from flake8_torchleak.model.release.sharing import Sharing
 from flake8_torchleak.model.release.spent import Spent
 from flake8_torchleak.wording import short
 
@@ -63,18 +65,33 @@ class Release:
         """What becomes of what is kept."""
         return Escapes(self.module)
 
+    @cached_property
+    def callers(self) -> Callers:
+        """Whose results are a part of training."""
+        return Callers(self.module)
+
+    @cached_property
+    def sharing(self) -> Sharing:
+        """Who edits what the module hands out."""
+        return Sharing(self.module)
+
     def ending(self, kept: Kept) -> Ending:
         """What becomes of the history that is kept; READ where nobody can need it: it is spent, or only looked at."""
-        if all(self.spent.is_spent(part, kept.key, kept.node) for part in carriers(self.module, kept.value)):
+        found = self.escapes.of_holder(kept.key, kept.node)
+        if found.fate is Fate.READ or all(
+            self.spent.is_spent(part, kept.key, kept.node) for part in carriers(self.module, kept.value)
+        ):
             return Ending(Fate.READ)
-        return self.escapes.of_holder(kept.key, kept.node)
+        return found
 
     def reason(self, value: ast.expr, key: str, node: ast.expr | ast.stmt) -> str:
         """Why a value may not be released for its holder, "" where it may."""
-        if self.spent.is_spent(value, key, node):
-            return ""
         ending = self.escapes.of_holder(key, node)
-        return f"`{short(value)}` may be differentiated later: {ending.why}" if ending.fate else ""
+        if ending.fate is Fate.READ:
+            return ""
+        if ending.fate < Fate.ASKED and self.spent.is_spent(value, key, node):
+            return ""
+        return f"`{short(value)}` may be differentiated later: {ending.why}"
 
 
 def carriers(module: Module, value: ast.expr) -> Iterator[ast.expr]:
