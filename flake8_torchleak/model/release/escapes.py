@@ -28,7 +28,7 @@ from flake8_torchleak.model.release.harmless import (
     READ_ONLY_ROOTS,
 )
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope
+from flake8_torchleak.model.tree import COMPREHENSIONS, FunctionNode, Scope
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.wording import short
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import FixLevel
-from flake8_torchleak.model.bindings import How, Mutation
+from flake8_torchleak.model.bindings import Definition, How, Mutation
 from flake8_torchleak.model.edits import edits, may_change
 from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, Scope
 from flake8_torchleak.model.values import Kind, OriginKind
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_HANDED = (How.PARAMETER, How.ITERATE, How.REST)
-_OWN = frozenset({Kind.NUMBER, Kind.STRING, Kind.METRIC, Kind.MODULE, Kind.NONE})
+_MOST_HOPS = 6
+"""Variables and calls that a sample is followed through."""
+_NONE = frozenset({Kind.NUMBER, Kind.STRING, Kind.METRIC, Kind.MODULE, Kind.NONE, Kind.PATH, Kind.FILE})
+_OF_ARRAYS = frozenset({"augment", "augitem", "fill", "sort", "resize", "partition", "itemset", "put"})
 
 
 class Sharing:
@@ -27,12 +29,12 @@ class Sharing:
     def __init__(self, module: Module) -> None:
         self.module = module
 
-    @cached_property
-    def edits_samples(self) -> ast.AST | None:
-        """The first place that edits something it was handed, looked up or iterated over, if there is one.
+    @remembered
+    def edits_samples(self, of_array: bool) -> ast.AST | None:
+        """The first place that edits what may be a sample, if there is one: an array (or tensor), or a container.
 
-        It may be a sample, and whoever edits samples on purpose reads them again. What Datasets do to their own
-        elements has rules of its own (TLK203).
+        Whoever edits samples on purpose reads them again. What Datasets do to their own elements has rules of its own
+        (TLK203).
         """
         own = {function for each in self.module.datasets.all for function in each.facts.methods.values()}
         scopes: list[Scope] = [self.module.root, *self.module.tree.everywhere(*FUNCTIONS)]
@@ -40,31 +42,63 @@ class Sharing:
             if scope in own or getattr(scope, "name", "") == "__init__":
                 continue
             for key, changes in self.module.flow.mutations(scope).items():
-                for change in filter(may_change, changes):
-                    if self._is_handed(key, change):
+                for change in changes if "." not in key else ():
+                    edits_it = _edits_array(change) if of_array else may_change(change)
+                    if edits_it and self._may_be_a_sample(change.key, change.node, _MOST_HOPS):
                         return change.node
         return None
 
-    def level(self) -> FixLevel:
-        """How safe it is to hand out a copy instead of the stored object."""
-        if self.edits_samples is not None:
+    def level(self, of_array: bool) -> FixLevel:
+        """How safe it is to hand out a copy instead of the stored array, or container."""
+        if self.edits_samples(of_array) is not None:
             return FixLevel.UNSAFE
         edited = any(True for dataset in self.module.datasets.all for _ in edits(self.module, dataset))
         return FixLevel.UNSAFE if edited else FixLevel.SAFE
 
-    def _is_handed(self, key: str, change: Mutation) -> bool:
-        if "." in key:
+    def _may_be_a_sample(self, key: str, use: ast.AST, hops: int) -> bool:
+        """Whether a variable may stand for what somebody got of a Dataset: all but what is made or found here."""
+        return not hops or any(self._may_give_samples(each, hops - 1) for each in self.module.flow.reaching(key, use))
+
+    def _may_give_samples(self, definition: Definition, hops: int) -> bool:
+        value = definition.value
+        if self.module.infer.definition(definition, NO_ENV).kind in _NONE:
             return False
-        reaching = self.module.flow.reaching(key, change.node)
-        if change.method == "augment" and all(
-            self.module.infer.definition(each, NO_ENV).kind in _OWN for each in reaching
-        ):
+        if definition.how is How.PARAMETER:
+            return self._may_be_handed_samples(definition, hops)
+        if value is None:
             return False
-        for each in reaching:
-            looked_up = isinstance(each.value, ast.Subscript) and each.how is How.ASSIGN
-            if each.how in _HANDED or looked_up or isinstance(each.value, ast.Name) or each.path:
-                return True
-        return False
+        if definition.how is How.ASSIGN and not isinstance(value, (ast.Name, ast.Subscript)):
+            return bool(definition.path) and not isinstance(value, (ast.Tuple, ast.List))
+        if definition.how is How.AUGMENT:
+            return False  # what it was before is another definition
+        return self._may_hold_samples(value, hops)
+
+    def _may_hold_samples(self, value: ast.expr, hops: int) -> bool:
+        """Whether what is iterated over or looked into may be a loader, a Dataset, a batch."""
+        inner: ast.expr = value
+        while isinstance(inner, (ast.Subscript, ast.Call)):
+            if isinstance(inner, ast.Subscript):
+                inner = inner.value
+            elif isinstance(inner.func, ast.Name) and inner.args:
+                inner = inner.args[-1] if inner.func.id in ("zip", "map") else inner.args[0]
+            else:
+                break
+        kind = self.module.infer.value(inner).kind
+        if kind in (Kind.LOADER, Kind.DATASET):
+            return True
+        return isinstance(inner, ast.Name) and self._may_be_a_sample(inner.id, inner, hops)
+
+    def _may_be_handed_samples(self, definition: Definition, hops: int) -> bool:
+        """Whether a parameter may get samples: from calls that show it, or where no call shows anything."""
+        function, parameter = definition.statement, definition.node
+        if not isinstance(function, FUNCTIONS) or not isinstance(parameter, ast.arg):
+            return True
+        if parameter.arg in ("self", "cls"):
+            return False
+        given = [
+            self.module.classes.argument(call, parameter, function) for call in self.module.classes.calls_of(function)
+        ]
+        return not given or any(each is None or self._may_hold_samples(each, hops) for each in given)
 
     def edits_batches(self, scope: Scope) -> ast.AST | None:
         """The first place in a function that edits what shares a batch's memory, if there is one."""
@@ -78,3 +112,11 @@ class Sharing:
     def _changes(self, scope: Scope) -> Iterator[Mutation]:
         for changes in self.module.flow.mutations(scope).values():
             yield from filter(may_change, changes)
+
+
+def _edits_array(change: Mutation) -> bool:
+    """Whether a change may be one of an array or a tensor: no entry of a dict, no growth of a list."""
+    if change.method == "setitem":
+        return not (isinstance(change.index, ast.Constant) and isinstance(change.index.value, str))
+    in_place = change.method.endswith("_") and not change.method.startswith("_")
+    return change.method in _OF_ARRAYS or (in_place and change.method not in ("requires_grad_", "detach_"))
