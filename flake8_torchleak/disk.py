@@ -22,6 +22,8 @@ def read(path: str, most: int = MOST, links: bool = True) -> bytes:
     links: whether a symbolic link is followed. Raises OSError, its `strerror` for the user, for what cannot be read, is
     no regular file, or has more than `most` bytes.
     """
+    if "\0" in path:
+        raise OSError(errno.EINVAL, "is not a name that a file can have")
     _check(os.stat(path, follow_symlinks=links), most)
     # It may have been exchanged since: opening a pipe does not wait, and what was opened is looked at again.
     flags = os.O_RDONLY | _flag("O_BINARY") | _flag("O_NONBLOCK") | _flag("O_NOCTTY")

@@ -17,7 +17,7 @@ _UNSEEN = re.compile(
 )
 """What is never shown as it is. `##[command]`, anywhere in a line, is a command to the logs of GitHub and Azure, as is
 `##vso[`, and `##teamcity[`. Joiners (U+200C, U+200D) stay: scripts and emoji need them."""
-_COMMAND = re.compile(r"([^!-~]*):(?=:)")
+_COMMAND = re.compile(r"\A([^!-~]*):(?=:)")
 """`::command` is one to GitHub's log where it begins a line; blanks, and what it takes for nothing, may precede it."""
 
 

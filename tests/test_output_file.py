@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -131,7 +130,8 @@ def test_what_the_shell_opened_is_written_to(leak: Path, capsys: Capture) -> Non
         assert [row["code"] for row in json.load(out)] == ["TLK401"]
     assert capsys.readouterr().out.endswith(SUMMARY)
     run = torchleak("check", "--output-format=concise", "--output-file=/dev/stdout", cwd=leak)
-    assert run.stdout.startswith(b"leak.py:9:") and run.stdout.endswith(SUMMARY.encode())
+    assert run.stdout.startswith(b"leak.py:9:")
+    assert run.stdout.endswith(SUMMARY.encode())
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")

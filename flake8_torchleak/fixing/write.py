@@ -1,7 +1,7 @@
 """Writing a file: the old content or the new one is on disk at any moment, never a part of either.
 
 The new content goes to a temporary file in the same folder, which then takes the old file's name in one step.
-Killed in between by a signal that cannot be caught, the old file is whole, and `.torchleak-*.tmp` may be left beside it.
+Killed in between by a signal that nobody can catch, the old file is whole; `.torchleak-*.tmp` may be left beside it.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ def put(path: str, new: bytes) -> None:
     """
     real, status = _own(path)
     with _said():
+        if status is not None and status.st_size == len(new) and read(real) == new:
+            return
         _exchange(real, status, None, new)
     _sync_folder(os.path.dirname(real))
 

@@ -22,7 +22,8 @@ def python_files(paths: Iterable[str], complain: Complain, excluded: Globs, forc
 
     excluded: what walks leave out; force: and what is left out even if it is named.
     Links to folders are not followed, so that loops end, nor links that lead out of the repository (or, outside of one,
-    out of the folder): what is there has not been asked for, and must not be fixed. A path that cannot be listed goes to `complain`.
+    out of the folder): what is there has not been asked for, and must not be fixed.
+    A path that cannot be listed goes to `complain`.
     """
     seen: set[str] = set()
     for path in paths:
@@ -57,9 +58,7 @@ class _Ignores:
         return verdict
 
 
-def _walk(
-    folder: str, ignores: _Ignores | None, excluded: Globs, complain: Complain, top: str
-) -> Iterator[str]:
+def _walk(folder: str, ignores: _Ignores | None, excluded: Globs, complain: Complain, top: str) -> Iterator[str]:
     """The files with Python below `folder`, sorted; iterative, since folders nest deeper than Python recurses.
 
     top: the folder, without links, that links must not lead out of.

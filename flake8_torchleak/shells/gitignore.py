@@ -5,7 +5,8 @@ where it fits first, and so are the names between two `**/`. Whatever the patter
 of its length and the path's.
 
 Our own and not the package pathspec, weighed three times. Its expressions do go back: `*a*a*a*a*a*x` against a name of
-100 characters takes pathspec 1.1.1 3.9 s, and 17 times more with each `*a`; `a/**/` grows fourfold with each. Importing it takes 30 ms, as much as all of Python's own start, and every run in a repository would pay (this module:
+100 characters takes pathspec 1.1.1 3.9 s, and 17 times more with each `*a`; `a/**/` grows fourfold with each.
+Importing it takes 30 ms, as much as all of Python's own start, and every run in a repository would pay (this module:
 1 ms). And it matches a path together with the folders above it, so the common `*`, `!*/`, `!*.py` leaves out every
 folder. A walk asks about each folder before it enters it, as git itself does: one pattern against one path is all there
 is to decide.
@@ -91,6 +92,8 @@ def _parts(glob: str, by_name: bool) -> list[str] | None:
             whole = end - at >= 2 and (at == 0 or glob[at - 1] == "/") and not by_name
             slash = next((each for each in ("/", "\\/") if glob.startswith(each, end)), "")
             if whole and slash:
+                # Before an escaped slash git takes at least one folder.
+                out += [_STAR, "/"] * (slash != "/")
                 out += [_FOLDERS] * (out[-1:] != [_FOLDERS])
                 end += len(slash)
             else:

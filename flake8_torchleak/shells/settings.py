@@ -137,6 +137,8 @@ class _Reader:
     def _file(self, name: str, raw: object, folder: str) -> str | None:
         if not isinstance(raw, str):
             raise ConfigError(f"{name}: expected the name of a file, not {raw!r}")
+        if "\0" in raw:
+            raise ConfigError(f"{name}: {raw!r} is not a name that a file can have")
         if folder and raw:
             _stays(name, raw, folder)
         return os.path.join(folder, raw) if raw else None

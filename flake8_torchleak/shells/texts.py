@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from flake8_torchleak import lint
 from flake8_torchleak.disk import read
 from flake8_torchleak.shells import files
 from flake8_torchleak.shells.globs import Globs
+from flake8_torchleak.shells.process import Unwritable
 from flake8_torchleak.source import Source, SourceError, decode, encode
 from flake8_torchleak.wording import trouble
 
@@ -18,10 +20,6 @@ if TYPE_CHECKING:
     from flake8_torchleak.shells.notebook import Notebook
 
 T = TypeVar("T")
-
-
-class Unwritable(Exception):
-    """Stdout takes no more; the message is one line for the user."""
 
 
 class Complain(Protocol):
@@ -81,7 +79,7 @@ def texts(inputs: Inputs, complain: Complain, unread: Callable[[bytes], None]) -
                 raw = sys.stdin.buffer.read()
             else:
                 raw = read(path)
-            file = guarded(name, complain, lambda: _file(name, path, raw))
+            file = guarded(name, complain, partial(_file, name, path, raw))
         except OSError as error:
             complain(f"{path}: {error.strerror or error}", name)
         except SourceError as error:
