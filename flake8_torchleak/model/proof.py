@@ -190,7 +190,7 @@ class Proof:
             together = flow.always_before(statement, node) and not self._leaves(node, statement)
             if together or statement is tree.statement(node):
                 return True
-            if self._follows(statement, definition.statement):
+            if self._follows(statement, definition):
                 return True
         return False
 
@@ -203,14 +203,16 @@ class Proof:
             up = self.module.tree.parents[up]
         return False
 
-    def _follows(self, statement: ast.stmt, definition: ast.AST) -> bool:
+    def _follows(self, statement: ast.stmt, made: Definition) -> bool:
         """Whether a statement runs whenever the definition above it has: no branch of its own, no way out between."""
-        tree = self.module.tree
+        tree, definition = self.module.tree, made.statement
         if statement.lineno <= getattr(definition, "lineno", 0):
             return False
         child: ast.AST = statement
         up = tree.parents[child]
         while not isinstance(up, SCOPES):
+            if up is definition and made.how is How.ITERATE:
+                return tree.blocks.get(child) == "body" and not self._leaves(definition, statement)
             plain = isinstance(up, (ast.With, ast.AsyncWith))
             if not plain and not (tree.inside(definition, up) and _block(tree, definition, up) == tree.blocks[child]):
                 return False
@@ -326,7 +328,7 @@ def _is_plain(definition: Definition) -> bool:
 
 
 def _block(tree: Tree, node: ast.AST, outer: ast.AST) -> str:
-    """The block of `outer` that a node below it stands in ("" for its head)."""
-    while tree.parents[node] is not outer:
+    """The block of `outer` that a node below it stands in ("" for its head, and for `outer` itself)."""
+    while node is not outer and tree.parents[node] is not outer:
         node = tree.parents[node]
     return tree.blocks.get(node, "")
