@@ -56,6 +56,7 @@ class Draft:
         self.result = ""
         self.caller: Lines = []
         self.always_self = False
+        self.holders = 1
 
     # -- choices --------------------------------------------------------------------------------------------
 
@@ -88,7 +89,11 @@ class Draft:
         """
         name = self.new(meaning)
         local = any(re.search(rf"(?<![\w.]){each}\b", value) for each in self.places if "." not in each)
-        if self.stage == "method" and not local and (self.always_self or shared or (shared is None and self.chance(0.6))):
+        if (
+            self.stage == "method"
+            and not local
+            and (self.always_self or shared or (shared is None and self.chance(0.6)))
+        ):
             self.inits.append(f"self.{name} = {value}")
             name = f"self.{name}"
         elif self.stage != "script" and shared:
@@ -144,7 +149,9 @@ class Draft:
         as_is = {path: text.replace(COPY, "").replace(END, "") for path, text in files.items()}
         copied = {path: text.replace(COPY, _COPIES).replace(END, ")") for path, text in files.items()}
         meant = [copied] if copied != as_is else []
-        return Program(as_is, self.construct, frozenset(self.tags), self.escape, tuple(meant), dict(self.cell))
+        return Program(
+            as_is, self.construct, frozenset(self.tags), self.escape, tuple(meant), self.holders, dict(self.cell)
+        )
 
 
 _COPIES = "__import__('copy').deepcopy("

@@ -28,7 +28,9 @@ def helper(d: Draft, h: Holder, opt: str) -> Lines:
         return [f"{called}({opt}, {h.total})"]
     body = [f"{t} = {d.pick(f'sum({t})', f'torch.stack(list({t})).mean()')}", *_train(o, t)]
     called = d.placed(name, function(name, f"{o}, {t}", body), ["import torch"])
-    return [d.pick(f"{called}({opt}, {h.items})", f"{called}({o}={opt}, {t}={h.items})", f"{called}(*[{opt}, {h.items}])")]
+    return [
+        d.pick(f"{called}({opt}, {h.items})", f"{called}({o}={opt}, {t}={h.items})", f"{called}(*[{opt}, {h.items}])")
+    ]
 
 
 def imported(d: Draft, h: Holder, opt: str) -> Lines:
@@ -42,7 +44,9 @@ def imported(d: Draft, h: Holder, opt: str) -> Lines:
 def inherited(d: Draft, h: Holder, opt: str) -> Lines:
     """A method of a base class, of this file or another."""
     base, method = d.new("class"), d.pick("backward_all", d.new("finish"))
-    text = "\n".join(block(f"class {base}:", block(f"def {method}(self, opt, values):", ["t = sum(values)", *_train("opt", "t")])))
+    text = "\n".join(
+        block(f"class {base}:", block(f"def {method}(self, opt, values):", ["t = sum(values)", *_train("opt", "t")]))
+    )
     base = d.exported(base, text) if d.chance(0.6) else d.placed(base, text)
     if d.stage == "method":
         d.bases.append(base)
@@ -73,13 +77,17 @@ def lambda_(d: Draft, h: Holder, opt: str) -> Lines:
 def partial(d: Draft, h: Holder, opt: str) -> Lines:
     d.need("import functools", "import torch")
     name = d.new("finish")
-    call = d.pick(f"functools.partial(torch.autograd.backward, {h.total})", f"functools.partial(torch.Tensor.backward, {h.total})")
+    call = d.pick(
+        f"functools.partial(torch.autograd.backward, {h.total})", f"functools.partial(torch.Tensor.backward, {h.total})"
+    )
     return [f"{name} = {call}", f"{opt}.zero_grad()", f"{name}()", f"{opt}.step()"]
 
 
 def generator(d: Draft, h: Holder, opt: str) -> Lines:
     name, t, v = d.new("helper"), d.new("total"), d.new("temp")
-    lines = block(f"def {name}():", d.pick([f"yield from {h.items}"], block(f"for {v} in {h.items}:", [f"yield {v} * 1"])))
+    lines = block(
+        f"def {name}():", d.pick([f"yield from {h.items}"], block(f"for {v} in {h.items}:", [f"yield {v} * 1"]))
+    )
     total = d.pick(f"sum({name}())", f"torch.stack(list({name}())).sum()", f"sum(w for w in {name}())")
     return [*lines, f"{t} = {total}", *_train(opt, t)]
 
@@ -119,21 +127,16 @@ def bound(d: Draft, h: Holder, opt: str) -> Lines:
 
 
 def returned(d: Draft, h: Holder, opt: str) -> Lines:
-    """The sum, or all of it, is returned; the caller differentiates it."""
+    """The sum, or all of it, is returned; the caller differentiates it: what that does is seen in the gradients."""
     if d.stage == "script" or d.result:
         return closure(d, h, opt)
-    if d.stage == "function":
-        _share(d, opt)
-        opt = opt if "." in opt else opt
     t = d.new("total")
-    given, taken = d.pick((h.total, t), (h.items, f"sum({t})"), (f"{{'loss': {h.total}}}", f"{t}['loss']"), (f"({h.total}, 1)", f"{t}[0]"))
+    given, taken = d.pick(
+        (h.total, t), (h.items, f"sum({t})"), (f"{{'loss': {h.total}}}", f"{t}['loss']"), (f"({h.total}, 1)", f"{t}[0]")
+    )
     d.result = given
     d.caller = [f"{t} = CALL", f"({taken}).backward()"]
     return []
-
-
-def _share(d: Draft, opt: str) -> None:
-    """Nothing: the gradients of what the caller differentiates are read by the harness."""
 
 
 def yielded(d: Draft, h: Holder, opt: str) -> Lines:
@@ -161,8 +164,18 @@ def twice(d: Draft, h: Holder, opt: str) -> Lines:
     d.need("import torch")
     t, g, ps = d.new("total"), d.new("temp"), d.new("temp")
     if d.chance(0.5):
-        return [f"{t} = {h.total}", f"{opt}.zero_grad()", f"{t}.backward(retain_graph=True)", f"({t} * {t}).backward()", f"{opt}.step()"]
-    lines = [f"{ps} = [w for group in {opt}.param_groups for w in group['params']]", f"{t} = {h.total}", f"{opt}.zero_grad()"]
+        return [
+            f"{t} = {h.total}",
+            f"{opt}.zero_grad()",
+            f"{t}.backward(retain_graph=True)",
+            f"({t} * {t}).backward()",
+            f"{opt}.step()",
+        ]
+    lines = [
+        f"{ps} = [w for group in {opt}.param_groups for w in group['params']]",
+        f"{t} = {h.total}",
+        f"{opt}.zero_grad()",
+    ]
     lines += [f"{g} = torch.autograd.grad({t}, {ps}, create_graph=True, allow_unused=True)"]
     return [*lines, f"({t} + sum(w.pow(2).sum() for w in {g} if w is not None)).backward()", f"{opt}.step()"]
 
@@ -170,7 +183,14 @@ def twice(d: Draft, h: Holder, opt: str) -> Lines:
 def some(d: Draft, h: Holder, opt: str) -> Lines:
     """Only some of what is kept."""
     t, items = d.new("total"), f"list({h.items})"
-    total = d.pick(f"sum({items}[::2])", f"{items}[-1]", f"{items}[0]", f"max({items}, key=float)", f"sum({items}[-3:])", f"{items}[0] + {items}[-1]")
+    total = d.pick(
+        f"sum({items}[::2])",
+        f"{items}[-1]",
+        f"{items}[0]",
+        f"max({items}, key=float)",
+        f"sum({items}[-3:])",
+        f"{items}[0] + {items}[-1]",
+    )
     name, o, v = d.new("finish"), d.new("optimizer"), d.new("temp")
     if d.chance(0.5):
         called = d.placed(name, function(name, f"{o}, {v}", _train(o, v)))
@@ -183,7 +203,10 @@ def context(d: Draft, h: Holder, opt: str) -> Lines:
     name, v = d.new("class"), d.new("temp")
     way = d.pick("exit", "call", "callback", "property", "decorated")
     if way == "exit":
-        lines = ["def __init__(self, opt, values): self.opt, self.values = opt, values", "def __enter__(self): return self"]
+        lines = [
+            "def __init__(self, opt, values): self.opt, self.values = opt, values",
+            "def __enter__(self): return self",
+        ]
         lines += block("def __exit__(self, *error):", [f"{v} = sum(self.values)", *_train("self.opt", v)])
         called = d.placed(name, "\n".join(block(f"class {name}:", lines)))
         return block(f"with {called}({opt}, {h.items}):", ["pass"])
@@ -200,8 +223,19 @@ def context(d: Draft, h: Holder, opt: str) -> Lines:
         d.need("import functools")
         text = function(name, "f", [*block("def g(*a):", ["t = f(*a)", "t.backward()", "return t"]), "return g"])
         called = d.placed(name, text)
-        return [f"@{called}", *block(f"def {v}(values):", ["return sum(values)"]), f"{opt}.zero_grad()", f"{v}({h.items})", f"{opt}.step()"]
-    return [f"{name} = [lambda t: t.backward()]", f"{opt}.zero_grad()", *block(f"for {v} in {name}:", [f"{v}({h.total})"]), f"{opt}.step()"]
+        return [
+            f"@{called}",
+            *block(f"def {v}(values):", ["return sum(values)"]),
+            f"{opt}.zero_grad()",
+            f"{v}({h.items})",
+            f"{opt}.step()",
+        ]
+    return [
+        f"{name} = [lambda t: t.backward()]",
+        f"{opt}.zero_grad()",
+        *block(f"for {v} in {name}:", [f"{v}({h.total})"]),
+        f"{opt}.step()",
+    ]
 
 
 def looked(d: Draft, h: Holder, opt: str) -> Lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -78,9 +78,7 @@ def findings(files: Files) -> list[Finding]:
     """What is found in all files, with what could be fixed."""
     with _on_disk(files) as folder:
         return [
-            each
-            for path in sorted(files)
-            for each in lint(files[path], DEFAULT, path=str(folder / path), fixes=True)
+            each for path in sorted(files) for each in lint(files[path], DEFAULT, path=str(folder / path), fixes=True)
         ]
 
 
@@ -126,7 +124,7 @@ def judge(program: Program, fixer: Fixer = mend) -> Verdict:
         return Verdict(program, mended, "", differs, as_meant, before, after)
     memory = bool(mended.fixed.keys() & BASE)
     measured = kept(program.files, memory), kept(mended.files, memory)
-    failure = _still_kept(mended, *measured)
+    failure = _still_kept(mended, *measured) if program.holders == 1 else ""
     return Verdict(program, mended, failure, differs, as_meant, before, after, measured)
 
 
@@ -151,14 +149,7 @@ def _still_kept(mended: Mended, before: Kept, after: Kept) -> str:
 @contextmanager
 def patched(replaced: Mapping[str, object]) -> Iterator[None]:
     """Functions of the package, by dotted name, replaced for a while: for a harness that is to fail without them."""
-    with mock.patch.multiple("builtins"):
-        patches = [mock.patch(name, new) for name, new in replaced.items()]
-        started = []
-        try:
-            for each in patches:
-                each.start()
-                started.append(each)
-            yield
-        finally:
-            for each in reversed(started):
-                each.stop()
+    with ExitStack() as stack:
+        for name, new in replaced.items():
+            stack.enter_context(mock.patch(name, new))
+        yield

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType, FunctionType
-from typing import Any, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -53,7 +53,7 @@ class _Recorder(TorchFunctionMode):
     ) -> Any:
         result = func(*args, **(kwargs or {}))
         for each in result if isinstance(result, (tuple, list)) else (result,):
-            node = each.grad_fn if isinstance(each, torch.Tensor) else None
+            node: Any = each.grad_fn if isinstance(each, torch.Tensor) else None
             if node is not None and not isinstance(node, _ACCUMULATES) and _KEY not in node.metadata:
                 mark = _Mark()
                 node.metadata[_KEY] = mark

@@ -53,9 +53,7 @@ def batches(d: Draft, shared: bool | None = None) -> Batches:
         return Batches(d.bind("loader", made, shared), batch, f"{batch}['x']", f"{batch}['y']")
     if way == "generator":
         name = d.new("loader")
-        text = function(
-            name, "count", block("for _ in range(count):", ["yield torch.randn(4, 3), torch.randn(4, 2)"])
-        )
+        text = function(name, "count", block("for _ in range(count):", ["yield torch.randn(4, 3), torch.randn(4, 2)"]))
         name = d.placed(name, text, IMPORTS)
         return Batches(f"{name}({n})", f"{x}, {y}", x, y)
     if way == "tensor":

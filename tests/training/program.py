@@ -20,6 +20,7 @@ class Program:
     escape: who differentiates, edits or looks at what is kept, by name; empty where nobody does.
     meant: what its author meant, where that is not what it does: the same program without the accident (a Dataset
     whose stored elements are edited); a fixed program may do either.
+    holders: how many keep what the steps make: where there are several, one fix need not end what is kept.
     cell: the choices that were made, by question (`holder`, `kind`, `form`, `loop`, `ending`), for tables.
     """
 
@@ -28,7 +29,13 @@ class Program:
     tags: frozenset[str]
     escape: str = ""
     meant: tuple[Files, ...] = ()
+    holders: int = 1
     cell: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def looks(self) -> bool:
+        """Whether the escape is but a look: at identity, history or shared memory, with which nothing is computed."""
+        return self.escape.endswith(_LOOKS)
 
     @property
     def text(self) -> str:
@@ -50,5 +57,7 @@ def split(text: str) -> dict[str, str]:
     parts = [each.partition("\n") for each in text.split(_MARK)[1:]]
     return {path: rest for path, _, rest in parts}
 
+
+_LOOKS = ("looked", "identity", "caught", "shares memory", "pointer", "base", "exchange", "pop")
 
 _MARK = "# file: "

@@ -76,7 +76,7 @@ def run(
                 program = finder.run_entry(code)
         except TooLong:
             out.error = "TooLong"
-        except Exception as error:  # noqa: BLE001 - whatever the program raises is its outcome
+        except Exception as error:
             out.error = f"{type(error).__name__}: {_ADDRESS.sub('0x', str(error))}"
             program = finder.entry.__dict__
         names = {each.removesuffix(".py").replace("/", ".") for each in files} | {MAIN}
@@ -261,7 +261,7 @@ def _limit(seconds: float) -> Iterator[None]:
 def warm() -> None:
     """Let torch import and compile what its first optimizer step needs (seconds), outside of any limit."""
     weight = torch.ones(1, requires_grad=True)
-    optimizer = torch.optim.LBFGS([weight])
-    weight.sum().backward()
-    optimizer.step(lambda: weight.sum())
-    torch.optim.Adam([weight]).step()
+    torch.autograd.backward(weight.sum())
+    optimizers: list[Any] = [torch.optim.LBFGS([weight]), torch.optim.Adam([weight])]
+    for each in optimizers:
+        each.step(lambda: weight.sum())

@@ -11,7 +11,7 @@ from tests.training.program import Program, joined, split
 
 
 def small(verdict: Verdict, fixer: Fixer = mend, seconds: float = 20) -> Program:
-    """The smallest program found that fails in the same way, after fixes of no other rules, and does not raise as it is."""
+    """The smallest program found that fails in the same way, by no other rules, and raises nothing as it is."""
     program = verdict.program
     meant = program.meant[0] if program.meant else None
     text = joined(meant or program.files)

@@ -54,7 +54,9 @@ def plain(d: Draft, live: bool) -> Step:
     values = [value, value, value, f"{value} * {d.pick('2', '0.5', 'len(' + source.x + ')')}", f"{out}.mean()"]
     if d.chance(0.3):
         extra = d.new("loss")
-        body.append(f"{extra} = {d.pick(f'{value} + 0.01 * {out}.pow(2).sum()', f'{out}.abs().mean()', f'{value} / 4')}")
+        body.append(
+            f"{extra} = {d.pick(f'{value} + 0.01 * {out}.pow(2).sum()', f'{out}.abs().mean()', f'{value} / 4')}"
+        )
         if not live:
             body += _shuffled_learn(d, opt, d.pick(f"({value} + {extra})", f"({value} * {extra})"))
             return Step(source, body, [value, extra], opt, False, [out])
@@ -122,7 +124,9 @@ def accumulation(d: Draft, live: bool) -> Step:
         return Step(source, body, [value, f"{value} * {k}"], opt, False, index=i)
     total = d.bind("total", "0")
     tail = block(f"if ({i} + 1) % {k} == 0:", [*_learn(opt, total), f"{total} = 0"])
-    return Step(source, [*body, f"{total} = {total} + {value}"], [value, f"{value}.sqrt()"], opt, True, tail=tail, index=i)
+    return Step(
+        source, [*body, f"{total} = {total} + {value}"], [value, f"{value}.sqrt()"], opt, True, tail=tail, index=i
+    )
 
 
 def truncation(d: Draft, live: bool) -> Step:
@@ -140,7 +144,9 @@ def truncation(d: Draft, live: bool) -> Step:
     window = d.bind("total", "0")
     cut = d.pick(f"{h} = {h}.detach()", f"{h}.detach_()", f"{h} = torch.zeros(4, 4)", f"{h} = {h}.data")
     tail = block(f"if {i} % {k} == {k - 1}:", [*_learn(opt, window), f"{window} = 0", cut])
-    return Step(source, [*body, f"{window} = {window} + {value}"], [value], opt, True, [h, f"{h}[0]"], tail=tail, index=i)
+    return Step(
+        source, [*body, f"{window} = {window} + {value}"], [value], opt, True, [h, f"{h}[0]"], tail=tail, index=i
+    )
 
 
 def gan(d: Draft, live: bool) -> Step:
@@ -168,17 +174,28 @@ def reinforcement(d: Draft, live: bool) -> Step:
     d.need("import torch.nn.functional as F")
     source, policy = batches(d), model(d, 3, 2)
     opt = optimizer(d, policy)
-    dist, action, log_prob, reward, entropy = d.new("output"), d.new("temp"), d.new("loss"), d.new("target"), d.new("loss")
+    dist, action, log_prob, reward, entropy = (
+        d.new("output"),
+        d.new("temp"),
+        d.new("loss"),
+        d.new("target"),
+        d.new("loss"),
+    )
     form = d.pick("categorical", "softmax")
     if form == "categorical":
         body = [f"{dist} = torch.distributions.Categorical(logits={policy}({source.x}))", f"{action} = {dist}.sample()"]
         body += [f"{log_prob} = {dist}.log_prob({action})", f"{entropy} = {dist}.entropy().mean()"]
     else:
         body = [f"{dist} = F.log_softmax({policy}({source.x}), dim=1)", f"{action} = {dist}.exp().multinomial(1)"]
-        body += [f"{log_prob} = {dist}.gather(1, {action}).squeeze(1)", f"{entropy} = -({dist}.exp() * {dist}).sum(1).mean()"]
+        body += [
+            f"{log_prob} = {dist}.gather(1, {action}).squeeze(1)",
+            f"{entropy} = -({dist}.exp() * {dist}).sum(1).mean()",
+        ]
     body += [f"{reward} = {source.y}[:, 0]"]
     if live:
-        return Step(source, body, [f"(-{log_prob} * {reward}).mean()", f"-{log_prob}.mean()", entropy], opt, True, [log_prob])
+        return Step(
+            source, body, [f"(-{log_prob} * {reward}).mean()", f"-{log_prob}.mean()", entropy], opt, True, [log_prob]
+        )
     value = d.new("loss")
     body += [f"{value} = -({log_prob} * {reward}).mean() - 0.01 * {entropy}", *_learn(opt, value)]
     return Step(source, body, [value, entropy, f"{log_prob}.mean()"], opt, False, [log_prob])
@@ -190,15 +207,28 @@ def lbfgs(d: Draft, live: bool) -> Step:
     source, net = batches(d), model(d)
     opt = d.bind("optimizer", f"torch.optim.LBFGS({net}.parameters(), lr=0.1, max_iter=2)")
     name, value = d.new("finish"), d.new("loss")
-    inner = [f"{opt}.zero_grad()", f"v = {loss(d, f'{net}({source.x})', source.y)}", "v.backward()", "return v"]
+    expression = loss(d, f"{net}({source.x})", source.y)
+    inner = [f"{opt}.zero_grad()", f"v = {expression}", "v.backward()", "return v"]
     body = block(f"def {name}():", inner)
-    body += [f"{value} = {opt}.step({name})"]
     if live:
-        extra = d.new("loss")
         other = model(d)
         slow = optimizer(d, other)
-        return Step(source, [*body, f"{extra} = {other}({source.x}).pow(2).mean()"], [extra], slow, True)
-    return Step(source, body, [value], opt, False)
+        return Step(
+            source,
+            [*body, f"{opt}.step({name})", f"{value} = {loss(d, f'{other}({source.x})', source.y)}"],
+            [value],
+            slow,
+            True,
+        )
+    way = d.pick("result", "result", "before", "after", "called")
+    if way == "before":
+        # It is computed once more in the closure; this one nobody differentiates.
+        return Step(source, [f"{value} = {expression}", *body, f"{opt}.step({name})"], [value], opt, True)
+    if way == "after":
+        return Step(source, [*body, f"{opt}.step({name})", f"{value} = {expression}"], [value], opt, True)
+    if way == "called":
+        return Step(source, [*body, f"{opt}.step({name})", f"{value} = {name}()"], [value], opt, False)
+    return Step(source, [*body, f"{value} = {opt}.step({name})"], [value], opt, False)
 
 
 def average(d: Draft, live: bool) -> Step:
@@ -206,12 +236,12 @@ def average(d: Draft, live: bool) -> Step:
     s = plain(d, live)
     value = s.values[0]
     kind = d.pick("loss", "loss", "parameters", "copy")
+    d.holders += 1
     if kind == "loss":
-        ema = d.bind("total", d.pick("0.0", "None", "0"))
-        first = f"{ema} = {value} if {ema} is None else 0.9 * {ema} + 0.1 * {value}"
-        s.body.append(d.pick(first, f"{ema} = {ema} * 0.9 + {value} * 0.1") if "None" in _value_of(d, ema) else f"{ema} = 0.9 * {ema} + 0.1 * {value}")
-        if "None" in _value_of(d, ema):
-            s.body[-1] = first
+        start = d.pick("0.0", "None", "0")
+        ema = d.bind("total", start)
+        mean = d.pick(f"0.9 * {ema} + 0.1 * {value}", f"{ema} * 0.9 + {value} * 0.1")
+        s.body.append(f"{ema} = {value} if {ema} is None else {mean}" if start == "None" else f"{ema} = {mean}")
         s.values.append(ema)
         if not live:
             s.values = [value, ema]
@@ -219,7 +249,10 @@ def average(d: Draft, live: bool) -> Step:
         d.need("import copy")
         rows, i, p = d.bind("losses", "{}"), d.new("index"), d.new("temp")
         group = f"enumerate([w for g in {s.opt}.param_groups for w in g['params']])"
-        mean = d.pick(f"{rows}[{i}] = 0.9 * {rows}.get({i}, 0) + 0.1 * {p}", f"{rows}[{i}] = {rows}.get({i}, {p}) * 0.9 + 0.1 * {p}")
+        mean = d.pick(
+            f"{rows}[{i}] = 0.9 * {rows}.get({i}, 0) + 0.1 * {p}",
+            f"{rows}[{i}] = {rows}.get({i}, {p}) * 0.9 + 0.1 * {p}",
+        )
         s.tail += block(f"for {i}, {p} in {group}:", [mean])
     else:
         rows, p = d.bind("losses", "[]"), d.new("temp")
@@ -227,22 +260,21 @@ def average(d: Draft, live: bool) -> Step:
     return s
 
 
-def _value_of(d: Draft, place: str) -> str:
-    lines = [line for line in (*d.before, *d.inits, *d.main.statements) if line.startswith(f"{place} = ")]
-    return lines[-1] if lines else ""
-
-
 def scheduler(d: Draft, live: bool) -> Step:
     """A scheduler that reads losses: torch's, or one of the program's own."""
     s = plain(d, live)
     value = s.values[0]
     way = d.pick("plateau", "own", "step", "by hand")
+    d.holders += way in ("own", "by hand")
     if way == "plateau":
         made = d.bind("total", f"torch.optim.lr_scheduler.ReduceLROnPlateau({s.opt}, patience=1, factor=0.7)")
         s.tail += [f"{made}.step({d.pick(value, f'{value}.item()', f'{value}.detach()')})"]
     elif way == "own":
         name, method, rows = d.new("class"), d.pick("step", "update", "watch"), d.new("losses")
-        body = [f"self.{rows}.append(v)", f"if len(self.{rows}) > 2 and self.{rows}[-1] > self.{rows}[-2]: self.lower()"]
+        body = [
+            f"self.{rows}.append(v)",
+            f"if len(self.{rows}) > 2 and self.{rows}[-1] > self.{rows}[-2]: self.lower()",
+        ]
         lines = [f"def __init__(self, opt): self.opt, self.{rows} = opt, []", *block(f"def {method}(self, v):", body)]
         lines += block("def lower(self):", block("for group in self.opt.param_groups:", ["group['lr'] *= 0.8"]))
         called = d.placed(name, "\n".join(block(f"class {name}:", lines)))

@@ -7,13 +7,13 @@ copies there is what its author meant, and a fixed program may do that instead.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 
 from tests.training.draft import COPY, END, Draft, Lines, block, function
+from tests.training.elements import EDITS, NUMBERS, ROWS, VIEWS, Store, store
+from tests.training.holders import holder
 from tests.training.program import Program
 
 CONSTRUCTS = ("datasets", "collate", "batches", "views")
-ROWS = 8
 
 
 def data(rng: random.Random, construct: str, escape: bool) -> Program:
@@ -33,132 +33,90 @@ def data(rng: random.Random, construct: str, escape: bool) -> Program:
 # -- Datasets -----------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Store:
-    """What a Dataset keeps. made: the expression; kind: of an element; read: how an element is read by `self.rows[i]`."""
-
-    made: str
-    kind: str
-
-
-def _store(d: Draft) -> Store:
-    n = ROWS
-    return d.pick(
-        Store(f"np.arange({4 * n}.0).reshape({n}, 4)", "array"),
-        Store(f"np.random.rand({n}, 4).astype(np.float32)", "array"),
-        Store(f"torch.arange({4 * n}.0).reshape({n}, 4)", "tensor"),
-        Store(f"torch.rand({n}, 4)", "tensor"),
-        Store(f"[np.full(4, float(k)) for k in range({n})]", "array"),
-        Store(f"[torch.full((4,), float(k)) for k in range({n})]", "tensor"),
-        Store(f"[{{'a': [float(k), 1.0], 'b': k}} for k in range({n})]", "dict"),
-        Store(f"[{{'a': [float(k), 1.0], 'b': k}} for k in range({n})]", "dict"),
-        Store(f"[{{'a': np.ones(3) * k, 'b': 1}} for k in range({n})]", "dict of arrays"),
-        Store(f"[dict(a=torch.ones(3) * k, b=k) for k in range({n})]", "dict of tensors"),
-        Store(f"[[float(k), 2.0, 3.0] for k in range({n})]", "list"),
-        Store(f"{{k: [float(k), 2.0] for k in range({n})}}", "list"),
-        Store(f"{{k: {{'a': [float(k)], 'b': k}} for k in range({n})}}", "dict"),
-    )
-
-
-_EDITS = {
-    "array": ("{v} *= 2", "{v}[0] = -1.0", "{v} += 1", "{v}[1:] = 0", "np.multiply({v}, 3, out={v})", "{v}.sort()", "{v}[:] = {v} - 1"),
-    "tensor": ("{v}.mul_(2)", "{v}[0] = -1.0", "{v} += 1", "{v}[1:] = 0", "{v}.clamp_(max=1)", "{v}.sub_(1)", "torch.mul({v}, 3, out={v})"),
-    "dict": ("{v}['b'] = {v}['b'] + 1", "{v}['a'].append(9.0)", "{v}['a'][0] += 1", "{v}['b'] += 2", "{v}['c'] = 3", "{v}.update(b=7)", "{v}['a'] = [sum({v}['a'])]"),
-    "dict of arrays": ("{v}['a'] *= 2", "{v}['a'] = {v}['a'] + 1", "{v}['a'][0] = 5", "{v}['b'] += 1"),
-    "dict of tensors": ("{v}['a'].mul_(2)", "{v}['a'] = {v}['a'] + 1", "{v}['a'][0] = 5", "{v}['a'] += 1"),
-    "list": ("{v}.append(4.0)", "{v}[0] += 1", "{v}.reverse()", "{v} += [5.0]", "{v}.insert(0, 0.5)", "{v}[:] = [w * 2 for w in {v}]"),
-}  # fmt: skip
-_NUMBER = {
-    "array": "float({v}.sum())",
-    "tensor": "float({v}.sum())",
-    "dict": "sum({v}['a']) + {v}['b'] + len({v})",
-    "dict of arrays": "float({v}['a'].sum()) + {v}['b']",
-    "dict of tensors": "float({v}['a'].sum()) + {v}['b']",
-    "list": "sum({v}) + len({v})",
-}
-_VIEWS = {
-    "array": ("{v}", "{v}[1:]", "{v}[::-1]", "np.flip({v})", "torch.from_numpy({v})", "{v}.reshape(2, 2)", "np.asarray({v})"),
-    "tensor": ("{v}", "{v}[1:]", "{v}.view(2, 2)", "{v}.unsqueeze(0)", "{v}.numpy()", "{v}.T", "{v}.contiguous()"),
-}  # fmt: skip
-
-
 def _dataset(d: Draft, construct: str, escape: bool) -> None:
+    """A Dataset, its collate function, and a loop over its loader that reads the samples."""
     d.tag("datasets")
-    store = _store(d)
-    d.cell["holder"] = store.kind
+    trap = escape and d.chance(0.4)
+    stored = store(d, trap)
     name, rows, i, v = d.new("dataset"), d.new("rows"), d.new("index"), d.new("sample")
-    base = d.pick("Dataset", "Dataset", "torch.utils.data.Dataset")
-    element = f"self.{rows}[{i}]"
-    who = "purpose" if escape else d.pick("nobody", "sample", "collate", "reader", "collate") if construct == "collate" else (
-        "purpose" if escape else d.pick("nobody", "sample", "sample", "reader", "collate")
+    places = (
+        ["sample", "collate", "reader", "nobody"]
+        if construct == "datasets"
+        else ["collate", "collate", "reader", "sample"]
     )
-    where = d.pick("sample", "collate", "reader") if escape else who
-    d.cell["form"] = who
-    edit = d.rng.choice(_EDITS[store.kind])
-    opened, closed = (COPY, END) if who in ("sample", "collate", "reader") else ("", "")
-    read = f"{opened}{element}{closed}"
+    where = d.rng.choice(places)
+    d.cell.update(holder=stored.kind, form=where, ending="trap" if trap else "purpose" if escape else "accident")
+    edit = d.rng.choice(EDITS[stored.kind])
+    # A copy that was meant: what was edited by accident is the next reader's sample.
+    read = (
+        f"{COPY}self.{rows}[{i}]{END}"
+        if where != "nobody" and not (escape and not stored.trap)
+        else f"self.{rows}[{i}]"
+    )
     extra: Lines = []
     sample: Lines = []
-    after: Lines = []
-    number = _NUMBER[store.kind]
-    helper = ""
+    number, view = NUMBERS[stored.kind], "{v}"
     if d.chance(0.3):
-        helper = d.new("helper")
-        extra += block(f"def {helper}(self, {i}):", [f"return {read}"])
+        helper, j = d.new("helper"), d.new("index")
+        extra += block(f"def {helper}(self, {j}):", [f"return {read.replace(f'[{i}]', f'[{j}]')}"])
         sample = [f"{v} = self.{helper}({i})"]
     elif d.chance(0.8) or where == "sample":
         sample = [f"{v} = {read}"]
     if where == "sample":
         sample.append(edit.format(v=v))
     given = v if sample else read
-    view = d.rng.choice(_VIEWS[store.kind]) if store.kind in _VIEWS and d.chance(0.4) and who != "purpose" else "{v}"
-    if view != "{v}":
-        number = "float(torch.as_tensor(np.ascontiguousarray({v})).sum())" if "numpy" not in view else "float({v}.sum())"
-    value = view.format(v=given)
-    shape = d.pick("{}", "{}", "({}, 1)", "{{'x': {}}}")
-    reach = {"{}": "{s}", "({}, 1)": "{s}[0]", "{{'x': {}}}": "{s}['x']"}[shape]
-    sample.append(f"return {shape.format(value)}")
-    if escape:
-        after = _purpose(d, store, rows, where, extra, sample, v)
-    lines = block("def __init__(self):", [f"self.{rows} = {store.made}", *(["self.seen = 0"] if "self.seen" in "".join(extra) else [])])
+    if stored.kind in VIEWS and where != "collate" and d.chance(0.4):
+        view = d.rng.choice(VIEWS[stored.kind])
+        number = "float({v}.sum())"
+    shape, reach = d.pick(("{}", "{s}"), ("{}", "{s}"), ("({}, 1)", "{s}[0]"), ("{{'x': {}}}", "{s}['x']"))
+    sample.append(f"return {shape.format(view.format(v=given))}")
+    after: Lines = []
+    if trap:
+        d.escape = f"element: {stored.trap or 'object'}"
+        if stored.trap.endswith("class"):
+            number = "{v}.area()"
+    elif escape:
+        after = _purpose(d, stored, rows, where, extra, sample, f"{v}")
+    whole = [f"self.whole = list(self.{rows})"] if any("self.whole" in line for line in sample) else []
+    lines = block("def __init__(self):", [f"self.{rows} = {stored.made}", *whole])
     lines += block("def __len__(self):", [f"return {ROWS}"]) + block(f"def __getitem__(self, {i}):", sample) + extra
+    base = d.pick("Dataset", "Dataset", "torch.utils.data.Dataset")
     text = "\n".join(block(f"class {name}({base}):", lines))
-    called = d.placed(name, text, list(d.main.imports)) if not escape else _here(d, name, text)
+    if trap and stored.trap in ("list class", "dict class", "shared", "") or d.chance(0.7) and construct != "modules":
+        d.define(text)
+        called = name
+    else:
+        called = d.placed(name, text, list(d.main.imports))
     made = d.bind("dataset_object", f"{called}()")
     s, batch = d.new("sample"), d.new("sample")
-    collate = _collate(d, where, reach, edit, construct, store, view)
+    collate = _collate(d, where, reach, edit)
     workers = d.pick("", ", num_workers=2", ", num_workers=2", ", shuffle=True")
     loader = d.bind("loader", f"DataLoader({made}, batch_size=2{workers}{collate})")
-    if collate == "":
-        body = [f"print({batch}[0] if isinstance({batch}, (list, tuple)) else {batch})"]
-    else:
-        body = block(f"for {s} in {batch}:", [
-            *([edit.format(v=reach.format(s=s))] if where == "reader" and view == "{v}" else []),
-            f"print({number.format(v=reach.format(s=s))})",
-        ])
+    reading = [f"print({number.format(v=reach.format(s=s))})"]
+    if where == "reader":
+        reading.insert(
+            0, EDITS[stored.kind][0].format(v=reach.format(s=s)) if view != "{v}" else edit.format(v=reach.format(s=s))
+        )
+    body = block(f"for {s} in {batch}:", reading)
     loops = block(f"for {d.new('epoch')} in range(2):", block(f"for {batch} in {loader}:", body))
-    after = [line.replace("DATASET", made).replace("LOADER", loader) for line in after]
-    _placed(d, [*loops, *after])
+    _placed(d, [*loops, *(line.replace("DATASET", made).replace("LOADER", loader) for line in after)])
 
 
-def _here(d: Draft, name: str, text: str) -> str:
-    d.define(text)
-    return name
-
-
-def _collate(d: Draft, where: str, reach: str, edit: str, construct: str, store: Store, view: str) -> str:
-    """The loader's argument: none for torch's own collate, a function that hands samples on, or one that edits them."""
-    if where != "collate" or view != "{v}":
-        if construct == "datasets" and store.kind in ("array", "tensor") and d.chance(0.2):
-            return ""
+def _collate(d: Draft, where: str, reach: str, edit: str) -> str:
+    """The loader's argument: a function that hands samples on, or one that edits them."""
+    if where != "collate":
         return d.pick(", collate_fn=list", ", collate_fn=lambda b: b", _handing(d))
     d.tag("collate")
     name, b, s, out = d.new("collate"), d.new("sample"), d.new("sample"), d.new("output")
     changed = edit.format(v=reach.format(s=s))
+    part = d.new("temp")
+    through = [f"{part} = {reach.format(s=s)}", edit.format(v=part)]
     body = d.pick(
         [*block(f"for {s} in {b}:", [changed]), f"return {b}"],
+        [*block(f"for {s} in {b}:", through), f"return {b}"],
         [f"{out} = []", *block(f"for {s} in {b}:", [changed, f"{out}.append({s})"]), f"return {out}"],
         [*block(f"for n, {s} in enumerate({b}):", [changed]), f"return list({b})"],
+        [*block(f"for n in range(len({b})):", [f"{s} = {b}[n]", changed]), f"return list({b})"],
     )
     called = d.placed(name, function(name, b, body), ["import torch", "import numpy as np"])
     return f", collate_fn={called}"
@@ -171,32 +129,55 @@ def _handing(d: Draft) -> str:
     return f", collate_fn={d.placed(name, function(name, b, [body]))}"
 
 
-def _purpose(d: Draft, store: Store, rows: str, where: str, extra: Lines, sample: Lines, v: str) -> Lines:
-    """The edit is seen on purpose: what looks at it, after the loops or in another method of the Dataset."""
-    number, w = _NUMBER[store.kind], d.new("temp")
-    values = f"self.{rows}.values() if isinstance(self.{rows}, dict) else self.{rows}"
-    way = d.pick("method", "stored", "identity", "property", "len", "alias", "pop")
+def _purpose(d: Draft, stored: Store, rows: str, where: str, extra: Lines, sample: Lines, v: str) -> Lines:
+    """The edit is seen on purpose: statements that look at it after the loops, perhaps through another method."""
+    number, w = NUMBERS[stored.kind], d.new("temp")
+    values = f"self.{rows}.values()" if stored.made.startswith("{") else f"self.{rows}"
+    ways = ["method", "property", "outside", "sum outside", "iterated"]
+    ways += ["tie", "pop", "identity", "exchange"] * stored.is_list
+    ways += ["cache"] * (stored.kind == "dict")
+    way = d.rng.choice(ways)
     d.escape = f"{where}: {way}"
+    name = d.new("finish")
     if way == "method":
-        name = d.new("finish")
-        extra += block(f"def {name}(self):", [f"return [{number.format(v=w)} for {w} in ({values})]"])
+        extra += block(f"def {name}(self):", [f"return [{number.format(v=w)} for {w} in {values}]"])
         return [f"print(DATASET.{name}())"]
     if way == "property":
-        name = d.new("finish")
-        extra += ["@property", *block(f"def {name}(self):", [f"return sum({number.format(v=w)} for {w} in ({values}))"])]
+        extra += ["@property", *block(f"def {name}(self):", [f"return sum({number.format(v=w)} for {w} in {values})"])]
         return [f"print(DATASET.{name})"]
-    if way == "identity" and store.made.startswith(("[", "{")):
+    if way == "iterated":
+        extra += block("def __iter__(self):", [f"return iter({values})"])
+        return [f"print([{number.format(v=w)} for {w} in DATASET])"]
+    if way == "identity":
         return [f"print([DATASET[k] is DATASET[k] for k in range({ROWS})])"]
-    if way == "alias" and store.made.startswith("["):
-        extra += block("def tie(self):", [f"self.{rows}[1] = self.{rows}[0]"])
-        return ["DATASET.tie()", *block("for q in LOADER:", ["pass"]), f"print(DATASET.{rows})"]
-    if way == "pop" and store.made.startswith("["):
-        sample[:] = [f"if len(self.{rows}) > {ROWS // 2}:", f"    return self.{rows}.pop()", *sample]
-        sample[:] = [line.replace("[" + "i" + "]", "[0]") if False else line for line in sample]
-        return [f"print(len(DATASET.{rows}))"]
-    if way == "len":
-        return [f"print(sum({number.format(v='r')} for r in (DATASET.{rows}.values() if isinstance(DATASET.{rows}, dict) else DATASET.{rows})))"]
-    return [f"print(DATASET.{rows})"]
+    if way == "tie":
+        # From the first epoch on, two rows are one.
+        extra += block(f"def {name}(self):", [f"self.{rows}[1] = self.{rows}[0]", "return self"])
+        return [
+            f"DATASET.{name}()",
+            *block("for q in LOADER:", ["pass"]),
+            f"print([{number.format(v=w)} for {w} in DATASET.{rows}])",
+        ]
+    if way == "exchange":
+        extra += block(f"def {name}(self, k, row):", [f"self.{rows}[k] = row"])
+        return [f"DATASET.{name}(0, DATASET[1])", f"print(DATASET.{rows}[0] is DATASET.{rows}[1])"]
+    if way == "pop":
+        # It has left its holder: a copy protects nobody.
+        taken = d.pick("pop()", "pop(0)", "pop(-1)")
+        at = "" if where == "sample" else "return "
+        sample[:] = block(f"if not self.{rows}:", [f"self.{rows} = list(self.whole)"])
+        sample += [f"return self.{rows}.{taken}"] if at else [f"{v} = self.{rows}.{taken}", f"return {v}"]
+        extra += block(f"def {name}(self, row):", ["return any(row is each for each in self.whole)"])
+        return [f"print([DATASET.{name}(DATASET[0]) for k in range({ROWS})])"]
+    outside = values.replace("self.", "DATASET.")
+    if way == "cache":
+        # Drawn once for each row, and read from it ever after.
+        if sample[0].startswith(v):
+            sample.insert(-1, f"if 'f' not in {v}: {v}['f'] = np.random.rand()")
+        return [f"print([{w}.get('f') for {w} in {outside}])"]
+    if way == "outside":
+        return [f"print([{number.format(v=w)} for {w} in {outside}])"]
+    return [f"print(sum({number.format(v=w)} for {w} in {outside}))"]
 
 
 # -- batches and views that are kept ------------------------------------------------------------------------
@@ -207,69 +188,88 @@ def _batches(d: Draft, escape: bool) -> None:
     x, y = d.new("input"), d.new("target")
     n = 12
     tensors = f"torch.arange({n * 6}.0).reshape({n}, 2, 3), torch.arange({n})"
-    loader = f"DataLoader(torch.utils.data.TensorDataset({tensors}), batch_size=4, num_workers=2)"
-    at = d.bind("loader", loader)
-    kept = d.bind("losses", "[]")
-    value = d.pick(
-        y, f"{y}.numpy()", f"{x}.detach()", f"{y}.cpu()", f"{x}[0]", f"{x}[:, 0]", f"({x}, {y})", f"{{'y': {y}}}",
-        f"{y}.cpu().numpy()", f"({y}.numpy(), 1)", f"{x}.detach().cpu()", f"{x}.view(-1)", f"{y}.data",
+    workers = d.pick("num_workers=2", "num_workers=4, persistent_workers=True", "num_workers=1, shuffle=True")
+    at = d.bind("loader", f"DataLoader(torch.utils.data.TensorDataset({tensors}), batch_size=4, {workers})")
+    value, whole = d.pick(
+        (f"{y}.numpy()", y), (f"{y}.numpy()", y), (f"{y}.cpu().numpy()", y), (f"{y}.detach()", y), (f"{y}", y),
+        (f"{x}.detach()", x), (f"{x}[0]", x), (f"{x}[:, 0]", x), (f"{x}.numpy()[0]", x), (f"{y}.cpu()", y),
+        (f"{x}.detach().cpu()", x), (f"{x}.view(-1)", x), (f"{y}.data", y), (f"{x}.flatten(1)", x),
     )  # fmt: skip
     d.cell["form"] = value.replace(x, "x").replace(y, "y")
-    keep = d.pick(f"{kept}.append({value})", f"{kept} += [{value}]", f"{kept}.extend([{value}])")
-    whole = x if x in value else y
-    body = [keep]
-    after = [d.pick(f"print({kept})", f"print(len({kept}))", f"print([type(k).__name__ for k in {kept}])")]
+    place = holder(d, d.pick("list", "list", "list", "dict", "dict of lists", "record", "tuple", "nested", "deque"))
+    d.cell["holder"] = place.kind
+    kept = d.pick(value, value, value, f"({value}, 1)", f"[{value}]") if place.kind == "list" and not escape else value
+    # What proves that batches are tensors.
+    body = [
+        d.pick(f"print({x}.unsqueeze(0).shape)", f"{x}.detach().mean()", f"print(({x}.softmax(1) * 2).sum())", "pass")
+    ]
+    body += place.keep(kept)
+    last = f"list({place.items})[{0 if place.first else -1}]"
     if escape:
-        way = d.pick("edited after", "edited before the next", "identity", "fill", "write through", "shared")
+        way = d.pick("edited", "edited in the next", "identity", "shares memory", "written through", "pointer")
         d.escape = f"batch: {way}"
-        if way == "edited after":
-            body.append(d.pick(f"{whole} += 1", f"{whole}.mul_(2)", f"{whole}[0] = 7"))
-        elif way == "fill":
-            body.append(f"{whole}.fill_(3)")
+        if way == "edited":
+            body.append(
+                d.pick(
+                    f"{whole} += 1",
+                    f"{whole}.mul_(2)",
+                    f"{whole}[0] = 7",
+                    f"{whole}.fill_(3)",
+                    f"{whole}.numpy()[:] = 4",
+                )
+            )
         elif way == "identity":
-            body.append(f"print(any(k is {whole} for k in {kept}))")
-        elif way == "shared":
-            plain = value if value not in (f"({x}, {y})", f"{{'y': {y}}}", f"({y}.numpy(), 1)") else whole
-            body = [f"{kept}.append({plain})", f"print(np.shares_memory(np.asarray({kept}[-1]), {whole}.numpy()))"]
-        elif way == "write through":
-            plain = value if value not in (f"({x}, {y})", f"{{'y': {y}}}", f"({y}.numpy(), 1)") else whole
-            body = [f"{kept}.append({plain})", f"{kept}[-1][0] = 5", f"print({whole}.sum())"]
+            body.append(f"print({last} is {whole})")
+        elif way == "shares memory":
+            body.append(f"print(np.shares_memory(np.asarray({last}), {whole}.numpy()))")
+        elif way == "pointer":
+            body.append(f"print({whole}.data_ptr() == torch.as_tensor({last}).data_ptr())")
+        elif way == "written through":
+            body += [f"{last}[0] = 5", f"print({whole}.sum())"]
         else:
-            last = d.bind("total", "None")
-            body += [*block(f"if {last} is not None:", [f"{last} *= 2"]), f"{last} = {whole}"]
-        after = [f"print({kept})"]
-    lines = block(f"for {d.new('epoch')} in range(2):", block(f"for {x}, {y} in {at}:", body))
+            before = d.bind("total", "None")
+            body += [*block(f"if {before} is not None:", [f"{before} *= 2"]), f"{before} = {whole}"]
+    after = [d.pick(f"print({place.items})", f"print(len({place.items}))")] if not escape else [f"print({place.items})"]
+    lines = block(f"for {x}, {y} in {at}:", body)
+    if d.chance(0.6):
+        lines = block(f"for {d.new('epoch')} in range(2):", lines)
     _placed(d, [*lines, *after])
 
 
 def _views(d: Draft, escape: bool) -> None:
     """A part of a large temporary array or tensor is kept."""
     kind = d.pick("array", "tensor", "array")
-    big, kept = d.new("input"), d.bind("crops", d.pick("[]", "{}", "[]"))
-    is_dict = any(line.endswith("{}") for line in d.before)
-    made = d.pick("np.zeros((64, 64)) + {k}", "np.random.rand(64, 64)", "np.ones((64, 64))") if kind == "array" else d.pick(
-        "torch.zeros(64, 64) + {k}", "torch.rand(64, 64)", "torch.full((64, 64), 1.5)"
-    )
-    k = d.new("index")
-    view = d.pick("{b}[:4, :4]", "{b}[0]", "{b}[:, 0]", "{b}[2:5]", "{b}[:4, :4].T", "{b}[1, :3]", "{b}[::8]").format(b=big)
-    keep = f"{kept}[{k}] = {view}" if is_dict else d.pick(f"{kept}.append({view})", f"{kept} += [{view}]", f"{kept}.insert(0, {view})")
-    body = [f"{big} = {made.format(k=k)}", keep]
-    after = [d.pick(f"print({kept})", f"print(len({kept}))")]
-    items = f"list({kept}.values())" if is_dict else kept
+    big, k, size = d.new("input"), d.new("index"), d.new("temp")
+    place = holder(d, d.pick("list", "list", "list", "dict", "dict", "dict of lists", "deque", "tuple", "record"))
+    d.cell.update(holder=place.kind, value=kind)
+    made = {
+        "array": ("np.zeros((64, 64)) + {k}", "np.random.rand(64, 64)", "np.ones((64, 64))", "np.full((64, 64), 2.5)"),
+        "tensor": ("torch.zeros(64, 64)", "torch.rand(64, 64)", "torch.full((64, 64), 1.5)", "torch.ones(64, 64)"),
+    }[kind]
+    view = d.pick(
+        "{b}[:{s}, :{s}]", "{b}[:, 8:20]", "{b}[{s}:40]", "{b}[:{s}]", "{b}[:16, :16]", "{b}[:{s}, :{s}].T", "{b}[::8]",
+        "{b}[8:{s}, 3]",
+    ).format(b=big, s=size)  # fmt: skip
+    d.cell["form"] = view.replace(big, "b").replace(size, "s")
+    body = [f"{size} = {d.pick('12', f'10 + {k}')}", f"{big} = {d.rng.choice(made).format(k=k)}"]
+    cut = d.new("temp")
+    body += [f"{cut} = {view}", *place.keep(cut)] if d.chance(0.4) else place.keep(view)
+    last = f"list({place.items})[{0 if place.first else -1}]"
     if escape:
-        way = d.pick("base edited", "view edited", "both", "shared", "identity")
+        way = d.pick("base edited", "view edited", "both parts", "shares memory", "base")
         d.escape = f"view: {way}"
         if way == "base edited":
             body.append(d.pick(f"{big} *= 3", f"{big}[:] = 1", f"{big} += 1"))
         elif way == "view edited":
-            body += [f"{items}[-1][0] = 9", f"print({big}.sum())"]
-        elif way == "both":
-            body.append(f"{kept}[-{k} - 1] = {big}[5:]" if is_dict else f"{kept}.append({big}[5:])")
-        elif way == "shared":
-            body.append(f"print(np.shares_memory(np.asarray({items}[-1]), np.asarray({big})))")
+            body += [f"{last}[0] = 9", f"print({big}.sum())"]
+        elif way == "both parts":
+            # All of the base is kept anyway: a copy of one part is memory on top.
+            body += place.keep(f"{big}[{size}:]")
+        elif way == "shares memory":
+            body.append(f"print(np.shares_memory(np.asarray({last}), np.asarray({big})))")
         else:
-            body.append(f"print({items}[-1].base is None)" if kind == "array" else f"print({items}[-1]._base is None)")
-        after = [f"print({kept})"]
+            body.append(f"print({last}.{'base' if kind == 'array' else '_base'} is None)")
+    after = [f"print({place.items})" if escape else d.pick(f"print({place.items})", f"print(len({place.items}))")]
     lines = block(f"for {k} in range(6):", body)
     if d.chance(0.4):
         lines = block(f"for {d.new('epoch')} in range(2):", lines)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tests.training.judge import Verdict
 
-COLUMNS = ("programs", "escape", "raise", "found", "changed", "as meant", "kept less", "failed")
+COLUMNS = ("programs", "escape", "raise", "found", "changed", "as meant", "kept less", "looks", "failed")
 ALL = "all, each once"
 
 
@@ -61,6 +61,7 @@ def _counted(verdict: Verdict) -> Counter[str]:
             "changed": verdict.changed,
             "as meant": verdict.as_meant,
             "kept less": kept is not None and (kept[1].graph < kept[0].graph or kept[1].memory < kept[0].memory),
-            "failed": bool(verdict.failure),
+            "looks": bool(verdict.failure) and verdict.program.looks,
+            "failed": bool(verdict.failure) and not verdict.program.looks,
         }
     )

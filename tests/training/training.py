@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tests.training import escapes, holders, steps
+from tests.training import escapes, holders, steps, values
 from tests.training.draft import Draft, Lines, block, function
 from tests.training.holders import Holder
 from tests.training.parts import loop
@@ -39,31 +39,60 @@ def training(rng: random.Random, construct: str, escape: bool) -> Program:
         d.tag("methods")
     d.cell["stage"] = d.stage
     way = rng.choice(list(escapes.WAYS)) if escape else ""
-    if escape and d.chance(0.08):
-        way = "looked"
-    d.always_self = way in ("method",) or construct == "attributes" or (d.stage == "method" and d.chance(0.3))
-    live = bool(way) and way != "looked" or not way and d.chance(0.3)
+    odd = ""
+    if escape and d.chance(0.25):
+        way, odd = d.pick(
+            ("looked", ""), ("", d.rng.choice(list(values.MAKERS))), ("", d.rng.choice(list(values.MAKERS)))
+        )
+    d.always_self = way == "method" or construct == "attributes" or (d.stage == "method" and d.chance(0.3))
+    live = way not in ("", "looked") or d.chance(0.15)
     step = _step(d, construct, live)
-    d.cell["step"] = step.source.iterable and d.construct
     kinds = _HOLDERS.get(construct, ())
+    if odd in values.LAST:
+        kinds = ("list", "list", "tuple", "dict of lists", "deque")
+        d.tags -= {"metrics", "attributes", "dicts", "records"} - {construct}
     holder = holders.holder(d, rng.choice(kinds) if kinds else "", None)
     value = rng.choice(step.values)
-    if holder.kind in ("list", "dict", "record", "tuple", "deque", "nested") and not way and step.others and d.chance(0.3):
+    if holder.kind in _ANY and not way and not odd and step.others and d.chance(0.3):
         value = rng.choice(step.others)
     d.cell["value"] = "live" if step.live else "spent"
-    body = [*step.body, *holder.keep(value)]
-    after: Lines = []
-    d.escape = way
+    body, after = [*step.body], list[str]()
+    d.escape = f"value: {odd}" if odd else way
+    if odd:
+        _odd(d, odd, step, holder, value, body, after)
+    else:
+        body += holder.keep(value)
     if way == "looked":
         after += escapes.looked(d, holder, step.opt)
     elif way:
         _differentiated(d, way, step, holder, body, after)
-    else:
-        after += _shown(d, holder)
+    elif not after:
+        after += (
+            _shown(d, holder) if not odd else d.pick([f"print(len(list({holder.items})))"], [f"print({holder.items})"])
+        )
     body += step.tail
     lines = loop(d, step.source, body, step.index)
     _staged(d, lines, after)
     return d.program()
+
+
+_ANY = frozenset({"list", "dict", "record", "tuple", "deque", "nested"})
+"""Holders of whatever there is; the others add."""
+
+
+def _odd(d: Draft, odd: str, step: Step, holder: Holder, value: str, body: Lines, after: Lines) -> None:
+    """What is kept is no tensor, or more than its elements are asked for."""
+    made = values.MAKERS[odd](d, step, value)
+    last = f"list({holder.items})[{0 if holder.first else -1}]"
+    if made.value == "KEEP-INSIDE":
+        inner = made.before[-1].removeprefix("    KEEP(").removesuffix(")")
+        body += [*made.before[:-1], *(f"    {line}" for line in holder.keep(inner))]
+    elif odd == "none" and holder.kind not in _ANY:
+        body += [*made.before, *block(f"if {made.value} is not None:", holder.keep(made.value))]
+    else:
+        body += [*made.before, *holder.keep(made.value)]
+    body += [line.replace("KEPT", last) for line in made.following]
+    after += [line.replace("LAST", last) for line in made.after]
 
 
 def _step(d: Draft, construct: str, live: bool) -> Step:

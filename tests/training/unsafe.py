@@ -23,7 +23,9 @@ def lines(programs: Iterable[Program]) -> Iterator[str]:
             how = difference(before, run(mended.files))
             counts.setdefault(code, Counter()).update(["programs", how])
     for code, counted in sorted(counts.items()):
-        yield f"{code}: {counted.pop('programs')} programs; " + ", ".join(f"{n} {how}" for how, n in counted.most_common())
+        yield f"{code}: {counted.pop('programs')} programs; " + ", ".join(
+            f"{n} {how}" for how, n in counted.most_common()
+        )
 
 
 def difference(before: Outcome, after: Outcome) -> str:
@@ -52,4 +54,4 @@ def _numbers(outcome: Outcome) -> list[float]:
     return found
 
 
-_SIGNS = str.maketrans({sign: " " for sign in "()[],:=%{}'"})
+_SIGNS = str.maketrans(dict.fromkeys("()[],:=%{}'", " "))
