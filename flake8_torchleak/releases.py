@@ -45,6 +45,8 @@ def releases(kept: Kept, build: Builder) -> Iterator[Fix]:
             raise Unfixable(f"`{short(part)}` is not proven to be a tensor")
     parts += _starts(kept, build) if kept.sums else ()
     for part in parts:
+        if isinstance(part, ast.Name) and _has_attributes(module, part):
+            raise Unfixable(f"attributes are set on `{part.id}`, and `.detach()` gives a tensor without them")
         if reason := module.release.reason(part, kept.key, kept.node):
             raise Unfixable(reason)
     if parts == [kept.value] and _is_only_shown(kept, build):
@@ -52,6 +54,12 @@ def releases(kept: Kept, build: Builder) -> Iterator[Fix]:
         yield Fix(FixLevel.UNSAFE, title, build.method(kept.value, "item"))
     edits = tuple(edit for part in parts for edit in build.method(part, "detach"))
     yield Fix(FixLevel.SAFE, f"keep `{released(parts[0])}`", edits)
+
+
+def _has_attributes(module: Module, name: ast.Name) -> bool:
+    """Whether attributes of a variable's value are set in its scope (`loss.weight = 2`)."""
+    definitions = module.flow.definitions(module.tree.scope(name))
+    return any(key.startswith(f"{name.id}.") for key in definitions)
 
 
 def _starts(kept: Kept, build: Builder) -> Iterator[ast.expr]:

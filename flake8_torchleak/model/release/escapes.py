@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How
@@ -111,17 +112,33 @@ class Escapes:
         return max(followed, self._start(key, owner, node), key=_fate)
 
     def _of_attribute(self, key: str, node: ast.expr | ast.stmt) -> Ending:
-        """An attribute is open to all code that has the object; what its own class does with it can be seen."""
+        """An attribute is open to all code that has the object; what the module does with it can be seen."""
         facts = self.module.classes.around(node)
         attribute = key.partition(".")[2]
         worst = Ending(Fate.OPEN, node, f"`{key}` is open to all code that has the object")
-        if facts is None or "." in attribute:
-            return worst
-        for function in facts.all_functions:
-            for use in self.module.classes.self_uses(function).get(attribute, []):
-                if isinstance(use.ctx, ast.Load):
-                    worst = max(worst, self._destiny(use, _Trail(self, {(key, function)})), key=_fate)
+        own: set[ast.AST] = set()
+        if facts is not None and "." not in attribute:
+            for function in facts.all_functions:
+                for use in self.module.classes.self_uses(function).get(attribute, []):
+                    own.add(use)
+                    if isinstance(use.ctx, ast.Load):
+                        worst = max(worst, _Trail(self, {(key, function)}).destiny(use), key=_fate)
+        for use in self._attributes.get(attribute.rpartition(".")[2], []):
+            if use not in own:
+                # The same name on another object, perhaps: enough to leave it alone, not to know what is done to it.
+                found = _Trail(self, set()).destiny(use)
+                if found.fate is Fate.ASKED:
+                    worst = max(worst, found, key=_fate)
         return worst
+
+    @cached_property
+    def _attributes(self) -> dict[str, list[ast.Attribute]]:
+        """name -> where an attribute of this name is read in the module."""
+        found: dict[str, list[ast.Attribute]] = {}
+        for node in self.module.tree.all(ast.Attribute):
+            if isinstance(node.ctx, ast.Load):
+                found.setdefault(node.attr, []).append(node)
+        return found
 
     def _start(self, key: str, owner: Scope, node: ast.AST) -> Ending:
         """Whether the holder is made here: another object under another name would be open to others."""
@@ -150,10 +167,7 @@ class Escapes:
 
     def of_value(self, node: ast.expr) -> Ending:
         """What becomes of the value of an expression (the result of a call, say)."""
-        return self._destiny(node, _Trail(self, set()))
-
-    def _destiny(self, node: ast.expr, trail: _Trail) -> Ending:
-        return trail.destiny(node)
+        return _Trail(self, set()).destiny(node)
 
     def of_parameter(self, function: FunctionNode, name: str) -> Ending:
         """What a function does with what it is handed as `name`; RETURNED where its result is made of it."""

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _MOST_HOPS = 6
 """Variables and calls that a sample is followed through."""
 _NONE = frozenset({Kind.NUMBER, Kind.STRING, Kind.METRIC, Kind.MODULE, Kind.NONE, Kind.PATH, Kind.FILE})
+_ASKS = frozenset({
+    "shares_memory", "may_share_memory", "_base", "data_ptr", "storage", "untyped_storage", "is_set_to", "_is_view",
+})  # fmt: skip
+"""What tells whose memory a tensor or an array is."""
 _OF_ARRAYS = frozenset({"augment", "augitem", "fill", "sort", "resize", "partition", "itemset", "put"})
 
 
@@ -51,6 +55,8 @@ class Sharing:
     def level(self, of_array: bool) -> FixLevel:
         """How safe it is to hand out a copy instead of the stored array, or container."""
         if self.edits_samples(of_array) is not None:
+            return FixLevel.UNSAFE
+        if self.asking() is FixLevel.UNSAFE:
             return FixLevel.UNSAFE
         edited = any(True for dataset in self.module.datasets.all for _ in edits(self.module, dataset))
         return FixLevel.UNSAFE if edited else FixLevel.SAFE
@@ -99,6 +105,16 @@ class Sharing:
             self.module.classes.argument(call, parameter, function) for call in self.module.classes.calls_of(function)
         ]
         return not given or any(each is None or self._may_hold_samples(each, hops) for each in given)
+
+    def asking(self) -> FixLevel:
+        """How safe a copy is where code may ask what shares its memory with what: it sees the difference."""
+        asked = any(node.attr in _ASKS for node in self.module.tree.all(ast.Attribute))
+        return FixLevel.UNSAFE if asked else FixLevel.SAFE
+
+    def edits_content(self, key: str, node: ast.AST) -> bool:
+        """Whether what a container holds is edited in place through it (`kept[-1][0] = 0`)."""
+        changes = self.module.flow.mutations(self.module.tree.scope(node)).get(key, [])
+        return any(may_change(each) and (each.depth or each.method == "augitem") for each in changes)
 
     def edits_batches(self, scope: Scope) -> ast.AST | None:
         """The first place in a function that edits what shares a batch's memory, if there is one."""
