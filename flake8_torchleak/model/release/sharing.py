@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import FixLevel
-from flake8_torchleak.model.bindings import Definition, How, Mutation
+from flake8_torchleak.model.bindings import Definition, How, Mutation, container_of
 from flake8_torchleak.model.edits import edits, may_change
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.remember import remembered
@@ -123,6 +123,10 @@ class Sharing:
                 origin = self.module.infer.definition(each, NO_ENV).origin
                 if origin is not None and origin.kind is OriginKind.BATCH:
                     return change.node
+        for node in self.module.tree.within(scope):
+            if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+                if isinstance(container_of(node)[0], ast.Call):
+                    return node  # an element of what a call gives: of a list of batches, perhaps
         return None
 
     def _changes(self, scope: Scope) -> Iterator[Mutation]:
