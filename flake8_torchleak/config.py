@@ -119,7 +119,8 @@ def _names(option: Option, value: object) -> tuple[str, ...]:
 
 def _count(option: Option, value: object) -> int:
     text = "" if isinstance(value, bool) else str(value).strip()
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
+    # Python refuses to read numbers of thousands of digits.
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) > 0):
         raise ConfigError(f"{option.name}: expected a positive whole number, not {value!r}")
     return int(text)
 

@@ -15,6 +15,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source, parse
+from flake8_torchleak.wording import trouble
 
 reraise = False
 """Set by the test suite: an exception in a rule is raised instead of reported as TLK000."""
@@ -34,8 +35,24 @@ def lint(
     path: where the text lives, if known. It is not read; other modules of its project are, where a question needs it.
     fixes: work out the edits that would end each leak, too.
     wanted: which codes are worth the work (default: all).
-    Raises SyntaxError (or ValueError for NUL bytes) when `tree` is not given and the text does not parse.
+    Raises SyntaxError, and nothing else, when `tree` is not given and the text does not parse.
     """
+    try:
+        return _linted(source, config, tree, path, fixes, wanted)
+    except SyntaxError:
+        raise
+    except Exception as error:
+        return [_internal("internal error", error)]
+
+
+def _linted(
+    source: str,
+    config: Config,
+    tree: ast.Module | None,
+    path: str | None,
+    fixes: bool,
+    wanted: Callable[[str], bool] | None,
+) -> list[Finding]:
     subjects = by_words(source, config.dataset_bases)
     if not subjects:
         return []
@@ -105,7 +122,12 @@ def _guarded(each: Rule, module: Module, fixes: bool) -> list[Finding]:
         own = [report for report in each.check(module) if module.tree.is_own(report.node)]
         return [each.finding(report, module, fixes) for report in own]
     except Exception as error:
-        if reraise:
-            raise
-        text = f"internal error in {each.code}: {type(error).__name__}: {error}".replace("\n", " ")
-        return [Finding("TLK000", "internal-error", text, Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT)]
+        return [_internal(f"internal error in {each.code}", error)]
+
+
+def _internal(what: str, error: Exception) -> Finding:
+    """The finding that stands for an exception nobody foresaw."""
+    if reraise:
+        raise error
+    text = f"{what}: {trouble(error)}"
+    return Finding("TLK000", "internal-error", text, Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT)

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from flake8_torchleak.builder import Builder, Unfixable
-from flake8_torchleak.finding import Fix, FixLevel
+from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.release.escapes import Fate
+from flake8_torchleak.model.release.facts import Kept, carriers
 from flake8_torchleak.model.uses import other_use
 from flake8_torchleak.wording import released, short
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kept:
-    """A value that a holder keeps with its graph: `value` goes into the variable `key` at `node`.
+def graph_severity(module: Module, value: ast.expr) -> Severity:
+    """What a kept graph costs: of what is differentiated only its nodes are left, of anything else all activations."""
+    return Severity.WARNING if module.retention.is_differentiated(value) else Severity.ERROR
 
-    sums: the holder is a sum that starts at a number, so that what it is read as proves what is added.
-    """
 
-    key: str
-    value: ast.expr
-    node: ast.expr | ast.stmt
-    sums: bool = False
+def worth(module: Module, kept: Kept, usual: Severity) -> Severity | None:
+    """How much a kept graph matters: None if it is differentiated later, less if code in reach may do so."""
+    if kept.key in module.infer.backward.slots(module.tree.scope(kept.node)):
+        return usual  # the last entry is differentiated, those before stay
+    fate = module.release.ending(kept).fate
+    if fate is Fate.DIFFERENTIATED:
+        return None
+    if fate >= Fate.HANDED:
+        return Severity.NOTE
+    return Severity.WARNING if fate is not Fate.READ else usual
 
 
 def releases(kept: Kept, build: Builder) -> Iterator[Fix]:
@@ -32,18 +37,29 @@ def releases(kept: Kept, build: Builder) -> Iterator[Fix]:
     module = build.module
     if kept.key in module.infer.backward.slots(module.tree.scope(kept.node)):
         raise Unfixable(f"an entry of `{kept.key}` is differentiated")
-    parts = list(_carriers(kept.value, build))
+    parts = list(carriers(module, kept.value))
     for part in parts:
         if module.proof.is_tensor(part):
             continue
         if not (kept.sums and module.proof.sums_tensors(kept.key, kept.value, kept.node)):
             raise Unfixable(f"`{short(part)}` is not proven to be a tensor")
+    parts += _starts(kept, build) if kept.sums else ()
+    for part in parts:
+        if isinstance(part, ast.Name) and _has_attributes(module, part):
+            raise Unfixable(f"attributes are set on `{part.id}`, and `.detach()` gives a tensor without them")
+        if reason := module.release.reason(part, kept.key, kept.node):
+            raise Unfixable(reason)
     if parts == [kept.value] and _is_only_shown(kept, build):
         title = f"add `{short(kept.value)}` as a number, with `.item()`: its holder is only shown"
         yield Fix(FixLevel.UNSAFE, title, build.method(kept.value, "item"))
-    parts += _starts(kept, build) if kept.sums else ()
     edits = tuple(edit for part in parts for edit in build.method(part, "detach"))
     yield Fix(FixLevel.SAFE, f"keep `{released(parts[0])}`", edits)
+
+
+def _has_attributes(module: Module, name: ast.Name) -> bool:
+    """Whether attributes of a variable's value are set in its scope (`loss.weight = 2`)."""
+    definitions = module.flow.definitions(module.tree.scope(name))
+    return any(key.startswith(f"{name.id}.") for key in definitions)
 
 
 def _starts(kept: Kept, build: Builder) -> Iterator[ast.expr]:
@@ -82,20 +98,3 @@ def _is_only_shown(kept: Kept, build: Builder) -> bool:
     if not module.proof.is_scalar(kept.value):
         return False
     return other_use(module, kept.key, kept.node) is None
-
-
-def _carriers(value: ast.expr, build: Builder) -> Iterator[ast.expr]:
-    """The parts of a stored expression that carry a graph: of a display, its entries; else the whole."""
-    stack = [value]
-    while stack:
-        each = stack.pop()
-        if build.module.infer.value(each).graph is False and each is not value:
-            continue
-        if isinstance(each, (ast.Tuple, ast.List)):
-            stack += reversed(each.elts)
-        elif isinstance(each, ast.Dict):
-            stack += reversed(each.values)
-        elif isinstance(each, ast.Call) and isinstance(each.func, ast.Name) and each.func.id == "dict":
-            stack += [keyword.value for keyword in reversed(each.keywords)]
-        elif each is value or build.module.infer.value(each).graph:
-            yield each

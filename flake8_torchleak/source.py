@@ -6,6 +6,7 @@ Python's `ast` counts columns in UTF-8 bytes; people, flake8 and our findings co
 from __future__ import annotations
 
 import ast
+import codecs
 import io
 import tokenize
 import warnings
@@ -14,6 +15,8 @@ from typing import NamedTuple
 
 NAMES = (".py", ".ipynb")
 """How the names of files end that hold Python."""
+_OF_NAMES = frozenset({"punycode", "idna"})
+"""Encodings of host names: they take the square of the time, and no text of more than a label."""
 
 
 class SourceError(Exception):
@@ -23,12 +26,15 @@ class SourceError(Exception):
 def decode(raw: bytes) -> str:
     """Bytes of a Python file to text, by its BOM or coding line; newlines are kept as they are.
 
-    Raises SourceError when the encoding is unknown or does not fit.
+    Raises SourceError when the encoding is unknown, is none of files, or does not fit.
     """
     try:
-        return raw.decode(_encoding(raw))
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        raise SourceError(f"cannot decode: {error}") from error
+        encoding = _encoding(raw)
+        if codecs.lookup(encoding).name in _OF_NAMES:
+            raise LookupError(f"{encoding} is not an encoding of files")
+        return raw.decode(encoding)
+    except Exception as error:  # A codec may raise what it likes, and some do.
+        raise SourceError(f"cannot decode: {' '.join(str(error).split())}") from error
 
 
 def encode(text: str, raw: bytes) -> bytes:
@@ -47,7 +53,7 @@ def _encoding(raw: bytes) -> str:
 def parse(text: str) -> ast.Module:
     """`ast.parse` without its warnings: they are about the linted code, and errors under `-W error`.
 
-    Raises SyntaxError (also for code too deeply nested to parse) and, for NUL bytes on some Pythons, ValueError.
+    Raises SyntaxError, also for code too deeply nested to parse and for what is no text (NUL bytes, half characters).
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -55,6 +61,8 @@ def parse(text: str) -> ast.Module:
             return ast.parse(text)
         except (RecursionError, MemoryError) as error:
             raise SyntaxError(f"too deeply nested to parse: {type(error).__name__}") from error
+        except ValueError as error:
+            raise SyntaxError(str(error)) from error
 
 
 class Place(NamedTuple):

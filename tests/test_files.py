@@ -129,11 +129,12 @@ PIECES += ["[", "]", "[]a]", "[!]", "[[:alpha:]]", "[[:digit:]_]", "[[:nonsense:
 # Two stars beside anything but a slash are left out: there git compares pointers into two different strings
 # (`prev_p < text` in wildmatch.c), and the answer depends on where they lie.
 GLOBS = (
-    st.lists(st.sampled_from(PIECES), min_size=1, max_size=5)
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=9)
     .map("".join)
     .filter(lambda glob: not re.search(r"[^/!]\*\*|\*\*[^/*]|.!\*\*", glob))
 )
 PATHS = ["a", "b", "ab", "a/b", "a/a/b", "b/a", "ab/b/a", "a]", "#a", "!a", "a ", "*", "-", "\\", "[", "_/a"]
+PATHS += ["abab", "aab", "abba/baab", "a/b/a/b", "b/b/a/a/b", "ab/ab/ab", "a/abab/b", "aa/bb/ab/ba/a", "a/bbb/ab"]
 # Plain ASCII: in git a ? stands for one byte, here for one character.
 
 
@@ -161,6 +162,9 @@ def ignored(patterns: Patterns, path: str) -> bool:
 @example(["/a", "a/b/", "\\#a", "\\!a", "a\\ ", "# a", ""], "\n")
 @example(["\ufeffa"], "\n")
 @example(["a/*", "!a/b"], "\n")
+@example(["**/**/b", "!**/a/**/b", "a/**/**/b"], "\n")
+@example(["*a*b", "!a*/*b*", "*b*a*/*/**"], "\n")
+@example(["a/**\\/b", "*a \\ ", "a\\  "], "\n")
 def test_equal_to_git(repository: Path, lines: list[str], end: str) -> None:
     text = end.join(lines) + end
     (repository / ".gitignore").write_bytes(text.encode())

@@ -11,7 +11,7 @@ import pytest
 
 from flake8_torchleak.builder import Builder
 from flake8_torchleak.finding import Edit, Fix, FixLevel, Span
-from flake8_torchleak.releases import Kept
+from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.rule import Report, all_rules
 from tests.conftest import LEAK
 from tests.fixer import fixed, left, mended, reasons

@@ -92,14 +92,6 @@ RELEASED = {
     "a meter": ("meter.update(loss)", "meter.update(loss.detach())"),
     "a meter's keyword": ("meter.update(value=loss, n=2)", "meter.update(value=loss.detach(), n=2)"),
     "a meter's product": ("meter.update(loss * 2)", "meter.update((loss * 2).detach())"),
-    "an output used as a tensor": (
-        "out = model(x)\nout.sigmoid()\nkept.append(out)",
-        "out = model(x)\nout.sigmoid()\nkept.append(out.detach())",
-    ),
-    "an output in a torch function": (
-        "kept.append(torch.sigmoid(model(x)))",
-        "kept.append(torch.sigmoid(model(x)).detach())",
-    ),
     "another code in the comment": ("total += loss  # noqa: E501", "total += loss.detach()  # noqa: E501"),
 }
 
@@ -144,6 +136,27 @@ def test_a_sum_that_is_read_as_a_tensor_proves_what_is_added() -> None:
     assert fixed(step("total += criterion(model(x), y)", after=rest), codes="TLK401") == step(
         "total += criterion(model(x), y).detach()", after=rest
     )
+
+
+LIVE = {
+    "an output used as a tensor": (
+        "out = model(x)\nout.sigmoid()\nkept.append(out)",
+        "out = model(x)\nout.sigmoid()\nkept.append(out.detach())",
+    ),
+    "an output in a torch function": (
+        "kept.append(torch.sigmoid(model(x)))",
+        "kept.append(torch.sigmoid(model(x)).detach())",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), LIVE.values(), ids=LIVE)
+def test_what_is_not_differentiated_is_released_where_it_is_only_read(before: str, after: str) -> None:
+    shown = "print(len(kept), [float(each.mean()) for each in kept])"
+    assert fixed(step(before, METER, shown)) == step(after, METER, shown)
+    for unsafe in (False, True):
+        (reason,) = reasons(step(before, METER, "return kept"), unsafe)
+        assert reason.endswith("may be differentiated later: it is returned")
 
 
 def test_an_entry_that_is_differentiated_keeps_its_graph() -> None:

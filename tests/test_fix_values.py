@@ -104,7 +104,11 @@ USES = {
     ),
     "in one of the branches that bind it": ("if n:\n    y = model(x)\n    y.sigmoid()\nelse:\n    y = f(x)\n{}", False),
     "by a backward() of something": ("engine.backward(y)\n{}", False),
-    "by a backward() of a library": ("accelerator.backward(y)\n{}", True),
+    "by a backward() of a library": (
+        "from accelerate import Accelerator\nengine = Accelerator()\nengine.backward(y)\n{}",
+        True,
+    ),
+    "by a backward() of a library's name": ("accelerator.backward(y)\n{}", False),
     "by what many have": ("y.frobnicate()\n{}", False),
 }
 
@@ -112,7 +116,7 @@ USES = {
 @pytest.mark.parametrize(("body", "proves"), USES.values(), ids=USES)
 def test_uses_that_only_a_tensor_survives(body: str, proves: bool) -> None:
     body = "y = model(x)\n" + body
-    before, after = (step(body.format(f"kept.append({kept})"), after="return kept") for kept in ("y", "y.detach()"))
+    before, after = (step(body.format(f"kept.append({kept})"), after="print(kept)") for kept in ("y", "y.detach()"))
     if proves:
         assert fixed(before, codes="TLK402") == after
     else:

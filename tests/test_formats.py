@@ -109,17 +109,19 @@ def test_json_lines(project: Path, capsys: Capture) -> None:
 
 def test_json_lines_come_as_files_are_done(leak: Path) -> None:
     """The first file's findings can be read while the second one is still being written."""
-    os.mkfifo(leak / "second.py")
     with subprocess.Popen(
-        [sys.executable, "-m", "flake8_torchleak", "check", "leak.py", "second.py", "--output-format=json-lines"],
+        [sys.executable, "-m", "flake8_torchleak", "check", "leak.py", "-", "--output-format=json-lines"],
         cwd=leak,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     ) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
         first = process.stdout.readline()
-        (leak / "second.py").write_text(LEAK)
+        process.stdin.write(LEAK.encode())
+        process.stdin.close()
         rest = process.stdout.read()
-    assert [json.loads(line)["path"] for line in (first, *rest.splitlines())] == ["leak.py", "second.py"]
+    assert [json.loads(line)["path"] for line in (first, *rest.splitlines())] == ["leak.py", "stdin"]
     assert process.returncode == 1
 
 
@@ -169,7 +171,7 @@ def test_github_annotations_of_several_lines_and_of_other_severities(
     leak: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = [
-        Finding("TLK000", "internal-error", "100%\r\nleft", Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT),
+        Finding("TLK402", "stored-graph", "100%\r\nleft", Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT),
         Finding("TLK401", "accumulated-graph", "a", Span(1, 2, 3, 4), Severity.WARNING, FixLevel.HINT),
         Finding("TLK907", "oversized-workers", "b", Span(2, 0, 2, 6), Severity.NOTE, FixLevel.HINT),
     ]
@@ -179,7 +181,7 @@ def test_github_annotations_of_several_lines_and_of_other_severities(
     one, several, note = (annotation(line) for line in capsys.readouterr().out.splitlines())
     # The API refuses columns of places that span lines, and a place that ends before it starts.
     assert (one[0], one[1]["col"], one[1]["endColumn"]) == ("error", "1", "1")
-    assert "100%\r\nleft" in one[2]
+    assert "100%\\r\\nleft" in one[2]
     assert several[:2] == (
         "warning",
         {"file": "leak.py", "line": "1", "endLine": "3", "title": "TLK401 accumulated-graph"},

@@ -321,14 +321,14 @@ def test_other_files_are_read_for_a_notebook(capsys: Capture) -> None:
     assert all(("cell" in each) is ("path" not in each) for each in notes)
 
 
-def test_an_internal_error_has_a_place(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_an_internal_error_is_of_its_notebook(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     from flake8_torchleak.finding import Finding, FixLevel, Severity, Span
 
     internal = Finding("TLK000", "internal-error", "it broke", Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT)
     monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: [internal])
     put(notebook(prose("x"), "%%time\nimport torch"))
-    assert main(["check"]) == 1
-    assert capsys.readouterr().out.startswith("nb.ipynb:cell 2:2:1: TLK000 it broke")
+    assert main(["check"]) == 2
+    assert capsys.readouterr().err == "torchleak: error: nb.ipynb: it broke\n"
 
 
 def test_stdin_by_its_name(tmp_path: Path) -> None:

@@ -240,12 +240,13 @@ def test_nothing_found(tmp_path: Path, runs: Runs) -> None:
     assert run["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
 
 
-def test_an_internal_error_is_a_result(leak: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_a_notification(leak: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     internal = Finding("TLK000", "internal-error", "it broke", Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT)
     monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: [internal])
-    run = runs.run()
-    (result,) = run["results"]
-    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "TLK000"
+    run = runs.run(status=2)
+    assert run["results"] == []
+    (told_of,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert told(told_of["message"]) == "leak.py: it broke"
 
 
 def test_messages_hold_no_placeholders_and_no_links(leak: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:

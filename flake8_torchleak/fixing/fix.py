@@ -58,7 +58,7 @@ def fix(
     unsafe: also those that may change a type, timing or cost. takes: whether a code is selected.
     path: where the text lives, if known, as for `lint`. levels: puts the fixes of a finding on the levels that they
     have for the user. old: asked once, for code and place of those findings that are not to be fixed.
-    Raises SyntaxError (or ValueError for NUL bytes) when the text does not parse.
+    Raises SyntaxError when the text does not parse.
     """
     state = _Linted(source, config, takes, path, levels)
     spared = old(state.shown)
@@ -154,7 +154,7 @@ def _after(before: _Linted, batch: Batch, taken: list[Chosen]) -> _Linted | None
     edited = Edited(before.text, edits)
     try:
         after = _Linted(edited.text, before.config, before.takes, before.path, before.levels)
-    except (SyntaxError, ValueError):
+    except SyntaxError:
         return None
     ended = {before.place(each) for each, _ in taken}
     stay = {

@@ -1,14 +1,18 @@
-"""Writing a fixed file: the old content or the new one is on disk at any moment, never a part of either.
+"""Writing a file: the old content or the new one is on disk at any moment, never a part of either.
 
 The new content goes to a temporary file in the same folder, which then takes the old file's name in one step.
-Killed by a signal in between, the old file is whole and `.torchleak-*.tmp` may be left beside it.
+Killed in between by a signal that nobody can catch, the old file is whole; `.torchleak-*.tmp` may be left beside it.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from flake8_torchleak.disk import read
 
 
 class WriteError(Exception):
@@ -45,20 +49,95 @@ def replace(path: str, old: bytes, new: bytes) -> None:
     _sync_folder(os.path.dirname(real))
 
 
-def _exchange(real: str, status: os.stat_result, old: bytes, new: bytes) -> None:
-    # Short, for any name that fits can stand beside a name of full length, and of a kind no tool takes for Python.
-    # Chosen before the file is made: whatever interrupts us from here on, there is a name to remove.
-    temporary = os.path.join(os.path.dirname(real), f".torchleak-{os.urandom(6).hex()}.tmp")
+def check(path: str) -> None:
+    """Raise WriteError, as `put` would, where `put` could not write: nothing is changed."""
+    real, status = _own(path)
+    with _said():
+        if status is not None and not os.access(real, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        probe = _beside(real)
+        os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.unlink(probe)
+
+
+def put(path: str, new: bytes) -> None:
+    """Make `new` the content of the file at `path`, of our own making, whether there is one or not.
+
+    Permissions and the like of an old one are kept, as far as `replace` keeps them.
+
+    Raises WriteError where it cannot be written, is no regular file, or is a link, or reached through one, that a
+    repository may hold: who names a file does not know where they lead. All is then as it was.
+    """
+    real, status = _own(path)
+    with _said():
+        if status is not None and status.st_size == len(new) and read(real) == new:
+            return
+        _exchange(real, status, None, new)
+    _sync_folder(os.path.dirname(real))
+
+
+def _own(path: str) -> tuple[str, os.stat_result | None]:
+    """Where a file of our own lies, and what is there. Raises WriteError, as `put` does."""
+    whole = os.path.abspath(path) if path else ""
+    link = next((each for each in _upwards(whole) if os.path.islink(each) and (each == whole or _is_brought(each))), "")
+    if link:
+        raise WriteError("is a symbolic link" if link == whole else f"lies behind a symbolic link, {link}")
+    with _said():
+        try:
+            status = os.lstat(whole or os.curdir)
+        except FileNotFoundError:
+            return whole, None
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(status.st_mode):
+            raise WriteError("is not a regular file")
+        if not status.st_mode & 0o222:
+            raise WriteError("is read-only")
+    return whole, status
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """A path and the folders that it lies in, but for the root."""
+    while path != os.path.dirname(path):
+        yield path
+        path = os.path.dirname(path)
+
+
+def _is_brought(link: str) -> bool:
+    """Whether a link may have come with a checkout: it lies in a repository, or below the current folder."""
+    folder = os.path.realpath(os.path.dirname(link))
+    here = os.path.realpath(os.curdir)
+    return any(each == here or os.path.exists(os.path.join(each, ".git")) for each in _upwards(folder))
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """What the system refuses, as WriteError."""
     try:
-        with open(temporary, "xb", opener=_private) as file:
+        yield
+    except OSError as error:
+        raise WriteError(error.strerror or str(error)) from error
+
+
+def _beside(real: str) -> str:
+    # Short, for any name that fits can stand beside a name of full length, and of a kind no tool takes for Python.
+    return os.path.join(os.path.dirname(real), f".torchleak-{os.urandom(6).hex()}.tmp")
+
+
+def _exchange(real: str, status: os.stat_result | None, old: bytes | None, new: bytes) -> None:
+    """status: of the file that is there, if there is one; old: what it has to hold, if that counts."""
+    # Chosen before the file is made: whatever interrupts us from here on, there is a name to remove.
+    temporary = _beside(real)
+    try:
+        with open(temporary, "xb", opener=_private if status else None) as file:
             file.write(new)
             file.flush()
-            _copy_attributes(real, file.fileno())
-            _copy_permissions(status, file.fileno())
+            if status:
+                _copy_attributes(real, file.fileno())
+                _copy_permissions(status, file.fileno())
             os.fsync(file.fileno())
-        with open(real, "rb") as file:
-            if file.read() != old:
-                raise WriteError("changed while it was being fixed; left alone")
+        if old is not None and read(real) != old:
+            raise WriteError("changed while it was being fixed; left alone")
         os.replace(temporary, real)
     except BaseException:
         with suppress(OSError):

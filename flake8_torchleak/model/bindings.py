@@ -25,6 +25,10 @@ class How(Enum):
     OTHER = "other"
 
 
+ARMS = (ast.ExceptHandler, ast.match_case)
+"""What binds names for its own body: `except ... as name`, `case name`."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Definition:
     """One binding of a variable: `value` is what it is taken from, by `path` (indices of tuple unpacking)."""
@@ -41,6 +45,8 @@ class Definition:
     def __post_init__(self) -> None:
         if self.how is not How.PARAMETER:
             node = self.value if self.how in (How.ITERATE, How.ENTER) and self.value is not None else self.statement
+            if isinstance(self.statement, ARMS):
+                node = getattr(self.node, "type", self.node) or self.node  # a pattern, or what a handler catches
             object.__setattr__(self, "effect", (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)))
 
 
@@ -63,7 +69,7 @@ class Mutation:
 
 _BINDERS = frozenset({
     ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Import,
-    ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef,
+    ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.match_case,
 })  # fmt: skip
 _CHANGERS = frozenset({ast.Call, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete})
 GROWING = frozenset({"append", "extend", "add", "insert", "update", "setitem", "setdefault", "appendleft", "put"})
@@ -134,9 +140,27 @@ class Bindings:
                 for alias in node.names:
                     name = alias.asname or alias.name.partition(".")[0]
                     found.append(Definition(name, alias, node, None, How.OTHER))
+            elif isinstance(node, ast.ExceptHandler):
+                if node.name is not None:
+                    found.append(Definition(node.name, node, node, None, How.OTHER))
+            elif isinstance(node, ast.match_case):
+                found += self._captures(node)
             else:
                 assert isinstance(node, (*FUNCTIONS, ast.ClassDef))
                 found.append(Definition(node.name, node, node, None, How.OTHER))
+        return found
+
+    def _captures(self, case: ast.match_case) -> list[Definition]:
+        """What the pattern of a case binds: all of the subject, or parts of it that nobody follows."""
+        match = self.tree.parents[case]
+        assert isinstance(match, ast.Match)
+        found = []
+        for node in ast.walk(case.pattern):
+            name = captured(node)
+            if name is not None:
+                whole = node is case.pattern and isinstance(node, ast.MatchAs)
+                value, how = (match.subject, How.ASSIGN) if whole else (None, How.OTHER)
+                found.append(Definition(name, node, case, value, how))
         return found
 
     def targets(
@@ -202,6 +226,11 @@ class Bindings:
         if key and isinstance(node, ast.AugAssign):
             return [Mutation(key, node, "augment", value)]
         return []
+
+
+def captured(pattern: ast.AST) -> str | None:
+    """The name that a pattern itself binds."""
+    return pattern.rest if isinstance(pattern, ast.MatchMapping) else getattr(pattern, "name", None)
 
 
 def _unpacks(target: ast.Tuple | ast.List, value: ast.Tuple | ast.List) -> bool:

@@ -37,7 +37,7 @@ def annotated(node: ast.expr) -> Value:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
             (statement,) = parse(node.value.strip()).body
-        except (SyntaxError, ValueError):
+        except SyntaxError:
             return UNKNOWN
         if not isinstance(statement, ast.Expr):
             return UNKNOWN

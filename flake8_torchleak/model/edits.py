@@ -107,6 +107,11 @@ def _is_looked_up(module: Module, name: ast.Name) -> bool:
     )
 
 
+def may_change(change: Mutation) -> bool:
+    """Whether a change may be one in place: a statement, a method of containers and arrays, `add_`."""
+    return change.method in _STATEMENTS or change.method in _EDITS or _is_in_place(change.method)
+
+
 def copy_place(module: Module, edit: Edit) -> tuple[ast.expr, bool] | None:
     """The read to copy so that an edit does not reach the Dataset, and whether nested contents need copying too.
 
@@ -182,7 +187,7 @@ def _written(module: Module, call: ast.Call) -> ast.expr | None:
 def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value] | None:
     """(expression, value) of the stored element that a mutation changes."""
     method = change.method
-    target = _target(change) if method in _STATEMENTS or method in _EDITS or _is_in_place(method) else None
+    target = _target(change) if may_change(change) else None
     if target is None:
         return None
     if module.classes.self_attribute(target) is not None:

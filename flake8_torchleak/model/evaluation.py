@@ -61,7 +61,7 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
         return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
     if _needs_grad(module, scope) or _is_test(module, scope) or _is_forward(module, scope):
         return None
-    if isinstance(scope, FUNCTIONS) and module.retention.is_differentiated_by_callers(scope):
+    if isinstance(scope, FUNCTIONS) and module.release.callers.are_training(scope) is not None:
         return None
     for call in module.tree.calls(scope):
         loops = module.tree.loops(call)

@@ -18,7 +18,7 @@ class File:
     """A file's text, and of its statements those that somebody asked for: definitions are parsed one by one."""
 
     def __init__(self, path: str, text: str) -> None:
-        """Raises SyntaxError (or ValueError for NUL bytes) when what is not in a definition does not parse."""
+        """Raises SyntaxError when what is not in a definition does not parse."""
         self.path, self.source = path, Source(text)
         rest, pieces = split(text) or (text, [])
         try:
@@ -94,7 +94,7 @@ def _parsed(piece: Piece) -> ast.stmt | None:
     """The definition, its lines as in the file; None if its piece is no definition after all."""
     try:
         body = parse("\n" * piece.above + piece.text).body
-    except (SyntaxError, ValueError):
+    except SyntaxError:
         return None
     return body[0] if len(body) == 1 else None
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import TypeVar
 
+from flake8_torchleak.disk import read
 from flake8_torchleak.model.files import File, imported
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS
@@ -183,13 +184,10 @@ def real(path: str) -> str:
 
 
 def text_of(path: str, top: str) -> str | None:
-    """The text of a file inside the project; None if it is too large, elsewhere, or cannot be read."""
+    """The text of a file inside the project; None if it is too large, elsewhere, no file, or cannot be read."""
     try:
         place = real(path)
-        if not place.startswith(os.path.join(real(top), "")) or os.path.getsize(place) > _LARGEST:
-            return None
-        with open(place, "rb") as file:
-            return decode(file.read())
+        return decode(read(place, _LARGEST)) if place.startswith(os.path.join(real(top), "")) else None
     except (OSError, SourceError):
         return None
 
@@ -218,5 +216,5 @@ def _made(path: str, top: str, make: Callable[[str], M]) -> M | None:
     text = text_of(path, top)
     try:
         return make(text) if text is not None else None
-    except (SyntaxError, ValueError):
+    except SyntaxError:
         return None

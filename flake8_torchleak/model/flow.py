@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TypeGuard
 
-from flake8_torchleak.model.bindings import Bindings, Definition, How
+from flake8_torchleak.model.bindings import ARMS, Bindings, Definition, How
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, Scope, Tree
@@ -34,7 +34,9 @@ class Flow(Bindings):
                 if outer is None or outer is scope:
                     return []
                 return self.definitions(outer).get(key, [])[:_MOST_DEFINITIONS]
-        everything = self.definitions(scope).get(key, [])[-_MOST_DEFINITIONS:]
+        everything = [
+            each for each in self.definitions(scope).get(key, [])[-_MOST_DEFINITIONS:] if self._seen(each, use)
+        ]
         position = _position(use)
         before = [d for d in everything if d.effect <= position]
         found: list[Definition] = []
@@ -55,10 +57,17 @@ class Flow(Bindings):
                     found.append(each)
         return found
 
+    def _seen(self, definition: Definition, use: ast.AST) -> bool:
+        """Whether the name still stands for it at `use`: an exception's name is gone when its handler ends."""
+        handler = definition.statement
+        return not isinstance(handler, ast.ExceptHandler) or self.tree.inside(use, handler)
+
     def dominates(self, definition: Definition, use: ast.AST) -> bool:
         """Whether every way to `use` passes the definition (or enters the loop that makes it)."""
         if definition.how is How.PARAMETER:
             return True
+        if isinstance(definition.statement, ARMS):
+            return self.tree.inside(use, definition.statement)
         return self.always_before(definition.statement, use)
 
     def always_before(self, statement: ast.AST, use: ast.AST) -> bool:

@@ -30,8 +30,8 @@ class Keeping:
     sums: bool
 
 
-def keeps(module: Module, facts: ClassFacts, name: str, call: ast.Call) -> Iterator[tuple[ast.expr, ast.AST]]:
-    """(argument, where it is kept) for the arguments of `object.name(...)` that the method sums or stores.
+def keeps(module: Module, facts: ClassFacts, name: str, call: ast.Call) -> Iterator[tuple[ast.expr, Keeping]]:
+    """(argument, how it is kept) for the arguments of `object.name(...)` that the method sums or stores.
 
     The method is evaluated with a graph-carrying tensor for one argument at a time, numbers for the rest.
     """
@@ -55,7 +55,7 @@ def keeps(module: Module, facts: ClassFacts, name: str, call: ast.Call) -> Itera
         env = Env(given)
         for kept in keepings(module, method, f"{owner}."):
             if module.infer.value(kept.value, env).graph:
-                yield argument, kept.node
+                yield argument, kept
                 break
 
 

@@ -69,8 +69,10 @@ class Methods:
             key = NUMBER if base.kind is Kind.INDEX else UNKNOWN
             element = {"keys": key, "values": inner, "items": Value(Kind.TUPLE, items=(key, inner))}[name]
             return Value(Kind.ITERATOR, graph=base.graph, size=base.size, element=element, why=base.why)
-        if name in ("get", "pop", "popleft", "setdefault", "__getitem__"):
+        if name in ("get", "setdefault", "__getitem__"):
             return self.infer.parts.element(base, node)
+        if name in ("pop", "popleft"):
+            return self.infer.parts.element(base.but(origin=None), node).but(origin=None)  # the container lets go of it
         if name == "copy":
             return base.but(origin=None)
         if base.kind is Kind.INDEX:

@@ -20,6 +20,7 @@ from flake8_torchleak.model.loops import Loops
 from flake8_torchleak.model.names import Names
 from flake8_torchleak.model.project import Attached, Project
 from flake8_torchleak.model.proof import Proof
+from flake8_torchleak.model.release.facts import Release
 from flake8_torchleak.model.retention import Retention
 from flake8_torchleak.model.tree import Tree
 from flake8_torchleak.model.users import Users
@@ -168,6 +169,11 @@ class Module:
     def proof(self) -> Proof:
         """What is proven, not only likely: for fixes."""
         return Proof(self)
+
+    @cached_property
+    def release(self) -> Release:
+        """Whether a value may be released for its holder: for fixes, and for what is differentiated later."""
+        return Release(self)
 
     @cached_property
     def loaders(self) -> Loaders:

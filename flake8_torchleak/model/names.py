@@ -190,9 +190,12 @@ class Names:
         parents = self.tree.parents
         child: ast.AST = name
         up = parents[name]
+        sources: list[ast.comprehension] = []  # what a generator goes over is read before it binds anything
         while not isinstance(up, (ast.stmt, ast.Lambda)):
+            if isinstance(up, ast.comprehension) and child is up.iter:
+                sources.append(up)
             for generator in up.generators if isinstance(up, COMPREHENSIONS) else ():
-                if generator is not child and any(
+                if generator not in sources and any(
                     isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(generator.target)
                 ):
                     return generator
@@ -240,6 +243,10 @@ def _bindings(tree: Tree, nodes: Callable[..., Sequence[Any]]) -> Bound:
     for handler in nodes(ast.ExceptHandler):
         if handler.name:
             bind(handler.name, handler, tree.scope(handler))
+    for pattern in nodes(ast.MatchAs, ast.MatchStar, ast.MatchMapping):
+        captured = pattern.rest if isinstance(pattern, ast.MatchMapping) else pattern.name
+        if captured is not None:
+            bind(captured, pattern, tree.scope(pattern))
     return found
 
 

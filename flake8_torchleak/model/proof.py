@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.effects import (
     ARRAY_ATTRIBUTES,
     ARRAY_METHODS,
@@ -19,7 +20,9 @@ from flake8_torchleak.model.effects import (
     TORCH_FUNCTIONS,
 )
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.tree import COMPREHENSIONS, SCOPES, Scope, Tree
+from flake8_torchleak.model.release.differentiation import unscaled
+from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, SCOPES, Scope, Tree
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -41,6 +44,11 @@ _OF_ARRAYS = frozenset({
 _ONLY_TENSORS = frozenset(TENSOR_METHODS) - _OF_OTHERS - _OF_ARRAYS | {"backward", "requires_grad_", "retain_grad"}
 _OF_A_GRAPH = _OF_ARRAYS | {"item", "mean", "sum", "min", "max", "cpu", "clone", "contiguous", "long", "round"}
 """Methods that, of all values that can carry a graph, only tensors have: no array, table or number can."""
+_OF_MODULES = frozenset({
+    "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad", "named_modules", "modules",
+    "requires_grad_", "named_children", "register_buffer", "register_forward_hook", "eval", "train",
+})  # fmt: skip
+"""What is done with modules, and with nothing else that is called with tensors."""
 _TENSOR_PARTS = frozenset({"data", "T", "mT", "H", "real"})
 _REDUCTIONS = frozenset({"reduction", "reduce", "size_average"})
 _TENSOR_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult, ast.FloorDiv, ast.Mod)
@@ -114,7 +122,7 @@ class Proof:
         if isinstance(node, ast.Call):
             if any(k.arg in _REDUCTIONS for k in node.keywords):
                 return False
-            if self._is_torch_loss(node):
+            if self.is_torch_loss(node):
                 return True
             reduced = isinstance(node.func, ast.Attribute) and node.func.attr in ("mean", "sum", "norm")
             return reduced and not node.args and not node.keywords and self.is_tensor(node, depth - 1)
@@ -147,7 +155,7 @@ class Proof:
         reaching = self.module.flow.reaching(key, node)
         owned = self.module.classes.self_attribute(node)
         if not reaching and owned is not None:
-            built = self.module.infer.attributes.final_bindings(*owned)
+            built = self._bindings(*owned)
             return bool(built) and all(
                 _is_plain(d) and d.value is not None and proves(d.value, depth - 1) for d in built
             )
@@ -157,6 +165,20 @@ class Proof:
             or self._proven_by(each, node, uses)
             for each in reaching
         )
+
+    def _bindings(self, facts: ClassFacts, attribute: str) -> list[Definition]:
+        """Every assignment of an attribute that is not surely replaced by the end of its method."""
+        found: list[Definition] = []
+        done: set[ast.AST] = set()
+        for each in reversed(facts.attributes.get(f"self.{attribute}", [])):
+            function = self.module.tree.scope(each.node)
+            if function not in done:
+                found.append(each)
+                if isinstance(function, FUNCTIONS) and self.module.flow.always_before(
+                    each.statement, function.body[-1]
+                ):
+                    done.add(function)
+        return found
 
     def _proven_by(self, definition: Definition, node: ast.expr, uses: list[ast.expr]) -> bool:
         """Whether what a definition gives to `node` passes a use that only a tensor survives."""
@@ -168,7 +190,7 @@ class Proof:
             together = flow.always_before(statement, node) and not self._leaves(node, statement)
             if together or statement is tree.statement(node):
                 return True
-            if self._follows(statement, definition.statement):
+            if self._follows(statement, definition):
                 return True
         return False
 
@@ -181,14 +203,16 @@ class Proof:
             up = self.module.tree.parents[up]
         return False
 
-    def _follows(self, statement: ast.stmt, definition: ast.AST) -> bool:
+    def _follows(self, statement: ast.stmt, made: Definition) -> bool:
         """Whether a statement runs whenever the definition above it has: no branch of its own, no way out between."""
-        tree = self.module.tree
+        tree, definition = self.module.tree, made.statement
         if statement.lineno <= getattr(definition, "lineno", 0):
             return False
         child: ast.AST = statement
         up = tree.parents[child]
         while not isinstance(up, SCOPES):
+            if up is definition and made.how is How.ITERATE:
+                return tree.blocks.get(child) == "body" and not self._leaves(definition, statement)
             plain = isinstance(up, (ast.With, ast.AsyncWith))
             if not plain and not (tree.inside(definition, up) and _block(tree, definition, up) == tree.blocks[child]):
                 return False
@@ -203,34 +227,26 @@ class Proof:
         return any(isinstance(each, jumps) and each.lineno in between for each in within)
 
     def _differentiated(self, key: str, scope: Scope) -> list[ast.expr]:
-        """Where backward() is called on the very variable, or the variable is handed to it."""
+        """Where backward() is called on the very variable (or on its mean), or the variable is handed to it."""
         found: list[ast.expr] = []
-        for objective in self.module.infer.backward.objectives(scope):
-            if not self._is_differentiated_here(objective):
-                continue
-            while isinstance(objective, ast.Call) and last_name(objective.func) == "scale" and objective.args:
-                objective = objective.args[0]
-            if key_of(objective) == key:
+        for site in self.module.release.differentiation.sites(scope):
+            objective = unscaled(site.objective)
+            while isinstance(objective, ast.Call) and isinstance(objective.func, ast.Attribute):
+                if objective.func.attr not in _OF_A_GRAPH:
+                    break
+                objective = objective.func.value
+            if key_of(objective) == key and site.certain:
                 found.append(objective)
         return found
 
-    def _is_differentiated_here(self, objective: ast.expr) -> bool:
-        """`x.backward()`, or a call of a library's own: anybody can name a method `backward` and hand it a dict."""
-        parent = self.module.tree.parents[objective]
-        if isinstance(parent, ast.Attribute):
-            return True
-        func = parent.func if isinstance(parent, ast.Call) else parent
-        receiver = last_name(func.value) if isinstance(func, ast.Attribute) else ""
-        return receiver in ("accelerator", "fabric") or last_name(func) == "manual_backward"
-
     def _uses(self, key: str, scope: Scope) -> list[ast.expr]:
-        """Where the variable is used as only a tensor can be, or, if it carries a graph, as only a tensor then can."""
+        """Where the variable is used as only a tensor can be, or, if a module gave it, as only a tensor then can."""
         found: list[ast.expr] = []
         for node in self._attributes(key, scope):
-            if node.attr in _ONLY_TENSORS or (node.attr in _OF_A_GRAPH and self._carries(node.value)):
+            if node.attr in _ONLY_TENSORS or (node.attr in _OF_A_GRAPH and self._is_output(node.value)):
                 found.append(node.value)
         for call in self.module.tree.calls(scope):
-            if self._is_torch_loss(call):  # its prediction and its target are tensors, or it raises
+            if self.is_torch_loss(call):  # its prediction and its target are tensors, or it raises
                 found += [each for each in call.args[:2] if key_of(each) == key]
         return found
 
@@ -247,7 +263,7 @@ class Proof:
             return not several and not any(k.arg == "return_indices" for k in node.keywords)
         if head in ("torch", "torch.special") and last in TORCH_FUNCTIONS:
             return self.module.infer.value(node).kind is Kind.TENSOR
-        if self._is_torch_loss(node):
+        if self.is_torch_loss(node):
             return True
         helper = self.module.classes.callee(node)
         if helper is not None:
@@ -262,14 +278,41 @@ class Proof:
             return False
         if self.module.infer.value(node).kind is not Kind.TENSOR and name not in ("to", "cuda"):
             return False
-        if name in _ONLY_TENSORS or (name in _OF_A_GRAPH and name not in ("cpu", "clone") and self._carries(base)):
+        if name in _ONLY_TENSORS or (name in _OF_A_GRAPH and name not in ("cpu", "clone") and self._is_output(base)):
             return True
         return self.is_tensor(base, depth - 1)
 
-    def _carries(self, base: ast.expr) -> bool:
-        return bool(self.module.infer.value(base).graph)
+    def _is_output(self, base: ast.expr) -> bool:
+        """Whether a value is what a proven module gives: of all that has `.mean()`, only a tensor can be."""
+        if isinstance(base, ast.Name):
+            if self.module.names.comprehension(base) is not None:
+                return False
+            reaching = self.module.flow.reaching(base.id, base)
+            values = [each.value for each in reaching if _is_plain(each)]
+            return bool(values) and len(values) == len(reaching) and all(map(self._is_module_call, values))
+        return self._is_module_call(base)
 
-    def _is_torch_loss(self, node: ast.Call) -> bool:
+    def _is_module_call(self, node: ast.expr | None) -> bool:
+        return isinstance(node, ast.Call) and self._is_module(node.func)
+
+    @remembered
+    def _is_module(self, func: ast.expr) -> bool:
+        """Whether what is called is an nn.Module by what else is done with it, or by how it is made."""
+        found = self.module.infer.value(func)
+        if isinstance(found.made, ast.ClassDef):
+            return self.module.classes.all[found.made].has_base("Module")
+        key, scope = key_of(func), self.module.tree.scope(func)
+        if not key:
+            return False
+        owned = self.module.classes.self_attribute(func)
+        made = owned[0].attributes.get(f"self.{owned[1]}", []) if owned else self.module.flow.reaching(key, func)
+        for each in made:
+            if isinstance(each.value, ast.Call) and self.module.names.qualname(each.value.func).startswith("torch.nn."):
+                return len(made) == 1
+        scopes: list[Scope] = [scope] if owned is None else list(owned[0].all_functions)
+        return any(node.attr in _OF_MODULES for each in scopes for node in self._attributes(key, each))
+
+    def is_torch_loss(self, node: ast.Call) -> bool:
         """A call of a loss function made by one of torch.nn's classes (`nn.MSELoss()`), in this file."""
         called = self.module.infer.value(node.func)
         if called.kind is Kind.LOSS and isinstance(called.made, ast.Call):
@@ -285,7 +328,7 @@ def _is_plain(definition: Definition) -> bool:
 
 
 def _block(tree: Tree, node: ast.AST, outer: ast.AST) -> str:
-    """The block of `outer` that a node below it stands in ("" for its head)."""
-    while tree.parents[node] is not outer:
+    """The block of `outer` that a node below it stands in ("" for its head, and for `outer` itself)."""
+    while node is not outer and tree.parents[node] is not outer:
         node = tree.parents[node]
     return tree.blocks.get(node, "")

@@ -30,6 +30,8 @@ _LOADS = frozenset({
 _CREATES = frozenset({"array", "asarray", "zeros", "ones", "empty", "full", "rand", "randn", "random"})
 _MAKERS = _CREATES | {name.rpartition(".")[2] for name in _LOADS}
 _OUTPUTS = frozenset({"last_hidden_state", "logits"})
+_MOST_NAMES = 5
+"""Names for parts of parts that are looked through."""
 _TRIMMED = 4
 """Elements at either end: leaving out so few is no waste worth a word."""
 _PLAIN = frozenset({ast.Name, ast.Attribute})
@@ -58,21 +60,36 @@ def kept_views(module: Module) -> Iterator[KeptView]:
         for key, changes in module.flow.mutations(scope).items():
             for change in changes:
                 if change.method in _PUTS and change.value is not None:
-                    stored.append(_root(change.value))
+                    stored.append(_origin(module, change.value))
                     kept = _kept(module, scope, key, change, change.value)
                     if kept is not None and not isinstance(change.index, ast.Constant):
                         found.append(kept)
         for each in found:
             # Several views of one array may make up all of it.
-            if stored.count(_root(each.view)) == 1:
+            if stored.count(_origin(module, each.view)) == 1:
                 yield each
 
 
-def _root(node: ast.expr) -> str:
-    """The variable under subscripts, attributes and methods; "" if there is none."""
+def _origin(module: Module, node: ast.expr) -> str:
+    """The variable that an expression is a part of, through names for parts."""
+    for _ in range(_MOST_NAMES):
+        name = _root_name(node)
+        if name is None:
+            return ""
+        reaching = module.flow.reaching(name.id, name)
+        value = reaching[0].value if len(reaching) == 1 and reaching[0].how is How.ASSIGN else None
+        part = _under_views(value) if value is not None else None
+        if not isinstance(part, (ast.Subscript, ast.Name, ast.Attribute)):
+            return name.id
+        node = part
+    return ""
+
+
+def _root_name(node: ast.expr) -> ast.Name | None:
+    """The variable under subscripts, attributes and methods, if there is one."""
     while isinstance(node, (ast.Subscript, ast.Attribute, ast.Call)):
         node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return node if isinstance(node, ast.Name) else None
 
 
 def may_keep_views(outline: Outline) -> bool:

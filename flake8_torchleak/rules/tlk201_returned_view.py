@@ -94,4 +94,8 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     method = "copy" if proof.is_array(report.target) else "clone" if proof.is_tensor(report.target) else ""
     if not method:
         raise Unfixable(f"`{short(report.target)}` is not proven to be an array or a tensor")
-    yield Fix(FixLevel.SAFE, f"return `.{method}()` of it", build.method(report.target, method))
+    yield Fix(
+        build.module.release.sharing.level(of_array=True),
+        f"return `.{method}()` of it",
+        build.method(report.target, method),
+    )

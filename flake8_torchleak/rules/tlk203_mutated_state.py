@@ -36,8 +36,10 @@ The element is copied first, is made anew for each sample, or is a cache slot or
 
 Fix
 ---
-Safe: a copy where the element is read into its variable: `.copy()`, `.clone()`, or `copy.deepcopy(...)` where nested
-contents change too or a helper is handed the element. Unsafe for objects of unknown classes.
+A copy where the element is read into its variable: `.copy()`, `.clone()`, or `copy.deepcopy(...)` where nested
+contents change too or a helper is handed the element. Safe where every edit only sets an entry to what it does not
+depend on: each read gave the same sample before. Unsafe otherwise, for from the second read on the samples are others:
+no longer edited twice.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.edits import Edit, copy_place, edits, moved_elements
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.release.repeating import repeats
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
@@ -93,13 +96,14 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         raise Unfixable(f"`{short(edit.target)}` is no variable that is bound to the element once, and the only one")
     read, nested = place
     kind = build.module.infer.value(read).kind
+    safe = FixLevel.SAFE if repeats(build.module, edit) else FixLevel.UNSAFE
     if kind is Kind.TENSOR:
-        yield Fix(FixLevel.SAFE, "edit a `.clone()` of it", build.method(read, "clone"))
+        yield Fix(safe, "edit a `.clone()` of it", build.method(read, "clone"))
     elif kind is Kind.ARRAY or kind in _CONTAINERS and not nested:
-        yield Fix(FixLevel.SAFE, "edit a `.copy()` of it", build.method(read, "copy"))
+        yield Fix(safe, "edit a `.copy()` of it", build.method(read, "copy"))
     else:
         deepcopy, imported = build.reference("copy.deepcopy", read)
-        level = FixLevel.SAFE if kind in _CONTAINERS else FixLevel.UNSAFE
+        level = safe if kind in _CONTAINERS else FixLevel.UNSAFE
         yield Fix(level, f"edit a `{deepcopy}(...)` of it", (*imported, *build.wrapped(read, f"{deepcopy}(", ")")))
 
 

@@ -107,7 +107,11 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     assert isinstance(report.target, ast.expr)
     if not build.module.proof.is_tensor(report.target):
         raise Unfixable(f"`{short(report.target)}` is not proven to be a tensor")
-    yield Fix(FixLevel.SAFE, "return `.clone()` of it", build.method(report.target, "clone"))
+    yield Fix(
+        build.module.release.sharing.level(of_array=True),
+        "return `.clone()` of it",
+        build.method(report.target, "clone"),
+    )
 
 
 def _is_shared(dataset: DatasetFacts, name: str) -> bool:

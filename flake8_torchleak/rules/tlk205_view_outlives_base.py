@@ -104,4 +104,4 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         method = "clone"
     else:
         raise Unfixable(f"`{short(kept.view)}` is not proven to be a tensor")
-    yield Fix(FixLevel.SAFE, f"keep `.{method}()` of it", build.method(kept.view, method))
+    yield Fix(build.module.release.sharing.asking(), f"keep `.{method}()` of it", build.method(kept.view, method))

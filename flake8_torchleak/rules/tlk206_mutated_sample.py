@@ -43,9 +43,10 @@ collate function builds new objects; or the Dataset whose samples it gets is in 
 
 Fix
 ---
-`copy.copy(...)` of the sample where it gets its name, `copy.deepcopy(...)` where nested contents change. Safe for
-containers; unsafe for objects of unknown contents. Not applied where the function reads the sample in another way
-too. Or return a copy from `__getitem__`, which protects it from everyone.
+`copy.copy(...)` of the sample where it gets its name, `copy.deepcopy(...)` where nested contents change. Safe where
+every edit only sets an entry to what it does not depend on; unsafe otherwise, for from the second read on the samples
+are others: no longer edited twice. Not applied where the function reads the sample in another way too. Or return a
+copy from `__getitem__`, which protects it from everyone.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.collating import copied_variable, edited_samples
 from flake8_torchleak.model.edits import Edit
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.release.repeating import repeats
 from flake8_torchleak.model.samples import is_plain
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
@@ -110,5 +112,6 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         edits = build.before(statement.body[1 if documented else 0], text)
     else:
         raise Unfixable(f"`{variable.key}` is bound in an expression")
-    level = FixLevel.UNSAFE if nested and not is_plain(edit.value) else FixLevel.SAFE
+    known = is_plain(edit.value) or not nested
+    level = FixLevel.SAFE if known and repeats(build.module, edit) else FixLevel.UNSAFE
     yield Fix(level, f"change a `{copies}(...)` of it", (*imported, *edits))

@@ -53,8 +53,9 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.model.sums import additions
-from flake8_torchleak.releases import Kept, releases
+from flake8_torchleak.releases import graph_severity, releases, worth
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
@@ -76,13 +77,16 @@ def check(module: Module) -> Iterator[Report]:
             if module.infer.value(target).is_container or module.grad.off(node):
                 continue
             name = short(target)
-            backwarded = module.retention.is_differentiated(added)
+            kept = Kept(key, added, node, sums=True)
+            severity = worth(module, kept, graph_severity(module, added))
+            if severity is None:
+                continue
             yield Report(
                 node,
                 f"`{name}` adds up `{short(added)}` with its autograd graph at every step; add `{released(added)}`",
                 notes=module.retention.evidence(key, added, node),
-                severity=Severity.WARNING if backwarded else Severity.ERROR,
-                target=Kept(key, added, node, sums=True),
+                severity=severity,
+                target=kept,
             )
 
 

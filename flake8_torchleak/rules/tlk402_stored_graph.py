@@ -50,9 +50,10 @@ from flake8_torchleak.builder import Builder
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.model.stores import stores
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import Kept, releases
+from flake8_torchleak.releases import graph_severity, releases, worth
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
@@ -69,16 +70,20 @@ def check(module: Module) -> Iterator[Report]:
         value = module.retention.kept_graph(store.key, store.value, store.node, stored=True)
         if value is None:
             continue
-        backwarded = module.retention.is_differentiated(store.value)
-        if not backwarded and module.retention.proven_plain(store.key, store.node):
+        usual = graph_severity(module, store.value)
+        if usual is Severity.ERROR and module.retention.proven_plain(store.key, store.node):
+            continue
+        kept = Kept(store.key, store.value, store.node)
+        severity = worth(module, kept, usual)
+        if severity is None:
             continue
         advice = f"store `{released(store.value)}`" if value.kind is Kind.TENSOR else "store detached tensors"
         yield Report(
             store.node,
             f"`{store.name}` keeps `{short(store.value)}` with its autograd graph after the step; {advice}",
             notes=module.retention.evidence(store.key, store.value, store.node),
-            severity=Severity.WARNING if backwarded else Severity.ERROR,
-            target=Kept(store.key, store.value, store.node),
+            severity=severity,
+            target=kept,
         )
 
 

@@ -50,8 +50,10 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.keeping import keeps
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.release.escapes import Fate
+from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import Kept, releases
+from flake8_torchleak.releases import graph_severity, releases, worth
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
@@ -77,20 +79,24 @@ def check(module: Module) -> Iterator[Report]:
             continue
         if meter.made.name in module.config.safe_meters or key in module.config.safe_meters:
             continue
-        for argument, place in keeps(module, module.classes.all[meter.made], method, call):
+        for argument, keeping in keeps(module, module.classes.all[meter.made], method, call):
             if module.retention.kept_graph(key, argument, call) is None:
                 continue
-            backwarded = module.retention.is_differentiated(argument)
+            kept = Kept(key, argument, call)
+            severity = worth(module, kept, graph_severity(module, argument))
+            inside = module.release.escapes.of_holder(keeping.key, keeping.node)
+            if severity is None or inside.fate is Fate.DIFFERENTIATED:
+                continue
             yield Report(
                 call,
                 f"`{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; "
                 f"hand it `{released(argument)}`",
                 notes=(
-                    (place, f"`{meter.made.name}.{method}` keeps what it is given here"),
+                    (keeping.node, f"`{meter.made.name}.{method}` keeps what it is given here"),
                     *module.retention.evidence(key, argument, call),
                 ),
-                severity=Severity.WARNING if backwarded else Severity.ERROR,
-                target=Kept(key, argument, call),
+                severity=severity,
+                target=kept,
             )
             break
 

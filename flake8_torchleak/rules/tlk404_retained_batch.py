@@ -75,20 +75,24 @@ def check(module: Module) -> Iterator[Report]:
                 (value.origin.node, "batches of a DataLoader, in shared memory when it has workers"),
                 *module.retention.evidence(store.key, expression, store.node)[:2],
             ),
-            target=[part for part, _ in held],
+            target=(store, [part for part, _ in held]),
         )
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.copy()` on an array, `.clone()` on what is proven a tensor."""
-    assert isinstance(report.target, list)
+    assert isinstance(report.target, tuple)
+    store, parts = report.target
+    sharing = build.module.release.sharing
     edits: list[Edit] = []
-    for part in report.target:
+    if sharing.edits_batches(build.module.tree.scope(store.node)) or sharing.edits_content(store.key, store.node):
+        raise Unfixable("the batch is edited in place here, and what is kept of it with it")
+    for part in parts:
         is_array = build.module.proof.is_array(part)
         if not is_array and not build.module.proof.is_tensor(part):
             raise Unfixable(f"`{short(part)}` is not proven to be a tensor")
         edits += build.method(part, "copy" if is_array else "clone")
-    yield Fix(FixLevel.SAFE, f"keep a copy of `{short(report.target[0])}`", tuple(edits))
+    yield Fix(sharing.asking(), f"keep a copy of `{short(parts[0])}`", tuple(edits))
 
 
 def _held(module: Module, store: Store) -> Iterator[tuple[ast.expr, Value]]:

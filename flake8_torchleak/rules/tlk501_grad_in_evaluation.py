@@ -88,6 +88,8 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         raise Unfixable("the loop stands at module level: put it under `with torch.no_grad():`")
     if module.loops.trains(function):
         raise Unfixable(f"`{function.name}` trains as well: put the loop under `with torch.no_grad():`")
+    if module.release.callers.are_training(function, anywhere=True) is not None:
+        raise Unfixable(f"what `{function.name}` gives goes into training, as one of its callers shows")
     no_grad, imported = build.reference("torch.no_grad", function)
     below = len(function.decorator_list) - module.grad.plain_wrappers(function)
     decorated = build.decorated(function, f"{no_grad}()", below)

@@ -36,7 +36,8 @@ base class is the project's own.
 
 Fix
 ---
-Safe where the epoch's end hook reads the attribute: `.clear()` as the hook's last statement.
+Unsafe, where the epoch's end hook reads the list: `.clear()` as the hook's last statement. What the hook computes from
+the list is then of one epoch, where it was of all epochs so far; a dict of lists is emptied by hand.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def _may_collect(outline: Outline) -> bool:
 @rule(
     "TLK502",
     "uncleared-step-outputs",
-    fix=FixLevel.SAFE,
+    fix=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.TORCH,
     words=("LightningModule",),
@@ -89,7 +90,7 @@ def check(module: Module) -> Iterator[Report]:
                     change.node,
                     f"`{key}` keeps the outputs of every epoch, nothing empties it; call `{key}.clear()` in `{hook}`",
                     notes=((end, "the hook at the epoch's end"),) if end is not None else (),
-                    target=(key, end),
+                    target=(key, end, _holds_a_plain_list(module, facts, key)),
                 )
                 break
 
@@ -97,12 +98,14 @@ def check(module: Module) -> Iterator[Report]:
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`self.outputs.clear()` as the last statement of the hook that reads it."""
     assert isinstance(report.target, tuple)
-    key, end = report.target
+    key, end, plain = report.target
+    if not plain:
+        raise Unfixable(f"`{key}` is no plain list: what is to stay in it nobody can tell")
     if end is None or not _reads(end, key):
         raise Unfixable(f"no hook at the epoch's end reads `{key}`")
     if isinstance(end.body[-1], ast.Return):
         raise Unfixable(f"`{end.name}` returns a value at its end")
-    yield Fix(FixLevel.SAFE, f"clear `{key}` in `{end.name}`", build.after(end.body[-1], f"{key}.clear()"))
+    yield Fix(FixLevel.UNSAFE, f"clear `{key}` in `{end.name}`", build.after(end.body[-1], f"{key}.clear()"))
 
 
 def _collected(module: Module, step: FunctionNode) -> Iterator[tuple[str, Mutation]]:
@@ -119,6 +122,11 @@ def _collected(module: Module, step: FunctionNode) -> Iterator[tuple[str, Mutati
 def _is_list(module: Module, facts: ClassFacts, key: str) -> bool:
     values = [module.infer.value(d.value) for d in facts.attributes.get(key, []) if d.value is not None]
     return any(value.kind in (Kind.LIST, Kind.DICT) for value in values)
+
+
+def _holds_a_plain_list(module: Module, facts: ClassFacts, key: str) -> bool:
+    values = [module.infer.value(d.value) for d in facts.attributes.get(key, []) if d.value is not None]
+    return all(value.kind is Kind.LIST for value in values)
 
 
 def _is_emptied(facts: ClassFacts, key: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from flake8_torchleak import __version__
 from flake8_torchleak.config import Option, did_you_mean
 from flake8_torchleak.shells.formats import FORMATS
+from flake8_torchleak.wording import printable
 
 
 class _Parser(argparse.ArgumentParser):
@@ -24,7 +25,7 @@ class _Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"torchleak: error: {message}\n")
+        self.exit(2, f"torchleak: error: {printable(message)}\n")
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:

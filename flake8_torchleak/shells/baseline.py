@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 
 from flake8_torchleak.config import ConfigError
+from flake8_torchleak.disk import read
 from flake8_torchleak.finding import Finding, Span
 from flake8_torchleak.shells.globs import relative
 from flake8_torchleak.source import Source
@@ -92,8 +92,7 @@ def load(file: str) -> Entries:
     import json
 
     try:
-        with open(file, "rb") as stream:
-            return _entries(json.loads(stream.read()))
+        return _entries(json.loads(read(file)))
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such baseline; torchleak baseline write makes one") from None
     except OSError as error:
@@ -123,7 +122,7 @@ def save(file: str, entries: Entries) -> None:
     """Write a baseline, sorted, an entry a line. Raises ConfigError, one line, where that is not possible."""
     import json
 
-    from flake8_torchleak.fixing.write import WriteError, replace
+    from flake8_torchleak.fixing.write import WriteError, put
 
     rows = [
         json.dumps({"path": path, "code": code, "line": line, "count": number})
@@ -132,17 +131,7 @@ def save(file: str, entries: Entries) -> None:
     ]
     listed = "[\n    " + ",\n    ".join(rows) + "\n  ]" if rows else "[]"
     new = f'{{\n  "torchleak-baseline": {VERSION},\n  "findings": {listed}\n}}\n'.encode()
-    made = False
     try:
-        with suppress(FileExistsError), open(file, "xb"):
-            made = True
-        with open(file, "rb") as stream:
-            old = stream.read()
-        if new != old:
-            replace(file, old, new)
-        made = False
-    except (OSError, WriteError) as error:
-        raise ConfigError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
-    finally:
-        if made:
-            os.unlink(file)
+        put(file, new)
+    except WriteError as error:
+        raise ConfigError(f"{file}: {error}") from None

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 from flake8_torchleak.shells.baseline import Baseline, Entries, count, keys, save
 from flake8_torchleak.shells.policy import Policy
-from flake8_torchleak.shells.report import printable
 from flake8_torchleak.shells.run import Checking, Complaints, treated
 from flake8_torchleak.shells.selection import INTERNAL
 from flake8_torchleak.shells.settings import Setting
 from flake8_torchleak.shells.texts import Inputs
+from flake8_torchleak.wording import leading
 
 DEFAULT = ".torchleak-baseline.json"
 
@@ -61,5 +61,5 @@ def _save(file: str, entries: Entries, complain: Complaints) -> int:
     save(file, entries)
     number, files = count(entries), sum(bool(each) for each in entries.values())
     what = f"{number} finding{'s' * (number != 1)} in {files} file{'s' * (files != 1)}"
-    sys.stdout.write(f"{printable(file)} lists {what}.\n")
+    sys.stdout.write(f"{leading(file)} lists {what}.\n")
     return 2 if complain.made else 0

@@ -6,12 +6,15 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.config import ConfigError
 from flake8_torchleak.shells.arguments import parsed
 from flake8_torchleak.shells.formats import FOR_PEOPLE
+from flake8_torchleak.shells.process import Terminated, Unwritable, complain, interruptible, open_streams, settle
+from flake8_torchleak.wording import printable
 
 if TYPE_CHECKING:
     from flake8_torchleak.shells.baseline import Baseline
@@ -27,21 +30,29 @@ CLEAN, FOUND, ERROR = 0, 1, 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with `argv` (default: the process's) and return its exit status; argparse may exit itself."""
     argv = sys.argv[1:] if argv is None else argv
+    open_streams()
     try:
-        arguments = parsed(argv)
+        with interruptible():
+            return _done(argv)
+    except Terminated as signal:
+        return 128 + signal.number
+    finally:
+        settle()
+
+
+def _done(argv: Sequence[str]) -> int:
+    try:
+        arguments = _parsed(argv)
         status = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except ConfigError as error:
         _hand_back(argv)
         return _fail(str(error))
-    except SystemExit as error:
-        if error.code == ERROR:
-            _hand_back(argv)
-        raise
     except BrokenPipeError:
-        # The reader (`head`, a pager) has seen enough. What is left in the buffer must not fail at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (`head`, a pager) has seen enough.
         return FOUND
+    except Unwritable as error:
+        return _fail(str(error))
     except (OSError, UnicodeEncodeError) as error:
         return _fail(f"cannot write: {getattr(error, 'strerror', None) or error}")
     except KeyboardInterrupt:
@@ -49,16 +60,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+def _parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments. Raises SystemExit where all is said, OSError where that cannot be written."""
+    try:
+        return parsed(argv)
+    except SystemExit as error:
+        if error.code == ERROR:
+            _hand_back(argv)
+        sys.stdout.flush()
+        raise
+
+
 def _hand_back(argv: Sequence[str]) -> None:
     """Write stdin to stdout as it is if that was to be changed: whoever reads our output in its place loses nothing."""
     changes = "--fix" in argv or "--add-noqa" in argv
     if changes and "-" in argv and "--diff" not in argv and not sys.stdin.isatty():
-        sys.stdout.buffer.write(sys.stdin.buffer.read())
-        sys.stdout.flush()
+        with suppress(OSError):  # closed
+            sys.stdout.buffer.write(sys.stdin.buffer.read())
+            sys.stdout.flush()
 
 
 def _fail(text: str) -> int:
-    print(f"torchleak: error: {text}", file=sys.stderr)
+    complain(f"torchleak: error: {printable(' '.join(text.splitlines()))}\n")
     return ERROR
 
 
@@ -121,6 +144,10 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
     from flake8_torchleak.rule import all_rules
     from flake8_torchleak.shells.settings import SETTINGS, settings
 
+    try:
+        os.getcwd()
+    except OSError as error:
+        raise ConfigError(f"the current folder: {error.strerror}") from None
     given = {option.name: getattr(arguments, option.field) for option in SETTINGS}
     pairs = [(each.code, each.slug) for each in all_rules()]
     return settings(given, pairs, arguments.config, arguments.isolated)

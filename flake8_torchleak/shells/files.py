@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 
+from flake8_torchleak.disk import MOST_SETTINGS, read
 from flake8_torchleak.shells.gitignore import Patterns
 from flake8_torchleak.shells.globs import Globs
 from flake8_torchleak.source import NAMES
@@ -20,7 +21,9 @@ def python_files(paths: Iterable[str], complain: Complain, excluded: Globs, forc
     """Each file to check once: the named ones, then for each named folder the Python in it, in order of path.
 
     excluded: what walks leave out; force: and what is left out even if it is named.
-    Links to folders are not followed, so that loops end; a path that cannot be listed goes to `complain`.
+    Links to folders are not followed, so that loops end, nor links that lead out of the repository (or, outside of one,
+    out of the folder): what is there has not been asked for, and must not be fixed.
+    A path that cannot be listed goes to `complain`.
     """
     seen: set[str] = set()
     for path in paths:
@@ -28,7 +31,8 @@ def python_files(paths: Iterable[str], complain: Complain, excluded: Globs, forc
         if force and path != "-" and excluded.cover(os.path.abspath(path), is_folder):
             continue
         if is_folder:
-            found: Iterable[str] = _walk(path, _above(path), excluded, complain)
+            top = _repository(path) or path
+            found: Iterable[str] = _walk(path, _above(path), excluded, complain, os.path.realpath(top))
         else:
             found = (path,)
         for each in found:
@@ -54,8 +58,11 @@ class _Ignores:
         return verdict
 
 
-def _walk(folder: str, ignores: _Ignores | None, excluded: Globs, complain: Complain) -> Iterator[str]:
-    """The files with Python below `folder`, sorted; iterative, since folders nest deeper than Python recurses."""
+def _walk(folder: str, ignores: _Ignores | None, excluded: Globs, complain: Complain, top: str) -> Iterator[str]:
+    """The files with Python below `folder`, sorted; iterative, since folders nest deeper than Python recurses.
+
+    top: the folder, without links, that links must not lead out of.
+    """
     stack = [(folder, True, ignores)]
     while stack:
         path, is_folder, ignores = stack.pop()
@@ -73,7 +80,7 @@ def _walk(folder: str, ignores: _Ignores | None, excluded: Globs, complain: Comp
         here = os.path.join(os.path.abspath(path), "")
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
-            if not is_folder and not _is_python(entry):
+            if not is_folder and not _is_python(entry, top):
                 continue
             place = here + entry.name
             if excluded.verdict(place, is_folder) or (ignores is not None and ignores.ignores(place, is_folder)):
@@ -87,10 +94,12 @@ def _is_environment(folder: os.DirEntry[str]) -> bool:
     return os.path.exists(os.path.join(folder.path, "pyvenv.cfg"))
 
 
-def _is_python(file: os.DirEntry[str]) -> bool:
-    """Whether a walk gives out `file`: a link that leads nowhere (an editor's lock file) is none, nor is a pipe."""
+def _is_python(file: os.DirEntry[str], top: str) -> bool:
+    """Whether a walk gives out `file`: a link that leads nowhere (an editor's lock file) or out is none, nor a pipe."""
     try:
-        return file.name.endswith(NAMES) and file.is_file()
+        if not file.name.endswith(NAMES) or not file.is_file():
+            return False
+        return not file.is_symlink() or os.path.realpath(file.path).startswith(os.path.join(top, ""))
     except OSError:
         # A link to itself: taken, so that reading it says what is wrong.
         return True
@@ -101,14 +110,14 @@ def _above(folder: str) -> _Ignores | None:
 
     A folder that git ignores but the user names is checked: then nothing from above counts.
     """
+    top = _repository(folder)
+    if top is None:
+        return None
     path = os.path.abspath(folder)
     chain = [path]
-    while not os.path.exists(os.path.join(path, ".git")):
-        parent = os.path.dirname(path)
-        if parent == path:
-            return None
-        chain.append(parent)
-        path = parent
+    while path != top:
+        path = os.path.dirname(path)
+        chain.append(path)
     ignores = _read(path, os.path.join(".git", "info", "exclude"), None)
     for parent, child in zip(chain[:0:-1], chain[-2::-1]):
         ignores = _read(parent, ".gitignore", ignores)
@@ -117,10 +126,20 @@ def _above(folder: str) -> _Ignores | None:
     return ignores
 
 
+def _repository(folder: str) -> str | None:
+    """The top folder of the repository that a folder lies in; None if it lies in none."""
+    path = os.path.abspath(folder)
+    while not os.path.exists(os.path.join(path, ".git")):
+        if os.path.dirname(path) == path:
+            return None
+        path = os.path.dirname(path)
+    return path
+
+
 def _read(folder: str, name: str, above: _Ignores | None) -> _Ignores | None:
-    """`above` with the patterns of one file added; `above` itself if it has none or cannot be read."""
+    """`above` with the patterns of one file added; `above` itself if it cannot be read, or is a link, as for git."""
     try:
-        with open(os.path.join(folder, name), encoding="utf-8", errors="replace", newline="") as file:
-            return _Ignores(os.path.abspath(folder), Patterns(file.read()), above)
+        raw = read(os.path.join(folder, name), MOST_SETTINGS, links=name != ".gitignore")
+        return _Ignores(os.path.abspath(folder), Patterns(raw.decode("utf-8", "replace")), above)
     except OSError:
         return above

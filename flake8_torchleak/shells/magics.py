@@ -76,7 +76,7 @@ def _body(text: str) -> list[ast.stmt]:
     """The statements of a text; none if it is no Python."""
     try:
         return parse(text).body
-    except (SyntaxError, ValueError):
+    except SyntaxError:
         return []
 
 

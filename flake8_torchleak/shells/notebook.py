@@ -143,17 +143,16 @@ class _Cell:
             self.marks = {heading: (number, lines[:taken])}
             self.marks.update((line, (0, original)) for line, original in parts if (line,) != original)
         else:
-            at = getattr(error, "lineno", None) or 2
+            at = error.lineno or 2
             line = 1 + taken + sum(len(original) for _, original in parts[: max(at - 2, 0)])
-            what = getattr(error, "msg", error)
-            self.error = f"cell {number}:{line}:{getattr(error, 'offset', None) or 1}: syntax error: {what}"
+            self.error = f"cell {number}:{line}:{error.offset or 1}: syntax error: {error.msg}"
 
 
-def _error(heading: str, parts: Sequence[tuple[str, Sequence[str]]]) -> Exception | None:
+def _error(heading: str, parts: Sequence[tuple[str, Sequence[str]]]) -> SyntaxError | None:
     """What keeps the lines below a heading from being Python."""
     try:
         parse(heading + "".join(line for line, _ in parts))
-    except (SyntaxError, ValueError) as error:
+    except SyntaxError as error:
         return error
     return None
 

@@ -4,58 +4,47 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TextIO
 
 from flake8_torchleak.config import ConfigError
+from flake8_torchleak.fixing.write import WriteError, check, put
 
 _SOURCES = (".py", ".pyi", ".ipynb")
+_SYSTEM = ("/dev", "/dev/fd", "/proc/self/fd")
+"""The folders of the system's own devices and open pipes: no checkout brings these."""
 
 
 @contextmanager
 def replacing(path: str) -> Iterator[TextIO]:
     """A stream whose text becomes the content of `path`, as UTF-8, when the block ends; not if it raises.
 
-    Permissions are kept, and a symbolic link stays one. A device or pipe is written to as it is. Raises ConfigError,
-    one line, before the block where nothing can be written there, and after it where that fails all the same.
+    Permissions are kept. The system's own devices are written to as they are (`/dev/stdout`). Raises ConfigError, one
+    line, before the block where nothing can be written there, and after it where that fails all the same.
     """
-    if any(each.lower().endswith(_SOURCES) for each in (path, os.path.realpath(path))):
+    if path.lower().endswith(_SOURCES):
         raise ConfigError(f"--output-file: {path}: is a source file, which the report would replace")
     text = io.StringIO(newline="")
-    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+    real = _of_system(path)
+    if real and not os.path.isfile(real):
         yield text
-        with _failing(path), open(path, "wb") as file:
+        with _failing(path), open(real, "wb") as file:
             file.write(_encoded(text))
         return
+    with _failing(path):
+        check(real or path)
+    yield text
+    with _failing(path):
+        put(real or path, _encoded(text))
+
+
+def _of_system(path: str) -> str:
+    """What a name of the system's own stands for; empty for any other."""
+    if os.path.dirname(os.path.abspath(path)) not in _SYSTEM or not os.path.exists(path) or os.path.isdir(path):
+        return ""
     real = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(real), f".torchleak-{os.urandom(6).hex()}.tmp")
-    try:
-        with _failing(path):
-            mode = _mode(real)
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        yield text
-        with _failing(path):
-            with open(temporary, "wb") as file:
-                file.write(_encoded(text))
-            os.chmod(temporary, mode)
-            os.replace(temporary, real)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _mode(real: str) -> int:
-    """The permissions of the file to replace, or of a new one. Raises OSError if it may not be written."""
-    if not os.path.exists(real):
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
-    # Renaming needs no right to write the file itself.
-    os.close(os.open(real, os.O_WRONLY))
-    return stat.S_IMODE(os.stat(real).st_mode)
+    return real if os.path.exists(real) else path  # an open pipe has a name that leads nowhere
 
 
 def _encoded(text: io.StringIO) -> bytes:
@@ -67,5 +56,5 @@ def _encoded(text: io.StringIO) -> bytes:
 def _failing(path: str) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        raise ConfigError(f"--output-file: {path}: {error.strerror or error}") from error
+    except (OSError, WriteError) as error:
+        raise ConfigError(f"--output-file: {path}: {getattr(error, 'strerror', None) or error}") from error

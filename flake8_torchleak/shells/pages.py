@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 from flake8_torchleak.config import ConfigError, Option
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.rule import all_rules, rule_table
+from flake8_torchleak.shells.formats import as_json
 from flake8_torchleak.shells.selection import INTERNAL, UNUSED, nearest
 from flake8_torchleak.shells.settings import SETTINGS, Setting
+from flake8_torchleak.wording import printable
 
 _FIXES = {
     FixLevel.SAFE: "safe (keeps the meaning)",
@@ -83,8 +85,6 @@ def listing(output_format: str) -> str:
     if output_format == "markdown":
         return rule_table() + "\n"
     if output_format == "json":
-        import json
-
         fields = [
             {
                 "code": each.code,
@@ -96,7 +96,7 @@ def listing(output_format: str) -> str:
             }
             for each in all_rules()
         ]
-        return json.dumps(fields, indent=2) + "\n"
+        return as_json(fields)
     width = max((len(each.slug) for each in all_rules()), default=0)
     return "".join(
         f"{each.code}  {each.slug:<{width}}  {'on ' if each.default else 'off'}  {each.fix.value:<6}  {each.summary}\n"
@@ -111,14 +111,15 @@ def in_force(settings: Mapping[str, Setting], output_format: str) -> str:
     rows = {option.name: (_plain(option, settings[option.name].value), settings[option.name]) for option in SETTINGS}
     if output_format == "json":
         fields = {name: {"value": value, "from": list(each.origins)} for name, (value, each) in rows.items()}
-        return json.dumps(fields, indent=2) + "\n"
+        return as_json(fields)
     lines = ["[tool.torchleak]"]
     for name, (value, each) in rows.items():
         shown = json.dumps(value, ensure_ascii=False)
         if isinstance(value, dict):
             pairs = (f"{json.dumps(key, ensure_ascii=False)} = {json.dumps(codes)}" for key, codes in value.items())
             shown = f"{{{', '.join(pairs)}}}"
-        lines.append(f"# {name}: not set" if value is None else f"{name} = {shown}  # {', '.join(each.origins)}")
+        line = f"# {name}: not set" if value is None else f"{name} = {shown}  # {', '.join(each.origins)}"
+        lines.append(printable(line))
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -8,7 +8,9 @@ import stat
 import sys
 from time import monotonic
 
-from flake8_torchleak.shells.report import printable, width
+from flake8_torchleak.shells.process import complain
+from flake8_torchleak.shells.report import width
+from flake8_torchleak.wording import printable
 
 DELAY = 1.0
 """Seconds before the line shows: most runs are over by then."""
@@ -42,8 +44,7 @@ class Progress:
             self._shown = False
 
     def _write(self, line: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{line}")
-        sys.stderr.flush()
+        complain(f"\r\x1b[K{line}")
 
 
 def _on_screen() -> bool:

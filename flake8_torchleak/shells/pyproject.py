@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from flake8_torchleak.config import ConfigError, did_you_mean
+from flake8_torchleak.disk import MOST_SETTINGS, read
 
 _MARK = "torchleak--mark"
+_MOST_TRIES = 20
+"""Places where a setting's name stands that are tried: each costs a reading of the whole file."""
 
 
 class Table(NamedTuple):
@@ -26,7 +31,7 @@ class Table(NamedTuple):
 
         TOML parsers tell no places. But a name stands where writing another one there changes the name of the setting.
         """
-        for match in re.finditer(re.escape(name), self.text):
+        for match in islice(re.finditer(re.escape(name), self.text), _MOST_TRIES):
             changed = self.text[: match.start()] + _MARK + self.text[match.end() :]
             try:
                 values = _parse(changed)
@@ -74,8 +79,7 @@ def named(file: str, names: Iterable[str]) -> Table:
 
 def _table(file: str) -> Table | None:
     """The table of a file; None where it has none. Raises OSError or UnicodeDecodeError where it cannot be read."""
-    with open(file, encoding="utf-8") as stream:
-        text = stream.read()
+    text = io.StringIO(read(file, MOST_SETTINGS).decode("utf-8"), newline=None).read()
     if "torchleak" not in text:
         return None
     try:

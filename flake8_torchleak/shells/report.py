@@ -10,6 +10,7 @@ from typing import TextIO
 
 from flake8_torchleak.finding import Finding, FixLevel, Note, Severity
 from flake8_torchleak.source import Source
+from flake8_torchleak.wording import leading, printable
 
 _COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33", Severity.NOTE: "1;36"}
 
@@ -30,12 +31,12 @@ def wants_colour(stream: TextIO, when: str) -> bool:
 
 def label(finding: Finding) -> str:
     """The finding in words, without its place: code, message, name."""
-    return f"{finding.code} {finding.message} [{finding.slug}]"
+    return printable(f"{finding.code} {finding.message} [{finding.slug}]")
 
 
 def headline(path: str, finding: Finding, source: Source, colour: bool = False) -> str:
     """The finding on one line, its place in `source` first."""
-    place = f"{printable(path)}:{source.place(finding.span.line)}:{finding.span.col + 1}:"
+    place = f"{leading(path)}:{source.place(finding.span.line)}:{finding.span.col + 1}:"
     words = label(finding)
     if colour:
         words = tinted(finding.code, tint(finding)) + words[len(finding.code) :]
@@ -45,19 +46,19 @@ def headline(path: str, finding: Finding, source: Source, colour: bool = False) 
 
 def evidence(note: Note, source: Source) -> str:
     """A note in words, its place first: in `source`, if it has no path."""
-    place = f"{printable(note.path)}:{note.span.line}" if note.path else source.place(note.span.line).words
-    return f"note: {place}: {note.text}"
+    place = f"{note.path}:{note.span.line}" if note.path else source.place(note.span.line).words
+    return printable(f"note: {place}: {note.text}")
 
 
 def advice(finding: Finding, source: Source) -> Iterator[str]:
     """What can be done: the fix (or why there is none), or else the remedy."""
     mildest = next((fix for fix in finding.fixes if fix.level is finding.fixable), None)
     if mildest is not None:
-        yield f"fix ({mildest.level.value}): {mildest.title}"
+        yield printable(f"fix ({mildest.level.value}): {mildest.title}")
     if finding.unfixed and (mildest is not None or finding.fix is not FixLevel.HINT):
-        yield f"not fixed: {placed(finding.unfixed, source)}"
+        yield printable(f"not fixed: {placed(finding.unfixed, source)}")
     if finding.remedy and mildest is None:
-        yield f"remedy: {finding.remedy}"
+        yield printable(f"remedy: {finding.remedy}")
 
 
 def placed(text: str, source: Source) -> str:
@@ -68,11 +69,6 @@ def placed(text: str, source: Source) -> str:
 def statistics(counts: dict[tuple[str, str], int]) -> str:
     """How often each (code, slug) was found, the code first."""
     return "".join(f"{count:>6} {code} {slug}\n" for (code, slug), count in sorted(counts.items()))
-
-
-def printable(line: str) -> str:
-    """`line` with control characters replaced, so that a file (or its name) cannot steer the reader's terminal."""
-    return "".join("?" if unicodedata.category(char) == "Cc" and char != "\t" else char for char in line)
 
 
 def width(char: str) -> int:

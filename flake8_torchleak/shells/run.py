@@ -7,20 +7,22 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, TextIO
 
 from flake8_torchleak.finding import Finding, FixLevel
 from flake8_torchleak.gate import by_words
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model.importers import forget
-from flake8_torchleak.shells import formats, report
+from flake8_torchleak.shells import formats, process, report
 from flake8_torchleak.shells.formats import Complaint
 from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.progress import Progress
 from flake8_torchleak.shells.selection import INTERNAL
-from flake8_torchleak.shells.texts import Complain, File, Inputs, parsing, texts
+from flake8_torchleak.shells.texts import Complain, File, Inputs, guarded, parsing, texts
+from flake8_torchleak.wording import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +105,11 @@ class Complaints:
         """What has to leave the terminal's line first."""
 
     def __call__(self, text: str, path: str = "", line: int = 0) -> None:
-        self.made.append(Complaint(report.printable(" ".join(text.splitlines())), path, line))
-        sys.stdout.flush()
+        self.made.append(Complaint(printable(" ".join(text.splitlines())), path, line))
+        with suppress(OSError):  # stdout fails where it is written for its own sake
+            sys.stdout.flush()
         self.progress.clear()
-        _write(sys.stderr, f"torchleak: error: {self.made[-1].text}\n")
+        process.complain(f"torchleak: error: {self.made[-1].text}\n")
 
 
 def treated(inputs: Inputs, treat: Treatment, complain: Complaints) -> Iterator[tuple[File, str, list[Finding]]]:
@@ -117,9 +120,13 @@ def treated(inputs: Inputs, treat: Treatment, complain: Complaints) -> Iterator[
         with _undisturbed():
             for file in texts(inputs, complain, treat.unread):
                 complain.progress.at(file.path)
-                done = treat(file)
-                if done is not None:
-                    yield file, *done
+                done = guarded(file.path, complain, partial(treat, file))
+                if done is None:
+                    continue
+                for each in done[1]:
+                    if each.code == INTERNAL:
+                        complain(f"{file.path}: {each.message}", file.path)
+                yield file, *done
     finally:
         complain.progress.clear()
 
@@ -135,7 +142,7 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
     stream = sys.stderr if treat.stdout_taken else sys.stdout
     counts: Counter[tuple[str, str]] = Counter()
     checked = hit = 0
-    gone: BrokenPipeError | None = None
+    gone: OSError | None = None
     in_file = output.file is not None
     with _sink(output.file, stream) as sink:
         # A file is coloured only by those who say so: FORCE_COLOR is about what one sees.
@@ -143,16 +150,19 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
         shown = formats.begin(output.format, colour)
         for file, text, findings in treated(inputs, treat, complain):
             checked += 1
+            # What is ours to mend has been complained of.
+            findings = [each for each in findings if each.code != INTERNAL]
             if not findings:
                 continue
             hit += 1
             counts.update((finding.code, finding.slug) for finding in findings)
             if gone is None and (treat.lists or in_file):
                 complain.progress.clear()
+                words = guarded(file.path, complain, partial(_shown, shown, file, text, findings))
                 try:
-                    _write(sink, shown.file(file.path, findings, file.source(text)))
+                    _write(sink, words or "")
                     sink.flush()
-                except BrokenPipeError as error:
+                except OSError as error:
                     # Who reads the report has seen enough; what is to be fixed is fixed all the same.
                     gone = error
                     if not treat.changes:
@@ -165,8 +175,15 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
         done = "".join(f"{line}\n" for line in treat.summary())
         counted = done + counted + _summary(counts, hit, checked, len(complain.made)) + "\n"
     # Unless a person reads it, nothing but the report goes where the report does.
-    (stream if in_file or output.format == "text" else sys.stderr).write(counted)
+    if in_file or output.format == "text":
+        stream.write(counted)
+    else:
+        process.complain(counted)
     return 2 if complain.made else 1 if counts else 0
+
+
+def _shown(shown: formats.Report, file: File, text: str, findings: list[Finding]) -> str:
+    return shown.file(file.path, findings, file.source(text))
 
 
 def _summary(counts: Counter[tuple[str, str]], hit: int, checked: int, complaints: int) -> str:

@@ -137,12 +137,25 @@ class _Reader:
     def _file(self, name: str, raw: object, folder: str) -> str | None:
         if not isinstance(raw, str):
             raise ConfigError(f"{name}: expected the name of a file, not {raw!r}")
+        if "\0" in raw:
+            raise ConfigError(f"{name}: {raw!r} is not a name that a file can have")
+        if folder and raw:
+            _stays(name, raw, folder)
         return os.path.join(folder, raw) if raw else None
 
     def _flag(self, name: str, raw: object, folder: str) -> bool:
         if not isinstance(raw, bool):
             raise ConfigError(f"{name}: expected true or false, not {raw!r}")
         return raw
+
+
+def _stays(name: str, raw: str, folder: str) -> None:
+    """Raise ConfigError for what a settings file must not name: it may come from anybody, and we write there."""
+    path = os.path.normpath(os.path.join(folder, raw))
+    inside = os.path.relpath(path, folder).split(os.sep)
+    links = (os.path.join(folder, *inside[:count]) for count in range(1, len(inside) + 1))
+    if inside[0] == os.pardir or any(os.path.islink(each) for each in links):
+        raise ConfigError(f"{name}: {raw!r} leads out of the folder of this file, or through a link; --{name} may")
 
 
 def _glob(name: str, pattern: str, folder: str) -> Glob:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
+from flake8_torchleak import lint
+from flake8_torchleak.disk import read
 from flake8_torchleak.shells import files
 from flake8_torchleak.shells.globs import Globs
+from flake8_torchleak.shells.process import Unwritable
 from flake8_torchleak.source import Source, SourceError, decode, encode
+from flake8_torchleak.wording import trouble
 
 if TYPE_CHECKING:
     from flake8_torchleak.shells.notebook import Notebook
@@ -73,9 +78,8 @@ def texts(inputs: Inputs, complain: Complain, unread: Callable[[bytes], None]) -
             if path == "-":
                 raw = sys.stdin.buffer.read()
             else:
-                with open(path, "rb") as stream:
-                    raw = stream.read()
-            file = _file(name, path, raw)
+                raw = read(path)
+            file = guarded(name, complain, partial(_file, name, path, raw))
         except OSError as error:
             complain(f"{path}: {error.strerror or error}", name)
         except SourceError as error:
@@ -103,6 +107,20 @@ def parsing(path: str, complain: Complain, work: Callable[[], T]) -> T | None:
     except SyntaxError as error:
         place = f"{path}:{error.lineno}:{error.offset or 1}" if error.lineno else path
         complain(f"{place}: syntax error: {error.msg}", path, error.lineno or 0)
-    except ValueError as error:
-        complain(f"{path}: {error}", path)
+    return None
+
+
+def guarded(name: str, complain: Complain, work: Callable[[], T]) -> T | None:
+    """What `work` on a file gives; None, and a complaint, where it meets what nobody foresaw: the others go on.
+
+    Only that what is printed can no longer be written ends the run.
+    """
+    try:
+        return work()
+    except (SourceError, BrokenPipeError, Unwritable):
+        raise
+    except Exception as error:
+        if lint.reraise:
+            raise
+        complain(f"{name}: internal error: {trouble(error)}", name)
     return None

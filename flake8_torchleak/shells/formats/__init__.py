@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.wording import printable
+
 if TYPE_CHECKING:
     from flake8_torchleak.finding import Finding
     from flake8_torchleak.source import Source
@@ -42,6 +44,13 @@ class Report:
     def end(self, complaints: Sequence[Complaint]) -> str:
         """What is written when all files are done."""
         return ""
+
+
+def as_json(value: object, indent: int | None = 2) -> str:
+    """A value as JSON, ended by a newline: nothing in it commands a log or steers a terminal, and it reads the same."""
+    import json
+
+    return "".join(f"{printable(line)}\n" for line in json.dumps(value, indent=indent).split("\n"))
 
 
 def begin(name: str, colour: bool) -> Report:

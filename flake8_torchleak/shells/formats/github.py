@@ -13,6 +13,7 @@ from flake8_torchleak.shells import formats
 from flake8_torchleak.shells.paths import portable
 from flake8_torchleak.shells.report import advice, evidence, headline
 from flake8_torchleak.source import Source
+from flake8_torchleak.wording import printable
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
@@ -50,7 +51,7 @@ def _complaint(complaint: formats.Complaint) -> str:
 
 
 def _command(name: str, properties: dict[str, object], text: str) -> str:
-    listed = ",".join(f"{key}={_escaped(str(value), ':,')}" for key, value in properties.items())
+    listed = ",".join(f"{key}={_escaped(printable(str(value)), ':,')}" for key, value in properties.items())
     return f"::{name} {listed}::{_escaped(text)}\n"
 
 

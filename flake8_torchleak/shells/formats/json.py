@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from flake8_torchleak.finding import Finding, Fix, Span
@@ -21,7 +20,7 @@ class Report(formats.Report):
         return ""
 
     def end(self, complaints: Sequence[formats.Complaint]) -> str:
-        return json.dumps(self._rows, indent=2) + "\n"
+        return formats.as_json(self._rows)
 
 
 def row(path: str, finding: Finding, source: Source) -> dict[str, object]:

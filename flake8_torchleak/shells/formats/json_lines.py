@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from flake8_torchleak.finding import Finding
@@ -13,4 +12,4 @@ from flake8_torchleak.source import Source
 
 class Report(formats.Report):
     def file(self, path: str, findings: Sequence[Finding], source: Source) -> str:
-        return "".join(json.dumps(row(path, finding, source)) + "\n" for finding in findings)
+        return "".join(formats.as_json(row(path, finding, source), indent=None) for finding in findings)

@@ -6,7 +6,6 @@ the folder that the command ran in.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from flake8_torchleak import __version__
@@ -57,7 +56,7 @@ class Report(formats.Report):
             "newlineSequences": ["\r\n", "\n", "\r"],
             "results": self._results,
         }
-        return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+        return formats.as_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
     def _result(self, path: str, finding: Finding, source: Source) -> Object:
         # Of a notebook SARIF knows only the lines of its JSON, and fixes would be edits of that: words say which cell.

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from flake8_torchleak.finding import Finding, Span
 from flake8_torchleak.shells import formats
-from flake8_torchleak.shells.report import advice, evidence, headline, printable, tint, tinted, width
+from flake8_torchleak.shells.report import advice, evidence, headline, tint, tinted, width
 from flake8_torchleak.source import Source
+from flake8_torchleak.wording import printable
 
 _LONGEST = 160
 """A source line is cut to this many characters around its finding, or one minified file would fill the screen."""
@@ -31,13 +32,15 @@ def _excerpt(span: Span, source: Source, tint: str) -> list[str]:
     """The line a span begins on, and carets under what it covers of it."""
     if span.line > len(source.lines):
         return []
-    line = printable(source.lines[span.line - 1].rstrip("\r\n"))
+    line = source.lines[span.line - 1].rstrip("\r\n")
     end = span.end_col if span.end_line == span.line else len(line.rstrip())
     before, marked, after = line[: span.col], line[span.col : end], line[end:]
     if len(line) > _LONGEST:
         before = before if len(before) <= 40 else "..." + before[-40:]
         marked = marked[:80]
         after = ""
+    # Each by itself: an escape is longer than what it stands for.
+    before, marked, after = printable(before), printable(marked), printable(after)
     number = f"{source.place(span.line).line:>5} | "
     pad = "".join(char if char == "\t" else " " * width(char) for char in before)
     # A tab inside the marked text counts as one: its width depends on where the terminal is by then.

@@ -1,0 +1,90 @@
+"""Whether what a function gives is differentiated by those who call it: then it is a part of training."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.release.differentiation import Site
+from flake8_torchleak.model.release.escapes import Fate
+from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.tree import FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_MOST_LEVELS = 4
+"""Callers of callers that are looked at."""
+_MOST_CALLS = 200
+
+
+class Callers:
+    """Who calls the functions of one module, and what becomes of what they are given."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def are_training(self, function: FunctionNode, anywhere: bool = False) -> ast.Call | None:
+        """A call of the function whose result is differentiated, or handed on inside a training loop; None if none is.
+
+        anywhere: ask the modules of the project that import this one, too.
+        """
+        own = next(self._training_calls(function.name, function), None)
+        if own is not None or not anywhere:
+            return own
+        name = function.name
+        for _, found in self.module.users.answers(
+            lambda user: next(user.release.callers.named(name), None), f"{name}("
+        ):
+            if found is not None:
+                return found
+        return None
+
+    def named(self, name: str) -> Iterator[ast.Call]:
+        """Calls of anything with this name whose result goes into training."""
+        return self._training_calls(name, None)
+
+    def _training_calls(self, name: str, function: FunctionNode | None) -> Iterator[ast.Call]:
+        """By name and, for functions of the module itself, by scope: an over-estimate of who calls a function."""
+        if function is not None:
+            calls = self.module.classes.calls_of(function)
+        else:
+            calls = self.module.classes.own_calls(name)
+        for call in calls[:_MOST_CALLS]:
+            if self._goes_into_training(call, _MOST_LEVELS):
+                yield call
+
+    @remembered
+    def _goes_into_training(self, call: ast.Call, levels: int) -> bool:
+        if self.module.grad.off(call):
+            return False
+        fate = self.module.release.escapes.of_value(call).fate
+        if fate is Fate.DIFFERENTIATED:
+            return True
+        caller = self.module.tree.function(call)
+        if fate >= Fate.OPEN:
+            return self._is_in_step(call, levels)
+        if fate is Fate.RETURNED and caller is not None and levels:
+            return any(self._goes_into_training(each, levels - 1) for each in self._callers(caller))
+        return False
+
+    def _is_in_step(self, node: ast.AST, levels: int) -> bool:
+        """Whether a place is run by a training loop's step: in the loop that differentiates, or in what it calls."""
+        tree = self.module.tree
+        for loop in tree.loops(node)[:1]:
+            if any(tree.inside(site.node, loop) for site in self._sites(node)):
+                return True
+        if self._sites(node) and not tree.loops(node):
+            return True
+        caller = tree.function(node)
+        if caller is None or not levels:
+            return False
+        return any(self._is_in_step(each, levels - 1) for each in self._callers(caller))
+
+    def _callers(self, function: FunctionNode) -> list[ast.Call]:
+        inside = self.module.tree.inside
+        return [call for call in self.module.classes.calls_of(function)[:_MOST_CALLS] if not inside(call, function)]
+
+    def _sites(self, node: ast.AST) -> list[Site]:
+        return self.module.release.differentiation.sites(self.module.tree.scope(node))

@@ -1,0 +1,207 @@
+"""Where a function differentiates, what exactly, and whether the graph is freed by it.
+
+Nothing here goes by the name of a variable: a call counts as one that frees a graph only if it is `.backward()` on the
+value itself, torch's own function, a method of an object that is made (or annotated) as accelerate's or Fabric's, or a
+function of the project that does one of these with its argument.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.release.paths import Wanted, is_optional, runs_always
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
+from flake8_torchleak.model.values import Kind
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_ENGINES = frozenset({"Accelerator", "Fabric"})
+"""Classes of accelerate and Lightning whose `backward(loss)` differentiates its argument and frees the graph."""
+_RETAINING = frozenset({"retain_graph", "create_graph"})
+_LIGHTNING = re.compile(r"(?:pytorch_lightning|lightning(?:\.pytorch)?)(?:\.core(?:\.\w+)?)?\.LightningModule")
+_MOST_HELPERS = 4
+"""Helpers of helpers that are looked into."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """One call, or a `return` to a framework, that differentiates `objective`.
+
+    certain: `objective` is a tensor that is differentiated, or the call raises; frees: and its graph is freed.
+    """
+
+    node: ast.Call | ast.Return
+    objective: ast.expr
+    certain: bool
+    frees: bool
+
+
+class Differentiation:
+    """The places of one module where autograd runs backwards."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._active: list[FunctionNode] = []
+        self._known: dict[FunctionNode, tuple[frozenset[str], frozenset[str]]] = {}
+        self._sites: dict[Scope, list[Site]] = {}
+        self._cuts = 0
+
+    def sites(self, scope: Scope) -> list[Site]:
+        """The calls of a scope (without its nested functions) that differentiate, in source order."""
+        known = self._sites.get(scope)
+        if known is None:
+            cuts = self._cuts
+            known = self._collect(scope)
+            if cuts == self._cuts or not self._active:
+                self._sites[scope] = known
+        return known
+
+    def _collect(self, scope: Scope) -> list[Site]:
+        found = [site for call in self.module.tree.calls(scope) for site in self._of(call)]
+        if isinstance(scope, FUNCTIONS) and self._is_step_of_lightning(scope):
+            for node in self.module.tree.within(scope):
+                if isinstance(node, ast.Return) and node.value is not None:
+                    found += [Site(node, each, True, True) for each in _losses(node.value)]
+        return found
+
+    def _is_step_of_lightning(self, function: FunctionNode) -> bool:
+        """Whether Lightning differentiates what a function returns, in its own way: no hook of the class changes it."""
+        owner = self.module.tree.class_of(function)
+        if owner is None or function.name != "training_step" or not isinstance(function, ast.FunctionDef):
+            return False
+        facts = self.module.classes.all[owner]
+        if "backward" in facts.methods or "self.automatic_optimization" in facts.attributes:
+            return False
+        qualnames = [self.module.names.qualname(base) for base in owner.bases]
+        return any(_LIGHTNING.fullmatch(each) for each in qualnames) and not function.decorator_list
+
+    def _of(self, call: ast.Call) -> Iterator[Site]:
+        func, frees = call.func, _frees(call)
+        qualname = self.module.names.qualname(func)
+        if qualname in ("torch.autograd.backward", "torch.autograd.grad"):
+            for each in _all(call.args[0]) if call.args else ():
+                yield Site(call, each, True, frees and qualname.endswith("backward"))
+            return
+        if isinstance(func, ast.Attribute) and func.attr == "backward":
+            if not call.args:
+                yield Site(call, func.value, True, frees)
+            elif self._is_engine(func.value):
+                yield Site(call, call.args[0], True, frees)
+            else:  # `loss.backward(gradient)` or an engine that nothing here shows
+                given = self.module.infer.value(call.args[0])
+                plain = (
+                    given.kind is Kind.TENSOR and given.graph is False
+                )  # no engine differentiates what has no history
+                is_tensor = plain or self.module.infer.value(func.value).kind is Kind.TENSOR
+                yield Site(call, func.value, is_tensor, frees and is_tensor)
+                yield Site(call, call.args[0], False, False)
+            return
+        if isinstance(func, ast.Attribute) and func.attr == "manual_backward" and call.args:
+            own = self.module.classes.self_attribute(func) is not None
+            yield Site(call, call.args[0], own, own and frees)
+            return
+        yield from self._by_helper(call)
+
+    def _by_helper(self, call: ast.Call) -> Iterator[Site]:
+        helper = self.module.classes.callee(call)
+        if helper is None:
+            return
+        certain, possible = self.of_parameters(helper)
+        for parameter in parameters(helper):
+            if parameter.arg in possible:
+                argument = self.module.classes.argument(call, parameter, helper)
+                if argument is not None:
+                    sure = parameter.arg in certain
+                    yield Site(call, argument, sure, sure)
+
+    def of_parameters(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
+        """(parameters that a call of the function differentiates and frees for sure, all that it may differentiate)."""
+        known = self._known.get(function)
+        if known is not None:
+            return known
+        if function in self._active or len(self._active) >= _MOST_HELPERS:
+            self._cuts += 1
+            return frozenset(), frozenset()
+        cuts = self._cuts
+        self._active.append(function)
+        try:
+            sites = self.sites(function)
+            names = {each.arg for each in parameters(function)}
+            possible = frozenset(
+                node.id
+                for site in sites
+                for node in ast.walk(site.objective)
+                if isinstance(node, ast.Name) and node.id in names
+            )
+            plain = isinstance(function, ast.FunctionDef) and not self._yields(function)
+            certain = frozenset(name for name in possible if plain and self._frees(function, name, sites))
+        finally:
+            self._active.pop()
+        if cuts == self._cuts or not self._active:
+            self._known[function] = certain, possible
+        return certain, possible
+
+    def _frees(self, function: FunctionNode, name: str, sites: list[Site]) -> bool:
+        """Whether every path through the function frees what it is given as `name`."""
+        found: set[ast.stmt] = set()
+        for site in sites:
+            if site.frees and not is_optional(self.module.tree, site.node):
+                objective = unscaled(site.objective)
+                reaching = self.module.flow.reaching(name, objective)
+                if key_of(objective) == name and all(each.how is How.PARAMETER for each in reaching):
+                    found.add(self.module.tree.statement(site.node))
+        return bool(found) and runs_always(function.body, Wanted(frozenset(found)), leaving=False)
+
+    def _yields(self, function: FunctionNode) -> bool:
+        return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in self.module.tree.within(function))
+
+    def _is_engine(self, node: ast.expr) -> bool:
+        """Whether an object is made as accelerate's or Fabric's, wherever it is bound, or annotated so."""
+        if isinstance(node, ast.Name):
+            reaching = self.module.flow.reaching(node.id, node)
+        else:
+            owned = self.module.classes.self_attribute(node)
+            reaching = owned[0].attributes.get(f"self.{owned[1]}", []) if owned is not None else []
+        return bool(reaching) and all(self._makes_engine(each.node, each.value) for each in reaching)
+
+    def _makes_engine(self, node: ast.AST, value: ast.expr | None) -> bool:
+        made = node.annotation if isinstance(node, ast.arg) else getattr(value, "func", None)
+        return made is not None and last_name(made) in _ENGINES and "." in self.module.names.qualname(made)
+
+
+def _all(node: ast.expr) -> list[ast.expr]:
+    """The entries of a display, or the expression itself."""
+    return list(node.elts) if isinstance(node, (ast.List, ast.Tuple)) else [node]
+
+
+def _losses(value: ast.expr) -> list[ast.expr]:
+    """What Lightning takes for the loss: what is returned, or the entry "loss" of a dict."""
+    if isinstance(value, ast.Dict):
+        keys = [getattr(each, "value", None) for each in value.keys]
+        return [each for key, each in zip(keys, value.values, strict=True) if key == "loss"]
+    return [value]
+
+
+def _frees(call: ast.Call) -> bool:
+    """Whether a call of `backward` leaves no graph behind: no option but the gradient, or options that are off."""
+    for keyword in call.keywords:
+        off = isinstance(keyword.value, ast.Constant) and not keyword.value.value
+        if keyword.arg != "gradient" and not (keyword.arg in _RETAINING and off):
+            return False
+    return not any(isinstance(each, ast.Starred) for each in call.args) and len(call.args) < 2
+
+
+def unscaled(node: ast.expr) -> ast.expr:
+    """`loss` of `scaler.scale(loss)`, as a gradient scaler multiplies it, and of `(loss)`; else the node itself."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale":
+        if len(node.args) != 1 or node.keywords:
+            break
+        node = node.args[0]
+    return node

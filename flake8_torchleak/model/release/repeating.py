@@ -1,0 +1,45 @@
+"""Edits that give the same again and again, so that to leave them out of the store changes nothing that is read."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.edits import Edit, may_change, root
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+
+def repeats(module: Module, edit: Edit) -> bool:
+    """Whether each read gives the same sample, edits and all, so that a copy changes nothing but what is stored.
+
+    So it is where entries with constant keys are set to what does not depend on them, and nothing else of the class
+    reads those entries.
+    """
+    name = root(edit.target)
+    if not isinstance(name, ast.Name):
+        return False
+    keys: set[object] = set()
+    changes = [each for each in module.flow.mutations(edit.function).get(name.id, []) if may_change(each)]
+    for each in changes:
+        if each.method != "setitem" or each.depth or not isinstance(each.index, ast.Constant) or each.value is None:
+            return False
+        keys.add(each.index.value)
+    for each in changes:
+        for node in ast.walk(each.value) if each.value is not None else ():
+            if isinstance(node, ast.Name) and node.id == name.id:
+                up = module.tree.parents[node]
+                entry = getattr(up.slice, "value", None) if isinstance(up, ast.Subscript) else None
+                if entry is None or entry in keys:
+                    return False
+    owner = module.classes.around(edit.function)
+    others = [each for each in owner.all_functions if each is not edit.function] if owner is not None else []
+    return bool(changes) and not any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Load)
+        and isinstance(node.slice, ast.Constant)
+        and node.slice.value in keys
+        for function in others
+        for node in module.tree.within(function)
+    )

@@ -1,0 +1,138 @@
+"""Whether the graph of a value holds an operation that saves tensors: differentiating it a second time then raises.
+
+A sum, a mean, a view or a copy saves none: `(p + 1).sum()` can be differentiated again and again. The tables are
+checked in `tests/test_release.py` by differentiating twice with the installed torch.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FUNCTIONS
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+SAVING_OPERATORS = (ast.Mult, ast.Div, ast.Pow, ast.MatMult)
+LINEAR = frozenset({
+    "sum", "mean", "view", "reshape", "squeeze", "unsqueeze", "flatten", "neg", "t", "permute", "transpose", "cpu",
+    "cuda", "to", "float", "double", "half", "bfloat16", "clone", "contiguous", "add", "sub", "stack", "cat", "concat",
+    "hstack", "vstack", "expand", "expand_as", "roll", "flip", "cumsum", "narrow", "select", "unbind", "chunk", "split",
+    "diagonal", "pad", "item", "detach", "values", "items", "get", "pop", "zeros", "ones", "zeros_like", "ones_like",
+    "tensor", "as_tensor", "list", "tuple", "dict", "reduce", "type_as", "swapaxes", "movedim", "unfold", "nansum",
+    "add_", "sub_", "neg_", "append", "repeat", "rot90", "subtract", "negative", "view_as", "reshape_as", "ravel",
+})  # fmt: skip
+"""Functions and methods that save no tensor, or none that carries history; what is applied to them decides."""
+_MOST_DEPTH = 40
+"""Expressions within expressions and variables that are looked through."""
+_MOST_STEPS = 500
+"""Expressions that are looked at for one question."""
+
+
+class Saving:
+    """Which values of a module have an operation in their graph that saves tensors."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._active: set[ast.AST] = set()
+        self._known: dict[ast.AST, bool] = {}
+        self._cuts = self._steps = 0
+
+    def saves(self, node: ast.expr) -> bool:
+        """Whether a value comes through an operation that saves tensors: a product, a loss, a call of a module.
+
+        What nothing shows (the part of an unknown object, a leaf) does not count.
+        """
+        known = self._known.get(node)
+        if known is not None:
+            return known
+        if not self._active:
+            self._steps = 0
+        self._steps += 1
+        if node in self._active or len(self._active) > _MOST_DEPTH or self._steps > _MOST_STEPS:
+            self._cuts += 1
+            return False
+        cuts = self._cuts
+        self._active.add(node)
+        try:
+            found = self._saves(node)
+        finally:
+            self._active.discard(node)
+        if cuts == self._cuts or not self._active:
+            self._known[node] = found  # what a circle cut short holds for the question under way alone
+        return found
+
+    def _saves(self, node: ast.expr) -> bool:
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            key = key_of(node)
+            reaching = self.module.flow.reaching(key, node) if key else []
+            if reaching:
+                return all(self._definition_saves(each) for each in reaching)
+            return isinstance(node, ast.Attribute) and self.saves(node.value)
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, SAVING_OPERATORS) or self.saves(node.left) or self.saves(node.right)
+        if isinstance(node, ast.UnaryOp):
+            return self.saves(node.operand)
+        if isinstance(node, ast.IfExp):
+            return self.saves(node.body) and self.saves(node.orelse)
+        if isinstance(node, (ast.Subscript, ast.NamedExpr, ast.Starred, ast.Await)):
+            return self.saves(node.value)
+        if isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
+            entries = node.values if isinstance(node, ast.Dict) else node.elts
+            return bool(entries) and all(self.saves(each) for each in entries)
+        return isinstance(node, ast.Call) and self._call_saves(node)
+
+    def _call_saves(self, node: ast.Call) -> bool:
+        function = self.module.classes.callee(node) or self._forward(node.func)
+        if function is not None:
+            given = [n.value for n in self.module.tree.within(function) if isinstance(n, (ast.Return, ast.Yield))]
+            return bool(given) and all(each is not None and self.saves(each) for each in given)
+        if last_name(node.func) not in LINEAR:
+            return True
+        applied = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        return any(self.saves(each) for each in [*applied, *node.args])
+
+    def _forward(self, func: ast.expr) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The `forward` of a module whose class is in reach."""
+        made = self.module.infer.value(func).made
+        facts = self.module.classes.all.get(made) if isinstance(made, ast.ClassDef) else None
+        found = facts.methods.get("forward") if facts is not None else None
+        return found if isinstance(found, FUNCTIONS) else None
+
+    def _definition_saves(self, definition: Definition) -> bool:
+        if definition.how is How.PARAMETER:
+            return self._given_saves(definition)
+        if definition.value is None:
+            return False
+        if isinstance(definition.value, ast.Constant):
+            return True  # it has no graph at all
+        if definition.how is How.AUGMENT:
+            statement, before = definition.statement, definition.node
+            saving = isinstance(statement, ast.AugAssign) and isinstance(statement.op, SAVING_OPERATORS)
+            return saving or self.saves(definition.value) or (isinstance(before, ast.expr) and self.saves(before))
+        if definition.how is How.ITERATE and self._may_give_leaves(definition.value):
+            return False
+        return self.saves(definition.value)
+
+    def _may_give_leaves(self, iterable: ast.expr) -> bool:
+        """Whether iterating may give parameters: leaves of the graph, through which nothing came."""
+        if isinstance(iterable, ast.Call):
+            return last_name(iterable.func) in _LEAVES or any(self._may_give_leaves(each) for each in iterable.args)
+        key = key_of(iterable)
+        return any(each.how is How.PARAMETER for each in self.module.flow.reaching(key, iterable)) if key else False
+
+    def _given_saves(self, definition: Definition) -> bool:
+        """Whether what a function is handed saves: unless a call in the file shows that it does not."""
+        function, parameter = definition.statement, definition.node
+        if not isinstance(function, FUNCTIONS) or not isinstance(parameter, ast.arg):
+            return False
+        calls = [call for call in self.module.classes.calls_of(function) if not self.module.tree.inside(call, function)]
+        given = [self.module.classes.argument(call, parameter, function) for call in calls]
+        return all(each is None or self.saves(each) for each in given)
+
+
+_LEAVES = frozenset({"parameters", "named_parameters", "buffers", "named_buffers"})
+"""Methods that give leaves of the graph."""
