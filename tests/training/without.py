@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from flake8_torchleak.model.release.escapes import Ending, Fate
+
 
 def _answers(value: object) -> Callable[..., object]:
     """A function or method that always answers the same."""
     return lambda *arguments, **options: value
 
 
+_ESCAPES = "flake8_torchleak.model.release.escapes.Escapes.of_holder"
+_SPENT = "flake8_torchleak.model.release.spent.Spent.is_spent"
+_SHARING = "flake8_torchleak.model.release.sharing.Sharing.edits_samples"
+
 WITHOUT: Mapping[str, Mapping[str, object]] = {
-    "objectives": {"flake8_torchleak.model.retention.Retention.is_objective": _answers(False)},
+    # Nobody who could differentiate it is seen.
+    "escapes": {_ESCAPES: _answers(Ending(Fate.READ))},
+    # Whatever happens to it, it counts as differentiated already.
+    "spent": {_SPENT: _answers(True)},
+    # Nobody is seen who edits samples.
+    "sharing": {_SHARING: _answers(None)},
 }
