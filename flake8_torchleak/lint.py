@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import Finding, FixLevel, Severity, Span
-from flake8_torchleak.gate import by_statements, by_words, by_words_of_loops
+from flake8_torchleak.gate import by_statements, by_words, by_words_of_loops, imports_pytorch
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Rule, all_rules
@@ -35,7 +35,8 @@ def lint(
     path: where the text lives, if known. It is not read; other modules of its project are, where a question needs it.
     fixes: work out the edits that would end each leak, too.
     wanted: which codes are worth the work (default: all).
-    Raises SyntaxError, and nothing else, when `tree` is not given and the text does not parse.
+    Raises SyntaxError, and nothing else, when `tree` is not given and the text does not parse, if some rule may find
+    something in it or it imports PyTorch; other texts are not parsed.
     """
     try:
         return _linted(source, config, tree, path, fixes, wanted)
@@ -61,6 +62,8 @@ def _linted(
         subjects = by_words_of_loops(subjects, source)
         rules = [each for each in rules if each.subject in subjects and each.may_find(source)]
         if not rules:
+            if imports_pytorch(source):
+                parse(source)  # else a file that is broken would look like one that is clean
             return []
         tree = parse(source)
     # Statements cost less than many words: what they rule out is not looked for.

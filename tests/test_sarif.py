@@ -235,6 +235,7 @@ def test_a_folder_that_could_not_be_listed(runs: Runs, monkeypatch: pytest.Monke
 
 
 def test_nothing_found(tmp_path: Path, runs: Runs) -> None:
+    (tmp_path / "clean.py").write_text("")
     run = runs.run(status=0)
     assert run["results"] == []
     assert run["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]

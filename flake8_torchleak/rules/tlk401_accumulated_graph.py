@@ -54,7 +54,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.sums import additions
-from flake8_torchleak.releases import Kept, releases
+from flake8_torchleak.releases import Kept, in_evaluation, releases
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
@@ -63,6 +63,7 @@ from flake8_torchleak.wording import released, short
     "TLK401",
     "accumulated-graph",
     fix=FixLevel.SAFE,
+    also=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.STEPS,
 )
@@ -83,6 +84,7 @@ def check(module: Module) -> Iterator[Report]:
                 notes=module.retention.evidence(key, added, node),
                 severity=Severity.WARNING if backwarded else Severity.ERROR,
                 target=Kept(key, added, node, sums=True),
+                under=in_evaluation(module, node),
             )
 
 

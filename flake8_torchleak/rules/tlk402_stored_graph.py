@@ -52,7 +52,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import stores
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import Kept, releases
+from flake8_torchleak.releases import Kept, in_evaluation, releases
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
@@ -61,6 +61,7 @@ from flake8_torchleak.wording import released, short
     "TLK402",
     "stored-graph",
     fix=FixLevel.SAFE,
+    also=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.STEPS,
 )
@@ -79,6 +80,7 @@ def check(module: Module) -> Iterator[Report]:
             notes=module.retention.evidence(store.key, store.value, store.node),
             severity=Severity.WARNING if backwarded else Severity.ERROR,
             target=Kept(store.key, store.value, store.node),
+            under=in_evaluation(module, store.node),
         )
 
 

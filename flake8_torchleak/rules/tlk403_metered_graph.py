@@ -51,12 +51,14 @@ from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.keeping import keeps
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import Kept, releases
+from flake8_torchleak.releases import Kept, in_evaluation, releases
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
 
-@rule("TLK403", "metered-graph", fix=FixLevel.SAFE, severity=Severity.ERROR, subject=Subject.STEPS)
+@rule(
+    "TLK403", "metered-graph", fix=FixLevel.SAFE, also=FixLevel.UNSAFE, severity=Severity.ERROR, subject=Subject.STEPS
+)
 def check(module: Module) -> Iterator[Report]:
     methods = module.classes.keepers
     for call in module.loops.steps(ast.Call) if methods else ():
@@ -91,6 +93,7 @@ def check(module: Module) -> Iterator[Report]:
                 ),
                 severity=Severity.WARNING if backwarded else Severity.ERROR,
                 target=Kept(key, argument, call),
+                under=in_evaluation(module, call),
             )
             break
 

@@ -16,6 +16,8 @@ from flake8_torchleak.wording import printable
 class Silencing:
     """Adds comments to files in place (stdin to stdout), or, for `--diff`, shows them and writes nothing."""
 
+    tells = True
+
     def __init__(self, policy: Policy, complain: Complain, *, diff: bool, to_stdout: bool) -> None:
         self._policy, self._complain, self._diff = policy, complain, diff
         self._check = Checking(policy, complain)
