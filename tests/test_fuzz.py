@@ -26,7 +26,7 @@ from tests.fuzz.shrink import shrunk
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, 10))])
 def test_mutants(part: int) -> None:
     for number in range(60):
         rng = random.Random(f"mutant {part} {number}")
@@ -35,6 +35,7 @@ def test_mutants(part: int) -> None:
         assert not failed, f"{failed}:\n{text}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(3))
 def test_what_hypothesmith_makes(part: int) -> None:
     rng = random.Random(part)
