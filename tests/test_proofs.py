@@ -39,7 +39,9 @@ QUICK = ("TLK204", "TLK603")
 
 
 @readable
-@pytest.mark.parametrize("code", [pytest.param(code, marks=() if code in QUICK else pytest.mark.long) for code in CODES])
+@pytest.mark.parametrize(
+    "code", [pytest.param(code, marks=() if code in QUICK else pytest.mark.long) for code in CODES]
+)
 def test_the_claims_hold_when_run(code: str) -> None:
     proof = proofs()[code]
     reason = missing(proof)

@@ -99,7 +99,14 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+LONG_TO_READ = ("one step of many sums",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(HOSTILE[name], marks=[pytest.mark.long] * (name in LONG_TO_READ)) for name in HOSTILE],
+    ids=HOSTILE,
+)
 @pytest.mark.parametrize(
     "prefix",
     [
@@ -119,13 +126,21 @@ def test_hostile_text(text: str, prefix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["x = 0\n", "if x:\n    x = x\n", "for x in x:\n    x += x\n", "x.append(x)\n", "f(x)\n"]
+    "text",
+    [
+        "if x:\n    x = x\n",
+        *(
+            pytest.param(text, marks=pytest.mark.long)
+            for text in ("x = 0\n", "for x in x:\n    x += x\n", "x.append(x)\n", "f(x)\n")
+        ),
+    ],
 )
 def test_work_grows_with_the_text_and_not_with_its_square(text: str) -> None:
     few, many = (calls_during(LEAK + text * count) for count in (2_500, 20_000))
     assert many < 12 * few
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_assignments_of_one_name() -> None:
     text = LEAK + "total = 0\n" * 100_000
     assert [finding.code for finding in lint(text)] == ["TLK401"]

@@ -54,9 +54,11 @@ def test_same_line_and_column(
 
     by_flake8 = flake8("--select=TLK401", "leak.py", cwd=tmp_path).stdout.decode()
     monkeypatch.chdir(tmp_path)
-    by_text, by_json = (
-        main(["check", f"--output-format={each}", "leak.py"]) and capsys.readouterr().out for each in ("text", "json")
-    )
+    shown = []
+    for each in ("text", "json"):
+        assert main(["check", f"--output-format={each}", "leak.py"]) == 1
+        shown.append(capsys.readouterr().out)
+    by_text, by_json = shown
     (finding,) = json.loads(by_json)
 
     place = re.match(r"leak\.py:(\d+):(\d+): TLK401", by_flake8)

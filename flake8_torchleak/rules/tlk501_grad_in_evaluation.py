@@ -19,7 +19,7 @@ Why
 ---
 `model.eval()` changes dropout and batch norm, not autograd: every call still records a graph with all
 activations. At the peak a batch or two of them are alive (two if the last output still has a name), and all of
-them if any output is kept.
+them if any output is kept: what the loop keeps so (TLK401 to TLK403) is named in the notes of this finding.
 
 Measured
 --------

@@ -135,7 +135,7 @@ def _repairing(arguments: argparse.Namespace, policy: Policy) -> Callable[[Compl
         diff=arguments.diff,
         baselined=arguments.fix_baselined,
         to_stdout="-" in arguments.paths,
-        only=arguments.fix_only,
+        only=arguments.fix_only and not arguments.diff,
     )
 
 

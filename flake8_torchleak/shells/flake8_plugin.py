@@ -30,7 +30,7 @@ class TorchLeak:
     wanted: ClassVar[Callable[[str], bool] | None] = None
     """Whether flake8 would report a code anywhere: what it drops in any case is not worth looking for."""
     gathers: ClassVar[bool] = True
-    """Whether findings of one cause are one. Not where codes of ours are dropped in some files, which we are not told."""
+    """Whether findings of one cause are one. Not where flake8 drops codes of ours in some files: it names us none."""
 
     def __init__(self, tree: ast.Module, lines: Sequence[str], filename: str) -> None:
         self.tree = tree
@@ -90,7 +90,7 @@ class TorchLeak:
             cls.config = build({option.name: getattr(options, option.field) for option in OPTIONS})
         except ConfigError as error:
             raise _execution_error(str(error)) from error
-        cls.gathers = not re.search(r"\bT(?:L|LK)?[0-9]*\b", str(options.per_file_ignores))
+        cls.gathers = not re.search(r"\bT(?:L|LK)?[0-9]*\b", str(getattr(options, "per_file_ignores", "")))
         from flake8.style_guide import Decision, DecisionEngine
 
         engine = DecisionEngine(options)

@@ -30,7 +30,7 @@ def disagreement(mine: Mapping[str, Setting], codes: list[str]) -> str:
     if not _OURS.search("\n".join(f"{name}\n{value}" for name, value in theirs.items())):
         return ""
     set_here = {name for name, each in mine.items() if COMMAND_LINE in each.origins}
-    differ = [name for name in _options(theirs, mine) if name not in set_here]
+    differ = [words for name, words in _options(theirs, mine) if name not in set_here]
     if not set_here & set(_CODES):
         differ += _selected(theirs, mine, codes)
     if "per-file-ignores" not in set_here and _by_file(theirs) != _table(
@@ -57,15 +57,16 @@ def _section(folder: str) -> tuple[str, dict[str, str]]:
         folder = above
 
 
-def _options(theirs: Mapping[str, str], mine: Mapping[str, Setting]) -> Iterator[str]:
-    """The settings of the analysis that differ. What flake8 refuses, it says itself."""
+def _options(theirs: Mapping[str, str], mine: Mapping[str, Setting]) -> Iterator[tuple[str, str]]:
+    """The settings of the analysis that differ, each with how. What flake8 refuses, it says itself."""
     with suppress(ConfigError):
         config = build(theirs)
         for option in OPTIONS:
             value = getattr(config, option.field)
             if value != mine[option.name].value:
                 default = " (its default)" * (option.name not in theirs and value == getattr(DEFAULT, option.field))
-                yield f"{option.name} is {_shown(value)} for flake8{default}, {_shown(mine[option.name].value)} here"
+                words = f"{_shown(value)} for flake8{default}, {_shown(mine[option.name].value)} here"
+                yield option.name, f"{option.name} is {words}"
 
 
 def _shown(value: Any) -> str:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from flake8_torchleak.finding import Finding, Span
 from flake8_torchleak.fixing.edits import Batch, Edited, Offsets
 from flake8_torchleak.fixing.fix import Fixed, chosen, fix
-from flake8_torchleak.gate import by_words
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.comments import unused
 from flake8_torchleak.shells.placing import Placing
@@ -45,7 +44,7 @@ class Repairing:
         self.stdout_taken = diff or to_stdout
         self.lists = self.changes = not diff
         self.tells = not only
-        self._fixed = self._files = self._suppressed = self._waiting = self._left = 0
+        self._fixed = self._ended = self._files = self._suppressed = self._waiting = self._left = 0
         self._changed: list[str] = []
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
@@ -66,7 +65,8 @@ class Repairing:
         if not self._place.put(file, text):
             return self._check(file)
         left = self._policy.fresh(file.path, text, done.findings, [self._explained(each) for each in done.left])
-        self._fixed += done.found - len(done.left) + len(tidy)
+        self._fixed += done.mended + len(tidy)
+        self._ended += done.found - len(done.left) - done.mended
         self._files += text != file.text
         self._suppressed += done.suppressed
         self._waiting += sum(each.fixable is not None for each in left if not self._unsafe)
@@ -96,10 +96,9 @@ class Repairing:
         return sorted([*fresh, *comments], key=Finding.sort_key)
 
     def summary(self) -> list[str]:
-        would = "Would fix" if self._diff else "Fixed"
-        lines = [
-            f"{would} {self._fixed} finding{'s' * (self._fixed != 1)} in {self._files} file{'s' * (self._files != 1)}."
-        ]
+        would, end = ("Would fix", "would end") if self._diff else ("Fixed", "ended")
+        what = f"{self._fixed} finding{'s' * (self._fixed != 1)} in {self._files} file{'s' * (self._files != 1)}"
+        lines = [f"{would} {what}{f'; {self._ended} more {end} with them' if self._ended else ''}."]
         lines = [*self._changed, *lines]
         if self._left:
             lines.append(f"Left: {self._left} finding{'s' * (self._left != 1)}, which `torchleak check` names.")
@@ -111,8 +110,8 @@ class Repairing:
 
     def _mended(self, file: File) -> Fixed:
         policy = self._policy
-        if not by_words(file.text, policy.config.dataset_bases):
-            return Fixed(file.text, (), (), 0, 0, ())  # not a word of PyTorch: not parsed, as without --fix
+        if not lint(file.text, policy.config, path=file.path):
+            return Fixed(file.text, (), (), 0, 0, ())  # parsed or not, as without --fix
 
         def old(findings: Iterable[Finding]) -> Collection[tuple[str, Span]]:
             return () if self._baselined else policy.old(file.path, file.text, findings)
