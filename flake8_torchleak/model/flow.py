@@ -7,19 +7,47 @@ line up replaced the tensor, that an `else` is not reached from its `if`, and th
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from typing import TypeGuard
 
 from flake8_torchleak.model.bindings import Bindings, Definition, How
-from flake8_torchleak.model.names import last_name, mentions
+from flake8_torchleak.model.names import Names, last_name, mentions
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, Scope, Tree
 
-_MOST_DEFINITIONS = 200
-"""Definitions of one variable in one scope that are looked at: keeps generated code linear."""
+_WHOLE = (*FUNCTIONS, ast.Module, ast.ClassDef)
+MOST_DEFINITIONS = 200
+"""Definitions of one variable that are looked at for one use, the nearest first; and as many that a loop brings."""
+
+Span = tuple[int, int]
+"""A block, as the numbers of its first node and of what comes after its last."""
+
+
+class Track:
+    """The definitions of one variable in one scope, in the order in which they take effect."""
+
+    def __init__(self, definitions: list[Definition], flow: Flow) -> None:
+        self.definitions = sorted(definitions, key=_effect)
+        self.effects = [each.effect for each in self.definitions]
+        self.numbers = [flow.tree.number(each.statement) for each in self.definitions]
+        self.by_exit: dict[Span | None, list[int]] = {}
+        """The innermost block around a definition that ends in `return` or `raise` -> the definitions' indices."""
+        for index, each in enumerate(self.definitions):
+            exits = flow.exits(each.statement)
+            self.by_exit.setdefault(exits[0] if exits else None, []).append(index)
 
 
 class Flow(Bindings):
     """Bindings, and which of them reach where."""
+
+    def __init__(self, tree: Tree, names: Names) -> None:
+        super().__init__(tree, names)
+        self._tracks: dict[tuple[Scope, str], Track] = {}
+        self._exits: dict[ast.AST, tuple[Span, ...]] = {}
+        self._alternatives: dict[ast.AST, tuple[tuple[int, int, int], ...]] = {}
+        self.cut: dict[Scope, str] = {}
+        """Scope -> a variable of it that has more definitions than are looked at."""
 
     @remembered
     def reaching(self, key: str, use: ast.AST, scope: Scope | None = None) -> list[Definition]:
@@ -33,26 +61,107 @@ class Flow(Bindings):
                 outer = self.names.scope_of(key.partition(".")[0], use)
                 if outer is None or outer is scope:
                     return []
-                return self.definitions(outer).get(key, [])[:_MOST_DEFINITIONS]
-        everything = self.definitions(scope).get(key, [])[-_MOST_DEFINITIONS:]
-        position = _position(use)
-        before = [d for d in everything if d.effect <= position]
-        found: list[Definition] = []
+                found = self.definitions(outer).get(key, [])
+                if len(found) > MOST_DEFINITIONS:
+                    self.cut.setdefault(outer, key)
+                return found[:MOST_DEFINITIONS]
+        track = self._track(scope, key)
+        if track is None:
+            return []
+        after = bisect_right(track.effects, _position(use))
+        found = []
         seen_branches: dict[ast.AST, set[str]] = {}
         stop: Definition | None = None
-        for each in reversed(before):
-            if self._exclusive(each.statement, use) or self._left(each.statement, use):
-                continue
+        for each in self._before(track, use, after):
+            if len(found) == MOST_DEFINITIONS:
+                self.cut.setdefault(scope, key)
+                break
             found.append(each)
             if self.dominates(each, use) or self._covered(each.statement, use, seen_branches):
                 stop = each
                 break
+        brought: list[Definition] = []
         for loop in self.tree.loops(use):
             if stop is not None and self.tree.inside(stop.statement, loop):
                 break
-            for each in everything:
-                if each not in found and each not in before and self.tree.inside(each.statement, loop):
-                    found.append(each)
+            end = bisect_left(track.numbers, self.tree.span(loop)[1])
+            brought += track.definitions[max(after, end - MOST_DEFINITIONS) : end]
+            if end - after > MOST_DEFINITIONS:
+                self.cut.setdefault(scope, key)
+            after = max(after, end)
+        return found + brought[:MOST_DEFINITIONS]
+
+    def _track(self, scope: Scope, key: str) -> Track | None:
+        found = self._tracks.get((scope, key))
+        if found is None:
+            definitions = self.definitions(scope).get(key)
+            if definitions is None:
+                return None
+            found = self._tracks[scope, key] = Track(definitions, self)
+        return found
+
+    def _before(self, track: Track, use: ast.AST, after: int) -> Iterator[Definition]:
+        """The definitions above `use`, nearest first, without those from which no way leads down to it.
+
+        Whole groups are left out at once: what stands in a block that was left, and in the other branch of an `if`.
+        """
+        number = self.tree.number(use)
+        groups = [g for span in (None, *self.exits(use)) if (g := track.by_exit.get(span)) is not None]
+        ends = [bisect_left(group, after) for group in groups]
+        while True:
+            nearest, of = -1, 0
+            for i, group in enumerate(groups):
+                if ends[i] and group[ends[i] - 1] > nearest:
+                    nearest, of = group[ends[i] - 1], i
+            if nearest < 0:
+                return
+            ends[of] -= 1
+            each = track.definitions[nearest]
+            for body, start, end in self._other_branches(each.statement):
+                if start <= number < end:
+                    first = bisect_left(track.numbers, body)
+                    ends = [min(e, bisect_left(group, first)) for e, group in zip(ends, groups, strict=True)]
+                    break
+            else:
+                yield each
+
+    def exits(self, node: ast.AST) -> tuple[Span, ...]:
+        """The blocks around a node that end in `return` or `raise`, innermost first: what is left by them is gone."""
+        tree, known = self.tree, self._exits
+        passed: list[ast.AST] = []
+        while node not in known:
+            passed.append(node)
+            parent = tree.parents.get(node)
+            if parent is None:
+                known[node] = ()
+                break
+            node = parent
+        found = known[node]
+        for each in reversed(passed):
+            parent, block = tree.parents.get(each), tree.blocks.get(each)
+            if parent is not None and block is not None and not isinstance(parent, _WHOLE):
+                if isinstance(getattr(parent, block)[-1], (ast.Return, ast.Raise)):
+                    found = (tree.block(each), *found)
+            known[each] = found
+        return found
+
+    def _other_branches(self, node: ast.AST) -> tuple[tuple[int, int, int], ...]:
+        """Of each `if` whose body a node is in: where that body starts, and where the `else` starts and ends."""
+        tree, known = self.tree, self._alternatives
+        passed: list[ast.AST] = []
+        while node not in known:
+            passed.append(node)
+            parent = tree.parents.get(node)
+            if parent is None:
+                known[node] = ()
+                break
+            node = parent
+        found = known[node]
+        for each in reversed(passed):
+            parent = tree.parents.get(each)
+            if isinstance(parent, ast.If) and parent.orelse and tree.blocks.get(each) == "body":
+                found = ((tree.block(each)[0], *tree.block(parent.orelse[0])), *found)
+            known[each] = found
         return found
 
     def dominates(self, definition: Definition, use: ast.AST) -> bool:
@@ -68,43 +177,18 @@ class Flow(Bindings):
             return True
         while not isinstance(statement, ast.stmt):
             statement = tree.parents[statement]
+        number = tree.number(use)
         while True:
-            parent, block = tree.parents.get(statement), tree.blocks.get(statement)
-            for child in _chain(tree, use):
-                if tree.parents.get(child) is parent and tree.blocks.get(child) == block:
-                    return True
-            if isinstance(parent, (ast.With, ast.AsyncWith)) or (isinstance(parent, ast.Try) and block == "finalbody"):
+            start, end = tree.block(statement)
+            if start <= number < end:
+                return True
+            parent = tree.parents[statement]
+            if isinstance(parent, (ast.With, ast.AsyncWith)) or (
+                isinstance(parent, ast.Try) and tree.blocks[statement] == "finalbody"
+            ):
                 statement = parent
                 continue
             return False
-
-    def _exclusive(self, statement: ast.AST, use: ast.AST) -> bool:
-        """Whether the two stand in different branches of one `if`."""
-        tree = self.tree
-        branch: dict[ast.AST, str] = {}
-        for child in _chain(tree, use):
-            parent = tree.parents.get(child)
-            if isinstance(parent, ast.If) and child in tree.blocks:
-                branch[parent] = tree.blocks[child]
-        for child in _chain(tree, statement):
-            parent = tree.parents.get(child)
-            if parent in branch and tree.blocks.get(child, branch[parent]) != branch[parent]:
-                return True
-        return False
-
-    def _left(self, statement: ast.AST, use: ast.AST) -> bool:
-        """Whether the statement's block ends in `return` or `raise` before `use` could see it."""
-        tree = self.tree
-        for child in _chain(tree, statement):
-            parent, block = tree.parents.get(child), tree.blocks.get(child)
-            if parent is None or block is None or isinstance(parent, (*FUNCTIONS, ast.Module, ast.ClassDef)):
-                continue
-            if tree.inside(use, parent) and any(u in getattr(parent, block) for u in _chain(tree, use)):
-                return False
-            last = getattr(parent, block)[-1]
-            if isinstance(last, (ast.Return, ast.Raise)):
-                return True
-        return False
 
     def _covered(self, statement: ast.AST, use: ast.AST, seen: dict[ast.AST, set[str]]) -> bool:
         """Whether, with this definition, all branches of an `if` above `use` have defined the variable."""
@@ -140,8 +224,8 @@ def is_tensor_check(test: ast.expr) -> TypeGuard[ast.Call]:
     return name == "hasattr" and len(test.args) == 2 and getattr(test.args[1], "value", "") in ("item", "detach")
 
 
-def _chain(tree: Tree, node: ast.AST) -> list[ast.AST]:
-    return [node, *tree.ancestors(node)]
+def _effect(definition: Definition) -> tuple[int, int]:
+    return definition.effect
 
 
 def _position(node: ast.AST) -> tuple[int, int]:
