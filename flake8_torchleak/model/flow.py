@@ -175,20 +175,22 @@ class Flow(Bindings):
         tree = self.tree
         if isinstance(statement, LOOPS) and tree.inside(use, statement):
             return True
-        while not isinstance(statement, ast.stmt):
-            statement = tree.parents[statement]
         number = tree.number(use)
+        return any(start <= number < end for start, end in self.blocks_passed(statement))
+
+    def blocks_passed(self, statement: ast.AST) -> Iterator[Span]:
+        """The block that a statement stands in, and those around it that cannot be run without it."""
+        tree = self.tree
+        each = tree.statement(statement)
         while True:
-            start, end = tree.block(statement)
-            if start <= number < end:
-                return True
-            parent = tree.parents[statement]
+            yield tree.block(each)
+            parent = tree.parents[each]
             if isinstance(parent, (ast.With, ast.AsyncWith)) or (
-                isinstance(parent, ast.Try) and tree.blocks[statement] == "finalbody"
+                isinstance(parent, ast.Try) and tree.blocks[each] == "finalbody"
             ):
-                statement = parent
-                continue
-            return False
+                each = parent
+            else:
+                return
 
     def _covered(self, statement: ast.AST, use: ast.AST, seen: dict[ast.AST, set[str]]) -> bool:
         """Whether, with this definition, all branches of an `if` above `use` have defined the variable."""
