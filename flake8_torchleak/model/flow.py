@@ -36,6 +36,11 @@ class Track:
         for index, each in enumerate(self.definitions):
             exits = flow.exits(each.statement)
             self.by_exit.setdefault(exits[0] if exits else None, []).append(index)
+        self.passed = [tuple(flow.blocks_passed(each.statement)) for each in self.definitions]
+        """Whoever comes to a place in one of these blocks has passed the definition."""
+        self.other_branches = [flow.other_branches(each.statement) for each in self.definitions]
+        self.covering = [_may_cover(flow.branch(each.statement), flow.tree) for each in self.definitions]
+        """Whether it stands in a branch of an `if` that has others, or needs none."""
 
 
 class Flow(Bindings):
@@ -69,15 +74,22 @@ class Flow(Bindings):
         if track is None:
             return []
         after = bisect_right(track.effects, _position(use))
+        number = self.tree.number(use)
         found = []
         seen_branches: dict[ast.AST, set[str]] = {}
         stop: Definition | None = None
-        for each in self._before(track, use, after):
+        for index in self._before(track, use, after):
+            each = track.definitions[index]
             if len(found) == MOST_DEFINITIONS:
                 self.cut.setdefault(scope, key)
                 break
             found.append(each)
-            if self.dominates(each, use) or self._covered(each.statement, use, seen_branches):
+            if (
+                each.how is How.PARAMETER
+                or any(start <= number < end for start, end in track.passed[index])
+                or (each.how is How.ITERATE and self._is_in_loop(use, each.statement))
+                or (track.covering[index] and self._covered(each.statement, use, seen_branches))
+            ):
                 stop = each
                 break
         brought: list[Definition] = []
@@ -100,8 +112,8 @@ class Flow(Bindings):
             found = self._tracks[scope, key] = Track(definitions, self)
         return found
 
-    def _before(self, track: Track, use: ast.AST, after: int) -> Iterator[Definition]:
-        """The definitions above `use`, nearest first, without those from which no way leads down to it.
+    def _before(self, track: Track, use: ast.AST, after: int) -> Iterator[int]:
+        """The indices of the definitions above `use`, nearest first, without those from which no way leads down to it.
 
         Whole groups are left out at once: what stands in a block that was left, and in the other branch of an `if`.
         """
@@ -116,14 +128,13 @@ class Flow(Bindings):
             if nearest < 0:
                 return
             ends[of] -= 1
-            each = track.definitions[nearest]
-            for body, start, end in self._other_branches(each.statement):
+            for body, start, end in track.other_branches[nearest]:
                 if start <= number < end:
                     first = bisect_left(track.numbers, body)
                     ends = [min(e, bisect_left(group, first)) for e, group in zip(ends, groups, strict=True)]
                     break
             else:
-                yield each
+                yield nearest
 
     def exits(self, node: ast.AST) -> tuple[Span, ...]:
         """The blocks around a node that end in `return` or `raise`, innermost first: what is left by them is gone."""
@@ -145,7 +156,7 @@ class Flow(Bindings):
             known[each] = found
         return found
 
-    def _other_branches(self, node: ast.AST) -> tuple[tuple[int, int, int], ...]:
+    def other_branches(self, node: ast.AST) -> tuple[tuple[int, int, int], ...]:
         """Of each `if` whose body a node is in: where that body starts, and where the `else` starts and ends."""
         tree, known = self.tree, self._alternatives
         passed: list[ast.AST] = []
@@ -172,11 +183,13 @@ class Flow(Bindings):
 
     def always_before(self, statement: ast.AST, use: ast.AST) -> bool:
         """Whether the statement stands above `use` in a block that `use` is in (with-blocks looked through)."""
-        tree = self.tree
-        if isinstance(statement, LOOPS) and tree.inside(use, statement):
+        if self._is_in_loop(use, statement):
             return True
-        number = tree.number(use)
+        number = self.tree.number(use)
         return any(start <= number < end for start, end in self.blocks_passed(statement))
+
+    def _is_in_loop(self, use: ast.AST, statement: ast.AST) -> bool:
+        return isinstance(statement, LOOPS) and self.tree.inside(use, statement)
 
     def blocks_passed(self, statement: ast.AST) -> Iterator[Span]:
         """The block that a statement stands in, and those around it that cannot be run without it."""
@@ -192,26 +205,34 @@ class Flow(Bindings):
             else:
                 return
 
+    def branch(self, node: ast.AST) -> ast.AST | None:
+        """What stands directly in a branch of an `if`: a node, or the `with` that it is in."""
+        tree = self.tree
+        while node in tree.blocks:
+            parent = tree.parents[node]
+            if isinstance(parent, ast.If):
+                return node
+            if not isinstance(parent, (ast.With, ast.AsyncWith)):
+                return None
+            node = parent
+        return None
+
     def _covered(self, statement: ast.AST, use: ast.AST, seen: dict[ast.AST, set[str]]) -> bool:
         """Whether, with this definition, all branches of an `if` above `use` have defined the variable."""
         tree = self.tree
-        child: ast.AST = statement
-        while True:
-            parent = tree.parents.get(child)
-            block = tree.blocks.get(child)
-            if parent is None or block is None:
-                return False
-            if isinstance(parent, ast.If) and block == "body" and is_tensor_check(parent.test):
+        child = self.branch(statement)
+        while child is not None:
+            parent, block = tree.parents[child], tree.blocks[child]
+            assert isinstance(parent, ast.If)
+            if block == "body" and is_tensor_check(parent.test):
                 return self.always_before(parent, use)
-            if isinstance(parent, ast.If):
-                seen.setdefault(parent, set()).add(block)
-                if len(seen[parent]) < 2:
-                    return False
-                if self.always_before(parent, use):
-                    return True
-            elif not isinstance(parent, (ast.With, ast.AsyncWith)):
+            seen.setdefault(parent, set()).add(block)
+            if len(seen[parent]) < 2:
                 return False
-            child = parent
+            if self.always_before(parent, use):
+                return True
+            child = self.branch(parent)
+        return False
 
 
 def is_tensor_check(test: ast.expr) -> TypeGuard[ast.Call]:
@@ -224,6 +245,11 @@ def is_tensor_check(test: ast.expr) -> TypeGuard[ast.Call]:
     if name == "isinstance" and len(test.args) == 2:
         return mentions(test.args[1], "Tensor")
     return name == "hasattr" and len(test.args) == 2 and getattr(test.args[1], "value", "") in ("item", "detach")
+
+
+def _may_cover(branch: ast.AST | None, tree: Tree) -> bool:
+    parent = tree.parents[branch] if branch is not None else None
+    return isinstance(parent, ast.If) and (bool(parent.orelse) or is_tensor_check(parent.test))
 
 
 def _effect(definition: Definition) -> tuple[int, int]:

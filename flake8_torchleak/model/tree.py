@@ -61,6 +61,11 @@ class Tree:
         self._blocks: dict[tuple[ast.AST, str], tuple[int, int]] = {}
         self._lambdas: dict[ast.AST, ast.Lambda | None] = {}
 
+    @property
+    def size(self) -> int:
+        """How many nodes there are, those of attached modules included."""
+        return len(self._order)
+
     def attach(self, modules: Iterable[tuple[ast.Module, Iterable[Index]]]) -> None:
         """Add parts of other modules, each with the index of its statements."""
         for module, statements in modules:
