@@ -285,7 +285,7 @@ FAMILIES = (
             + "        loss.backward()\n\n\n"
         ),
     ),
-    Family("elif arms", arms("        if kind == -1:\n            pass\n", lambda n: f"        elif kind == {n}:\n            loss = loss + terms[{n}](x) * {n} + terms[{n + 1}](y)\n".replace("\n            ", "\n                "))),
+    Family("elif arms", in_a_step(lambda n: "        if kind == -1:\n            pass\n" + "".join(f"        elif kind == {k}:\n            loss = loss + terms[{k}](x) * {k} + terms[{k + 1}](y)\n" for k in range(500)))),
     Family("match cases", arms("        match kind:\n", lambda n: f"            case {n}:\n                loss = loss + terms[{n}](x)\n")),
     Family("appends in one function", in_a_step(lambda n: f"        history.append(terms[{n}](x).item())\n")),
     Family("appends of tensors", in_a_step(lambda n: f"        history.append(loss.detach() * {n})\n")),

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from flake8_torchleak.model.bindings import Bindings, Definition, How
+from flake8_torchleak.model.climb import Climb
 from flake8_torchleak.model.names import Names, last_name, mentions
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, Scope, Tree
@@ -49,8 +50,8 @@ class Flow(Bindings):
     def __init__(self, tree: Tree, names: Names) -> None:
         super().__init__(tree, names)
         self._tracks: dict[tuple[Scope, str], Track] = {}
-        self._exits: dict[ast.AST, tuple[Span, ...]] = {}
-        self._alternatives: dict[ast.AST, tuple[tuple[int, int, int], ...]] = {}
+        self.exits = Climb(tree, self._exit)
+        self.other_branches = Climb(tree, self._other_branch)
         self.cut: dict[Scope, str] = {}
         """Scope -> a variable of it that has more definitions than are looked at."""
 
@@ -136,44 +137,19 @@ class Flow(Bindings):
             else:
                 yield nearest
 
-    def exits(self, node: ast.AST) -> tuple[Span, ...]:
-        """The blocks around a node that end in `return` or `raise`, innermost first: what is left by them is gone."""
-        tree, known = self.tree, self._exits
-        passed: list[ast.AST] = []
-        while node not in known:
-            passed.append(node)
-            parent = tree.parents.get(node)
-            if parent is None:
-                known[node] = ()
-                break
-            node = parent
-        found = known[node]
-        for each in reversed(passed):
-            parent, block = tree.parents.get(each), tree.blocks.get(each)
-            if parent is not None and block is not None and not isinstance(parent, _WHOLE):
-                if isinstance(getattr(parent, block)[-1], (ast.Return, ast.Raise)):
-                    found = (tree.block(each), *found)
-            known[each] = found
-        return found
+    def _exit(self, node: ast.AST) -> Span | None:
+        """The block that a node stands in, if that ends in `return` or `raise`: what is left by them is gone."""
+        parent, block = self.tree.parents.get(node), self.tree.blocks.get(node)
+        if parent is None or block is None or isinstance(parent, _WHOLE):
+            return None
+        return self.tree.block(node) if isinstance(getattr(parent, block)[-1], (ast.Return, ast.Raise)) else None
 
-    def other_branches(self, node: ast.AST) -> tuple[tuple[int, int, int], ...]:
-        """Of each `if` whose body a node is in: where that body starts, and where the `else` starts and ends."""
-        tree, known = self.tree, self._alternatives
-        passed: list[ast.AST] = []
-        while node not in known:
-            passed.append(node)
-            parent = tree.parents.get(node)
-            if parent is None:
-                known[node] = ()
-                break
-            node = parent
-        found = known[node]
-        for each in reversed(passed):
-            parent = tree.parents.get(each)
-            if isinstance(parent, ast.If) and parent.orelse and tree.blocks.get(each) == "body":
-                found = ((tree.block(each)[0], *tree.block(parent.orelse[0])), *found)
-            known[each] = found
-        return found
+    def _other_branch(self, node: ast.AST) -> tuple[int, int, int] | None:
+        """Of the `if` whose body a node stands in: where that body starts, and where the `else` starts and ends."""
+        parent = self.tree.parents.get(node)
+        if isinstance(parent, ast.If) and parent.orelse and self.tree.blocks.get(node) == "body":
+            return (self.tree.block(node)[0], *self.tree.block(parent.orelse[0]))
+        return None
 
     def dominates(self, definition: Definition, use: ast.AST) -> bool:
         """Whether every way to `use` passes the definition (or enters the loop that makes it)."""

@@ -198,7 +198,8 @@ class Infer:
         return found
 
     def _variable(self, key: str, reaching: list[Definition], env: Env) -> Value:
-        found = join([self.definition(each, env) for each in reaching])
+        memo = env.memo if env else self.memo
+        found = join([memo.get(each) or self.definition(each, env) for each in reaching])
         if found.is_container and found.kind is not Kind.JSON:
             mutations = self.flow.mutations(self.tree.scope(reaching[0].node)).get(key, [])
             found = self.growth.grown(found, mutations, reaching[0], env)

@@ -92,7 +92,8 @@ class InOrder:
         for each in circular:
             self._find(each)
         infer.provisional.clear()
-        infer.memo |= self._guesses
+        for each, found in self._guesses.items():
+            infer.memo[each] = found
         self._guesses.clear()
 
     def _find(self, definition: Definition) -> bool:

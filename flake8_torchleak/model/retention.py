@@ -3,46 +3,18 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left, bisect_right
 from functools import cached_property
 
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.classes import ClassFacts
-from flake8_torchleak.model.flow import Flow
+from flake8_torchleak.model.fresh import Fresh
 from flake8_torchleak.model.loops import Loops
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope, Tree
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop, Scope
 from flake8_torchleak.model.values import Kind, Value
 
 _FRESH = (How.ASSIGN, How.ITERATE, How.ENTER)
-
-
-class Fresh:
-    """The bindings of a variable that start it anew, by where they stand (numbers of the tree)."""
-
-    def __init__(self, definitions: list[Definition], tree: Tree, flow: Flow) -> None:
-        self.statements = {each.statement for each in definitions}
-        self.numbers = sorted(map(tree.number, self.statements))
-        self._by_block: dict[tuple[int, int], list[int]] = {}
-        for number, statement in sorted((tree.number(each), each) for each in self.statements):
-            for block in flow.blocks_passed(statement):
-                self._by_block.setdefault(block, []).append(number)
-
-    def within(self, start: int, end: int, own: int) -> bool:
-        """Whether there is one after `start` and before `end`, other than the statement of the number `own`."""
-        return _between(self.numbers, start, end, own)
-
-    def holds(self, block: tuple[int, int], start: int, end: int, own: int) -> bool:
-        """Whether there is such a one that whoever runs a block to its end passes."""
-        return _between(self._by_block.get(block, []), start, end, own)
-
-
-def _between(numbers: list[int], start: int, end: int, own: int) -> bool:
-    count = bisect_left(numbers, end) - bisect_right(numbers, start)
-    if start < own < end:
-        count -= bisect_right(numbers, own) - bisect_left(numbers, own)
-    return count > 0
 
 
 class Retention:
@@ -76,7 +48,7 @@ class Retention:
             if (
                 stored
                 and (inside or self._cut(key, loop, scope))
-                or (inside and self._renewed(fresh, own, start, end))
+                or (inside and fresh.is_passed(own, start, end))
                 or (loop in fresh.statements and loop is not own)
             ):
                 return None
@@ -86,7 +58,7 @@ class Retention:
                 return None
             return loop
         if isinstance(scope, FUNCTIONS) and self._is_lasting(key, node, scope) and self.loops.is_step(scope):
-            if self._renewed(fresh, own, *self.tree.span(scope)):
+            if fresh.is_passed(own, *self.tree.span(scope)):
                 return None
             return scope
         return None
@@ -97,19 +69,6 @@ class Retention:
             d for d in self.flow.definitions(scope).get(key, []) if d.how in _FRESH and not self._carries(d.value, key)
         ]
         return Fresh(found, self.tree, self.flow)
-
-    def _renewed(self, fresh: Fresh, own: ast.stmt, start: int, end: int) -> bool:
-        """Whether every way to a statement passes a fresh binding, other than itself, that stands in a stretch."""
-        number = self.tree.number(own)
-        for up in (own, *self.tree.ancestors(own)):
-            if isinstance(up, LOOPS) and up in fresh.statements and up is not own:
-                if start < self.tree.number(up) < end:
-                    return True
-            if up in self.tree.blocks and fresh.holds(self.tree.block(up), start, end, number):
-                return True
-            if self.tree.number(up) <= start:
-                break
-        return False
 
     def kept_graph(self, key: str, value: ast.expr, node: ast.AST, stored: bool = False) -> Value | None:
         """The value if it carries a graph and the variable keeps it beyond the step at `node`, else None."""
