@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TypeGuard
 
 from flake8_torchleak.model.bindings import Bindings, Definition, How
@@ -29,6 +30,7 @@ class Track:
     """The definitions of one variable in one scope, in the order in which they take effect."""
 
     def __init__(self, definitions: list[Definition], flow: Flow) -> None:
+        self._tree = flow.tree
         self.definitions = sorted(definitions, key=_effect)
         self.effects = [each.effect for each in self.definitions]
         self.numbers = [flow.tree.number(each.statement) for each in self.definitions]
@@ -40,8 +42,34 @@ class Track:
         self.passed = [tuple(flow.blocks_passed(each.statement)) for each in self.definitions]
         """Whoever comes to a place in one of these blocks has passed the definition."""
         self.other_branches = [flow.other_branches(each.statement) for each in self.definitions]
+        self.in_tests = any(isinstance(each.statement, ast.NamedExpr) for each in self.definitions)
+        """Whether some may stand in the test of an `elif`, which other branches of the `if` see."""
         self.covering = [_may_cover(flow.branch(each.statement), flow.tree) for each in self.definitions]
         """Whether it stands in a branch of an `if` that has others, or needs none."""
+
+
+    def passed_last(self, use: ast.AST, after: int) -> Definition | None:
+        """The nearest definition, of those with an index below `after`, that every way to `use` passes."""
+        last = [indices[at - 1] for indices in self._around(use) if (at := bisect_left(indices, after))]
+        return self.definitions[max(last)] if last else None
+
+    @cached_property
+    def _around(self) -> Climb[list[int]]:
+        """By node: the indices of the definitions that are passed on the way to it, block by block."""
+        by_block: dict[Span, list[int]] = {}
+        by_loop: dict[ast.AST, list[int]] = {}
+        for index, each in enumerate(self.definitions):
+            for block in self.passed[index]:
+                by_block.setdefault(block, []).append(index)
+            if each.how is How.ITERATE:
+                by_loop.setdefault(each.statement, []).append(index)
+        tree = self._tree
+
+        def here(node: ast.AST) -> list[int] | None:
+            stood = by_block.get(tree.block(node), []) if node in tree.blocks else []
+            return sorted([*stood, *by_loop[node]]) if node in by_loop else stood or None
+
+        return Climb(tree, here)
 
 
 class Flow(Bindings):
@@ -50,6 +78,7 @@ class Flow(Bindings):
     def __init__(self, tree: Tree, names: Names) -> None:
         super().__init__(tree, names)
         self._tracks: dict[tuple[Scope, str], Track] = {}
+        self._tops: dict[ast.AST, int] = {}
         self.exits = Climb(tree, self._exit)
         self.other_branches = Climb(tree, self._other_branch)
         self.cut: dict[Scope, str] = {}
@@ -83,6 +112,9 @@ class Flow(Bindings):
             each = track.definitions[index]
             if len(found) == MOST_DEFINITIONS:
                 self.cut.setdefault(scope, key)
+                stop = track.passed_last(use, after)
+                if stop is not None:
+                    found.append(stop)
                 break
             found.append(each)
             if (
@@ -129,9 +161,9 @@ class Flow(Bindings):
             if nearest < 0:
                 return
             ends[of] -= 1
-            for body, start, end in track.other_branches[nearest]:
+            for top, body, start, end in track.other_branches[nearest]:
                 if start <= number < end:
-                    first = bisect_left(track.numbers, body)
+                    first = bisect_left(track.numbers, body if track.in_tests else top)
                     ends = [min(e, bisect_left(group, first)) for e, group in zip(ends, groups, strict=True)]
                     break
             else:
@@ -144,12 +176,29 @@ class Flow(Bindings):
             return None
         return self.tree.block(node) if isinstance(getattr(parent, block)[-1], (ast.Return, ast.Raise)) else None
 
-    def _other_branch(self, node: ast.AST) -> tuple[int, int, int] | None:
-        """Of the `if` whose body a node stands in: where that body starts, and where the `else` starts and ends."""
+    def _other_branch(self, node: ast.AST) -> tuple[int, int, int, int] | None:
+        """Of the `if` whose body a node stands in, where it starts, where that body does, and the `else` from and to.
+
+        Of an `elif`, the first is where the `if` of the whole chain starts.
+        """
         parent = self.tree.parents.get(node)
         if isinstance(parent, ast.If) and parent.orelse and self.tree.blocks.get(node) == "body":
-            return (self.tree.block(node)[0], *self.tree.block(parent.orelse[0]))
+            return (self._top(parent), self.tree.block(node)[0], *self.tree.block(parent.orelse[0]))
         return None
+
+    def _top(self, branch: ast.If) -> int:
+        """Where the `if` starts that an `elif` belongs to."""
+        passed: list[ast.AST] = []
+        while branch not in self._tops:
+            passed.append(branch)
+            parent = self.tree.parents[branch]
+            if not (isinstance(parent, ast.If) and self.tree.blocks[branch] == "orelse" and len(parent.orelse) == 1):
+                self._tops[branch] = self.tree.number(branch)
+                break
+            branch = parent
+        found = self._tops[branch]
+        self._tops.update(dict.fromkeys(passed, found))
+        return found
 
     def dominates(self, definition: Definition, use: ast.AST) -> bool:
         """Whether every way to `use` passes the definition (or enters the loop that makes it)."""
