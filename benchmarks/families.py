@@ -247,7 +247,8 @@ FAMILIES = (
     Family("networks", at_module_level(lambda n: NETWORK.format(n=n))),
     Family("evaluation functions", at_module_level(lambda n: EVALUATION.format(n=n))),
     Family(
-        "loops at module level", at_module_level(lambda n: STEP_LOOP, "model, loader, optimizer = nn.Linear(1, 1), [], None\n")
+        "loops at module level",
+        at_module_level(lambda n: STEP_LOOP, "model, loader, optimizer = nn.Linear(1, 1), [], None\n"),
     ),
     Family(
         "helpers in a chain",
@@ -256,66 +257,210 @@ FAMILIES = (
     Family(
         "helpers that fan out",
         at_module_level(
-            lambda n: f"def fan{n}(model, x):\n    a = fan{2 * n + 1}(model, x)\n    b = fan{2 * n + 2}(model, x)\n"
-            "    return model(x) + a + b\n\n\n"
+            lambda n: (
+                f"def fan{n}(model, x):\n    a = fan{2 * n + 1}(model, x)\n    b = fan{2 * n + 2}(model, x)\n"
+                "    return model(x) + a + b\n\n\n"
+            )
         ),
     ),
     Family(
         "helpers that recur",
         at_module_level(
-            lambda n: f"def again{n}(model, x):\n    y = again{n ^ 1}(model, model(x))\n"
-            f"    return y + again{n // 2}(model, y) + again{n}(model, x)\n\n\n"
+            lambda n: (
+                f"def again{n}(model, x):\n    y = again{n ^ 1}(model, model(x))\n"
+                f"    return y + again{n // 2}(model, y) + again{n}(model, x)\n\n\n"
+            )
         ),
     ),
-    Family("one helper, many callers", at_module_level(
-        lambda n: f"def caller{n}(model, loader):\n    for x in loader:\n        shared(model, x)\n\n\n",
-        "def shared(model, x):\n    loss = model(x).mean()\n    loss.backward()\n    return loss\n\n\n",
-    )),
-    Family("optional terms", in_a_step(lambda n: f"        if flags.use_{n}:\n            loss = loss + terms[{n}](x)\n")),
+    Family(
+        "one helper, many callers",
+        at_module_level(
+            lambda n: f"def caller{n}(model, loader):\n    for x in loader:\n        shared(model, x)\n\n\n",
+            "def shared(model, x):\n    loss = model(x).mean()\n    loss.backward()\n    return loss\n\n\n",
+        ),
+    ),
+    Family(
+        "optional terms", in_a_step(lambda n: f"        if flags.use_{n}:\n            loss = loss + terms[{n}](x)\n")
+    ),
     Family(
         "optional terms that accumulate",
-        in_a_step(lambda n: f"        if flags.use_{n}:\n            sums += terms[{n}](x)\n", before="        sums = 0\n"),
+        in_a_step(
+            lambda n: f"        if flags.use_{n}:\n            sums += terms[{n}](x)\n", before="        sums = 0\n"
+        ),
     ),
     Family(
         "functions with 30 optional terms",
         at_module_level(
-            lambda n: f"def optional{n}(model, loader, terms, flags):\n    for x, y in loader:\n"
-            "        loss = F.mse_loss(model(x), y)\n"
-            + "".join(f"        if flags.use_{k}:\n            loss = loss + terms[{k}](x)\n" for k in range(30))
-            + "        loss.backward()\n\n\n"
+            lambda n: (
+                f"def optional{n}(model, loader, terms, flags):\n    for x, y in loader:\n"
+                "        loss = F.mse_loss(model(x), y)\n"
+                + "".join(f"        if flags.use_{k}:\n            loss = loss + terms[{k}](x)\n" for k in range(30))
+                + "        loss.backward()\n\n\n"
+            )
         ),
     ),
-    Family("elif arms", in_a_step(lambda n: "        if kind == -1:\n            pass\n" + "".join(f"        elif kind == {k}:\n            loss = loss + terms[{k}](x) * {k} + terms[{k + 1}](y)\n" for k in range(500)))),
-    Family("match cases", arms("        match kind:\n", lambda n: f"            case {n}:\n                loss = loss + terms[{n}](x)\n")),
+    Family(
+        "elif arms",
+        in_a_step(
+            lambda n: (
+                "        if kind == -1:\n            pass\n"
+                + "".join(
+                    f"        elif kind == {k}:\n            loss = loss + terms[{k}](x) * {k} + terms[{k + 1}](y)\n"
+                    for k in range(500)
+                )
+            )
+        ),
+    ),
+    Family(
+        "match cases",
+        arms(
+            "        match kind:\n", lambda n: f"            case {n}:\n                loss = loss + terms[{n}](x)\n"
+        ),
+    ),
     Family("appends in one function", in_a_step(lambda n: f"        history.append(terms[{n}](x).item())\n")),
     Family("appends of tensors", in_a_step(lambda n: f"        history.append(loss.detach() * {n})\n")),
     Family("one name assigned again", in_a_step(lambda n: f"        loss = loss * 0.5 + terms[{n}](x)\n")),
     Family("entries of one dict", in_a_step(lambda n: f"        table['{n}'] = loss.item() * {n}\n")),
     Family("many names", in_a_step(lambda n: f"        value_{n} = terms[{n}](x, value_{n // 2 if n else 'x'})\n")),
-    Family("loops in one function", in_a_step(lambda n: f"        for part in terms[{n}]:\n            loss = loss + part(x)\n")),
+    Family(
+        "loops in one function",
+        in_a_step(lambda n: f"        for part in terms[{n}]:\n            loss = loss + part(x)\n"),
+    ),
     Family("deep nesting", in_a_step(lambda n: NESTED + "    " * 42 + f"loss = loss + terms[{n}](x)\n")),
     Family("try chains", in_a_step(lambda n: TRY.format(n=n))),
     Family("many with", in_a_step(lambda n: f"        with terms[{n}] as part:\n            loss = loss + part(x)\n")),
-    Family("many no_grad", in_a_step(lambda n: f"        with torch.no_grad():\n            history.append(model(x) * {n})\n")),
-    Family("nested functions", in_a_step(lambda n: f"        def inner{n}(z):\n            return z + loss * {n}\n        loss = inner{n}(loss)\n")),
+    Family(
+        "many no_grad",
+        in_a_step(lambda n: f"        with torch.no_grad():\n            history.append(model(x) * {n})\n"),
+    ),
+    Family(
+        "nested functions",
+        in_a_step(
+            lambda n: f"        def inner{n}(z):\n            return z + loss * {n}\n        loss = inner{n}(loss)\n"
+        ),
+    ),
     Family("lambdas", in_a_step(lambda n: f"        table[{n}] = lambda z: z * {n} + x\n")),
-    Family("comprehensions", in_a_step(lambda n: f"        table[{n}] = [[a * b for a in x if a] for b in y for c in terms[{n}]]\n")),
-    Family("f-strings", in_a_step(lambda n: f"        print(f'{{kind}}: {{loss.item():.{n % 9}f}} of {{terms[{n}]!r:>{{kind}}}}')\n")),
-    Family("early returns", in_a_step(lambda n: f"        if flags.stop_{n}:\n            return {n}\n        loss = loss + terms[{n}](x)\n")),
+    Family(
+        "comprehensions",
+        in_a_step(lambda n: f"        table[{n}] = [[a * b for a in x if a] for b in y for c in terms[{n}]]\n"),
+    ),
+    Family(
+        "f-strings",
+        in_a_step(lambda n: f"        print(f'{{kind}}: {{loss.item():.{n % 9}f}} of {{terms[{n}]!r:>{{kind}}}}')\n"),
+    ),
+    Family(
+        "early returns",
+        in_a_step(
+            lambda n: f"        if flags.stop_{n}:\n            return {n}\n        loss = loss + terms[{n}](x)\n"
+        ),
+    ),
     Family("unpacking", in_a_step(lambda n: f"        (a, b), *rest = terms[{n}](x)\n        loss = loss + a\n")),
-    Family("sums of 900 terms", in_a_step(lambda n: "        loss = (loss\n" + rows((f"+ terms[{k}](x)" for k in range(900)), 12) + "        )\n")),
-    Family("calls with many arguments", in_a_step(lambda n: "        loss = loss + max(\n" + rows((f"model(x + {k})," for k in range(900)), 12) + "        )\n")),
-    Family("method chains of 300", in_a_step(lambda n: "        loss = (loss\n" + rows((f".add({k})" for k in range(300)), 12) + "        )\n")),
-    Family("attribute chains of 300", in_a_step(lambda n: "        z = (x\n" + rows((f".part{k}" for k in range(300)), 12) + "        )\n")),
-    Family("subscript chains of 300", in_a_step(lambda n: "        z = (x\n" + rows((f"[{k}]" for k in range(300)), 12) + "        )\n")),
-    Family("big dict literal", at_module_level(lambda n: f"TABLE{n} = {{\n" + rows((f'"key{k}": ("a", {k}, [{k}, {k}]),' for k in range(2000)), 4) + "}\n\n\n")),
-    Family("one dict literal", lambda lines: HEAD + SEED.format(name="first") + "TABLE = {\n" + rows((f'"key{k}": ("a", {k}),' for k in range(lines // 2)), 4) + "}\n\n\n" + SEED.format(name="middle") + "LIST = [\n" + rows((f'("a", {k}),' for k in range(lines // 2)), 4) + "]\n\n\n" + SEED.format(name="last")),
-    Family("inheritance chain", at_module_level(lambda n: INHERITED.format(n=n, before=max(n - 1, 0), base=f"Layer{n - 1}" if n else "nn.Module"))),
-    Family("Datasets in a chain", at_module_level(lambda n: f"class Rows{n}({f'Rows{n - 1}' if n else 'Dataset'}):\n    def __getitem__(self, index):\n        return self.rows{n}[index]\n\n    def __init__(self, root):\n        self.rows{n} = [line.split() for line in open(root)]  # LEAK TLK101\n\n\n")),
-    Family("methods of one class", lambda lines: HEAD + SEED.format(name="first") + OWNER + "".join(METHOD.format(n=n, after=n + 1) for n in range(lines // 5)) + "\n" + SEED.format(name="last")),
-    Family("attributes of one Dataset", lambda lines: HEAD + SEED.format(name="first") + HOLDER + rows((f"self.at{n} = root + self.at{n // 2}" for n in range(lines)), 8) + "\n\n" + SEED.format(name="last")),
-    Family("decorators", at_module_level(lambda n: "".join(f"@wrap{k}({n})\n" for k in range(20)) + f"def wrapped{n}(x):\n    return x\n\n\n")),
-    Family("imports", at_module_level(lambda n: f"import package{n}.part as part{n}\nfrom package{n} import name{n}, other as other{n}\n")),
-    Family("global statements", at_module_level(lambda n: f"count{n} = 0\n\n\ndef bump{n}(x):\n    global count{n}\n    count{n} += x.item()\n    return count{n}\n\n\n")),
-    Family("assignments at module level", at_module_level(lambda n: f"value = torch.zeros({n}) + value\n", "value = 0\n")),
+    Family(
+        "sums of 900 terms",
+        in_a_step(
+            lambda n: "        loss = (loss\n" + rows((f"+ terms[{k}](x)" for k in range(900)), 12) + "        )\n"
+        ),
+    ),
+    Family(
+        "calls with many arguments",
+        in_a_step(
+            lambda n: (
+                "        loss = loss + max(\n" + rows((f"model(x + {k})," for k in range(900)), 12) + "        )\n"
+            )
+        ),
+    ),
+    Family(
+        "method chains of 300",
+        in_a_step(lambda n: "        loss = (loss\n" + rows((f".add({k})" for k in range(300)), 12) + "        )\n"),
+    ),
+    Family(
+        "attribute chains of 300",
+        in_a_step(lambda n: "        z = (x\n" + rows((f".part{k}" for k in range(300)), 12) + "        )\n"),
+    ),
+    Family(
+        "subscript chains of 300",
+        in_a_step(lambda n: "        z = (x\n" + rows((f"[{k}]" for k in range(300)), 12) + "        )\n"),
+    ),
+    Family(
+        "big dict literal",
+        at_module_level(
+            lambda n: (
+                f"TABLE{n} = {{\n" + rows((f'"key{k}": ("a", {k}, [{k}, {k}]),' for k in range(2000)), 4) + "}\n\n\n"
+            )
+        ),
+    ),
+    Family(
+        "one dict literal",
+        lambda lines: (
+            HEAD
+            + SEED.format(name="first")
+            + "TABLE = {\n"
+            + rows((f'"key{k}": ("a", {k}),' for k in range(lines // 2)), 4)
+            + "}\n\n\n"
+            + SEED.format(name="middle")
+            + "LIST = [\n"
+            + rows((f'("a", {k}),' for k in range(lines // 2)), 4)
+            + "]\n\n\n"
+            + SEED.format(name="last")
+        ),
+    ),
+    Family(
+        "inheritance chain",
+        at_module_level(
+            lambda n: INHERITED.format(n=n, before=max(n - 1, 0), base=f"Layer{n - 1}" if n else "nn.Module")
+        ),
+    ),
+    Family(
+        "Datasets in a chain",
+        at_module_level(
+            lambda n: (
+                f"class Rows{n}({f'Rows{n - 1}' if n else 'Dataset'}):\n    def __getitem__(self, index):\n        return self.rows{n}[index]\n\n    def __init__(self, root):\n        self.rows{n} = [line.split() for line in open(root)]  # LEAK TLK101\n\n\n"
+            )
+        ),
+    ),
+    Family(
+        "methods of one class",
+        lambda lines: (
+            HEAD
+            + SEED.format(name="first")
+            + OWNER
+            + "".join(METHOD.format(n=n, after=n + 1) for n in range(lines // 5))
+            + "\n"
+            + SEED.format(name="last")
+        ),
+    ),
+    Family(
+        "attributes of one Dataset",
+        lambda lines: (
+            HEAD
+            + SEED.format(name="first")
+            + HOLDER
+            + rows((f"self.at{n} = root + self.at{n // 2}" for n in range(lines)), 8)
+            + "\n\n"
+            + SEED.format(name="last")
+        ),
+    ),
+    Family(
+        "decorators",
+        at_module_level(
+            lambda n: "".join(f"@wrap{k}({n})\n" for k in range(20)) + f"def wrapped{n}(x):\n    return x\n\n\n"
+        ),
+    ),
+    Family(
+        "imports",
+        at_module_level(
+            lambda n: f"import package{n}.part as part{n}\nfrom package{n} import name{n}, other as other{n}\n"
+        ),
+    ),
+    Family(
+        "global statements",
+        at_module_level(
+            lambda n: (
+                f"count{n} = 0\n\n\ndef bump{n}(x):\n    global count{n}\n    count{n} += x.item()\n    return count{n}\n\n\n"
+            )
+        ),
+    ),
+    Family(
+        "assignments at module level", at_module_level(lambda n: f"value = torch.zeros({n}) + value\n", "value = 0\n")
+    ),
 )

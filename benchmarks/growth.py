@@ -70,7 +70,18 @@ def measure(name: str, size: int, fixes: bool, engine: bool) -> None:
     missed = marked - {(each.span.line, each.code) for each in found}
     said = sorted({each.message for each in found if each.code == "TLK000"})
     lines = text.count("\n")
-    print(json.dumps({"lines": lines, "parse": parse, "whole": whole, "marked": len(marked), "missed": sorted(missed), "said": said}))
+    print(
+        json.dumps(
+            {
+                "lines": lines,
+                "parse": parse,
+                "whole": whole,
+                "marked": len(marked),
+                "missed": sorted(missed),
+                "said": said,
+            }
+        )
+    )
 
 
 def project(folder: Path, importers: int) -> tuple[str, str]:

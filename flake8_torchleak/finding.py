@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+BOUND = "TLK003"
+"""The code of what says that a file was not analysed in full."""
+
 
 class Severity(str, Enum):
     """How much a finding costs, by measurement.

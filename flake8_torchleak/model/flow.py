@@ -47,7 +47,6 @@ class Track:
         self.covering = [_may_cover(flow.branch(each.statement), flow.tree) for each in self.definitions]
         """Whether it stands in a branch of an `if` that has others, or needs none."""
 
-
     def passed_last(self, use: ast.AST, after: int) -> Definition | None:
         """The nearest definition, of those with an index below `after`, that every way to `use` passes."""
         last = [indices[at - 1] for indices in self._around(use) if (at := bisect_left(indices, after))]
@@ -81,8 +80,8 @@ class Flow(Bindings):
         self._tops: dict[ast.AST, int] = {}
         self.exits = Climb(tree, self._exit)
         self.other_branches = Climb(tree, self._other_branch)
-        self.cut: dict[Scope, str] = {}
-        """Scope -> a variable of it that has more definitions than are looked at."""
+        self.cut: dict[ast.AST, str] = {}
+        """What was not looked at in full, a function, class or module -> why, in words for a message."""
 
     @remembered
     def reaching(self, key: str, use: ast.AST, scope: Scope | None = None) -> list[Definition]:
@@ -98,7 +97,7 @@ class Flow(Bindings):
                     return []
                 found = self.definitions(outer).get(key, [])
                 if len(found) > MOST_DEFINITIONS:
-                    self.cut.setdefault(outer, key)
+                    self._leave_out(outer, key)
                 return found[:MOST_DEFINITIONS]
         track = self._track(scope, key)
         if track is None:
@@ -111,7 +110,7 @@ class Flow(Bindings):
         for index in self._before(track, use, after):
             each = track.definitions[index]
             if len(found) == MOST_DEFINITIONS:
-                self.cut.setdefault(scope, key)
+                self._leave_out(scope, key)
                 stop = track.passed_last(use, after)
                 if stop is not None:
                     found.append(stop)
@@ -132,9 +131,12 @@ class Flow(Bindings):
             end = bisect_left(track.numbers, self.tree.span(loop)[1])
             brought += track.definitions[max(after, end - MOST_DEFINITIONS) : end]
             if end - after > MOST_DEFINITIONS:
-                self.cut.setdefault(scope, key)
+                self._leave_out(scope, key)
             after = max(after, end)
         return found + brought[:MOST_DEFINITIONS]
+
+    def _leave_out(self, scope: Scope, key: str) -> None:
+        self.cut.setdefault(scope, f"more than {MOST_DEFINITIONS} values may reach a use of `{key}`")
 
     def _track(self, scope: Scope, key: str) -> Track | None:
         found = self._tracks.get((scope, key))

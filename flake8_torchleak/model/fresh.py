@@ -16,20 +16,21 @@ class Fresh:
 
     def __init__(self, definitions: list[Definition], tree: Tree, flow: Flow) -> None:
         self._tree = tree
-        self.statements = {each.statement for each in definitions}
-        self._numbers = sorted(map(tree.number, self.statements))
-        self._by_block: dict[Span, list[int]] = {}
-        for number, statement in sorted((tree.number(each), each) for each in self.statements):
+        statements = self.statements = {each.statement for each in definitions}
+        self._numbers = sorted(map(tree.number, statements))
+        by_block: dict[Span, list[int]] = {}
+        for number, statement in sorted((tree.number(each), each) for each in statements):
             for block in flow.blocks_passed(statement):
-                self._by_block.setdefault(block, []).append(number)
-        self._passed = Climb(tree, self._here)
+                by_block.setdefault(block, []).append(number)
 
-    def _here(self, node: ast.AST) -> list[int] | None:
-        """The bindings that are passed on the way to what comes after a node in its block, or in it if it is a loop."""
-        found = self._by_block.get(self._tree.block(node), []) if node in self._tree.blocks else []
-        if isinstance(node, LOOPS) and node in self.statements:
-            found = sorted({*found, self._tree.number(node)})
-        return found or None
+        def here(node: ast.AST) -> list[int] | None:
+            """What is passed on the way to what comes after a node in its block, or in it if it is a loop."""
+            found = by_block.get(tree.block(node), []) if node in tree.blocks else []
+            if isinstance(node, LOOPS) and node in statements:
+                found = sorted({*found, tree.number(node)})
+            return found or None
+
+        self._passed = Climb(tree, here)
 
     def within(self, start: int, end: int, own: int) -> bool:
         """Whether there is one after `start` and before `end`, other than the statement of the number `own`."""

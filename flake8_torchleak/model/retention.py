@@ -153,8 +153,7 @@ class Retention:
         return frozenset(
             key_of(call.args[0])
             for call in self.tree.calls(scope)
-            if call.args
-            and self.infer.names.qualname(call.func).partition(".")[0] in ("numpy", "statistics", "json")
+            if call.args and self.infer.names.qualname(call.func).partition(".")[0] in ("numpy", "statistics", "json")
         )
 
     def _carries(self, value: ast.expr | None, key: str) -> bool:
