@@ -22,13 +22,13 @@ from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
 from flake8_torchleak.model.growth import Growth
 from flake8_torchleak.model.inorder import InOrder
-from flake8_torchleak.model.names import Names, last_name, parameters
+from flake8_torchleak.model.names import Names, last_name
 from flake8_torchleak.model.operators import Operators
 from flake8_torchleak.model.parameters import Parameters
 from flake8_torchleak.model.parts import Parts
-from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.returns import Returns
 from flake8_torchleak.model.tree import FunctionNode, Tree
-from flake8_torchleak.model.values import NONE, UNKNOWN, Kind, Value, join
+from flake8_torchleak.model.values import UNKNOWN, Kind, Value, join
 
 _LEAST_BUDGET, _BUDGET = 200_000, 10
 """Steps for a module: at least so many, or so many for each node."""
@@ -38,8 +38,6 @@ _LONG_CHAIN = 20
 WRAPPERS = frozenset({
     "enumerate", "zip", "tqdm", "trange", "islice", "track", "iter", "chain", "cycle", "zip_longest", "Bar",
 })  # fmt: skip
-_MOST_CALLS = 3
-"""Helpers of helpers that are followed."""
 
 
 class Infer:
@@ -83,6 +81,7 @@ class Infer:
             ast.IfExp: operators.ifexp,
         }
         self.in_order = InOrder(self)
+        self.returns = Returns(self)
         self.memo: dict[object, Value] = {}
         self.active: set[object] = set()
         self.steps = 0
@@ -91,7 +90,6 @@ class Infer:
         """Whether a question was left unanswered because there were too many, or too many within one another."""
         self.provisional: dict[object, Value] = {}
         self.cuts = 0
-        self._call_depth = 0
 
     def value(self, node: ast.AST, env: Env = NO_ENV) -> Value:
         """What is known of the value of `node`; `env` gives the parameters of the helper it stands in."""
@@ -120,7 +118,7 @@ class Infer:
                 found = found.but(graph=False)
         finally:
             self.active.discard(node)
-        self._keep(node, found, env, cuts, outermost)
+        self.keep(node, found, env, cuts, outermost)
         return found
 
     def _climb(self, node: ast.AST, env: Env) -> None:
@@ -246,10 +244,10 @@ class Infer:
             found = self.bound(definition, env)
         finally:
             self.active.discard(definition)
-        self._keep(definition, found, env, cuts, outermost)
+        self.keep(definition, found, env, cuts, outermost)
         return found
 
-    def _keep(self, key: object, found: Value, env: Env, cuts: int, outermost: bool) -> None:
+    def keep(self, key: object, found: Value, env: Env, cuts: int, outermost: bool) -> None:
         """Remember a value: for good, or, if a cycle cut its evaluation short, for the question under way."""
         if env or cuts == self.cuts or outermost:
             (env.memo if env else self.memo)[key] = found
@@ -312,47 +310,6 @@ class Infer:
         found = (self.loader_of(each, depth - 1) for each in inner)
         return next((each for each in found if each is not None), None)
 
-    # -- helpers of the file --------------------------------------------------------------------------------
-
     def returned(self, function: FunctionNode, env: Env) -> Value:
         """What calling a function of the file gives: the join of its returns (an iterator if it yields)."""
-        if self._call_depth >= _MOST_CALLS or function in self.active:
-            self.cuts += 1
-            return UNKNOWN
-        # A nested function sees more than its own parameters.
-        seen = env if self.tree.function(function) is not None else parameters(function)
-        question = (function, self._call_depth, *((each, env.get(each)) for each in seen))
-        known = self.memo.get(question) or self.provisional.get(question)
-        if known is not None:
-            return known
-        cuts, outermost = self.cuts, not self.active
-        self.active.add(function)
-        self._call_depth += 1
-        try:
-            found = self._returned(function, env)
-        finally:
-            self._call_depth -= 1
-            self.active.discard(function)
-        self._keep(question, found, NO_ENV, cuts, outermost)
-        return found
-
-    def _returned(self, function: FunctionNode, env: Env) -> Value:
-        returns: list[Value] = []
-        yielded: list[Value] = []
-        for given, by_yield in self._given(function):
-            (yielded if by_yield else returns).append(self.value(given, env))
-        if yielded:
-            return Value(Kind.ITERATOR, element=join(yielded))
-        if len(returns) > 1 and all(v.items for v in returns) and len({len(v.items) for v in returns}) == 1:
-            columns = tuple(join([v.items[i] for v in returns]) for i in range(len(returns[0].items)))
-            return returns[0].but(items=columns)
-        return join(returns) if returns else NONE
-
-    @remembered
-    def _given(self, function: FunctionNode) -> list[tuple[ast.expr, bool]]:
-        """The expressions that a function returns or yields, in source order, and whether it is by `yield`."""
-        return [
-            (node.value, not isinstance(node, ast.Return))
-            for node in self.tree.within(function)
-            if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value is not None
-        ]
+        return self.returns.value(function, env)
