@@ -28,6 +28,7 @@ from pathlib import Path
 
 from families import FAMILIES, HEAD, METER, REAL, SEED
 
+from flake8_torchleak.config import DEFAULT
 from flake8_torchleak.lint import lint
 
 SIZES = (1000, 2000, 4000, 8000, 16_000, 32_000, 64_000)
@@ -61,9 +62,9 @@ def measure(name: str, size: int, fixes: bool, engine: bool) -> None:
         parse = min(cpu(lambda: ast.parse(text)) for _ in range(3 if size < 30_000 else 2))
         found = []
         if engine:
-            from flake8_torchleak.fixing.fix import fix_text
+            from flake8_torchleak.fixing.fix import fix
 
-            whole = cpu(lambda: fix_text(text, unsafe=True))
+            whole = cpu(lambda: fix(text, DEFAULT, unsafe=True, takes=lambda code: True))
         else:
             whole = cpu(lambda: found.extend(lint(text, path=path, fixes=fixes)))
     marked = {(n, m[1]) for n, line in enumerate(text.splitlines(), 1) if (m := _MARK.search(line))}
