@@ -10,6 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+BOUND = "TLK003"
+"""The code of what says that a file was not analysed in full."""
+
 
 class Severity(str, Enum):
     """How much a finding costs, by measurement.

@@ -179,8 +179,8 @@ def test_a_viewer_that_applies_a_fix_does_what_fix_does(tmp_path: Path, runs: Ru
 def test_rules_carry_their_pages(leak: Path, runs: Runs) -> None:
     driver = runs.run()["tool"]["driver"]
     assert (driver["name"], driver["version"], driver["semanticVersion"]) == ("torchleak", __version__, __version__)
-    internal, unused, *rules = driver["rules"]
-    assert [each["name"] for each in (internal, unused)] == ["internal-error", "unused-noqa"]
+    internal, unused, bound, *rules = driver["rules"]
+    assert [each["name"] for each in (internal, unused, bound)] == ["internal-error", "unused-noqa", "analysis-bound"]
     assert [rule["id"] for rule in rules] == [each.code for each in all_rules()]
     for rule, each in zip(rules, all_rules()):
         assert rule["name"] == each.slug

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from flake8_torchleak.config import ConfigError, Option
-from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.finding import BOUND, FixLevel, Severity
 from flake8_torchleak.rule import Rule, all_rules, rule_table
 from flake8_torchleak.shells.fold import folded
 from flake8_torchleak.shells.formats import as_json
@@ -62,6 +62,25 @@ without codes, are left to others.
 Fix
 ---
 Safe: the codes that hide nothing are removed, and the comment where nothing is left of it.""",
+    ),
+    Own(
+        BOUND,
+        "analysis-bound",
+        Severity.NOTE,
+        "default: on\n",
+        """analysis-bound: a file is too large to be analysed in full; said once a file.
+
+Why
+---
+So that checking ends in a time that grows with the size of a file, some questions have a bound: of the values that may
+reach one use of a variable the nearest 200 are looked at, of the bases of a class 50. What is found is still true.
+What lies beyond the bound is not looked at, and leaks there may be missed. Generated code is the usual cause.
+
+It does not change the exit status, is not listed in a baseline and gets no `# noqa` from --add-noqa.
+
+Instead
+-------
+Split the function, or exclude the file. To hide the note, ignore TLK003.""",
     ),
 )
 """0xx is about ourselves."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TextIO
 
-from flake8_torchleak.finding import Finding, FixLevel, gathered
+from flake8_torchleak.finding import BOUND, Finding, FixLevel, gathered
 from flake8_torchleak.gate import by_words
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model.importers import forget
@@ -189,7 +189,8 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
         stream.write(counted)
     else:
         process.complain(counted)
-    return 2 if complain.made else 1 if counts else 0
+    # That a file is too large to be analysed in full is no finding in it.
+    return 2 if complain.made else 1 if any(code != BOUND for code, _ in counts) else 0
 
 
 def _shown(shown: formats.Report, file: File, text: str, findings: list[Finding]) -> str:
@@ -206,7 +207,7 @@ def _summary(counts: Counter[tuple[str, str]], beside: int, hit: int, checked: i
     total = sum(counts.values())
     if not total:
         return f"No findings, {looked}."
-    explained = [code for code, _ in sorted(counts) if code != INTERNAL][:1]
+    explained = [code for code, _ in sorted(counts) if code not in (INTERNAL, BOUND)][:1]
     more = f" More on a finding: torchleak explain {explained[0]}" if explained else ""
     same = f" and {beside} of the same cause{'s' * (total != 1)}" if beside else ""
     return f"{total} finding{'s' * (total != 1)}{same} in {hit} file{'s' * (hit != 1)}, {looked}.{more}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flake8_torchleak.finding import Finding
+from flake8_torchleak.finding import BOUND, Finding
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.comments import annotated
 from flake8_torchleak.shells.placing import Placing
@@ -43,7 +43,7 @@ class Silencing:
             return None
         standing = policy.selected(file.path, file.text, found)
         old = policy.old(file.path, file.text, standing)
-        wanted = [each for each in standing if each.code != INTERNAL and (each.code, each.span) not in old]
+        wanted = [each for each in standing if each.code not in (INTERNAL, BOUND) and (each.code, each.span) not in old]
         text = annotated(file.text, wanted)
         if not self._place.put(file, text):
             return file.text, policy.shown(file.path, file.text, found)
