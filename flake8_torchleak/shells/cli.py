@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.config import ConfigError
-from flake8_torchleak.shells import report
 from flake8_torchleak.shells.arguments import parsed
 from flake8_torchleak.shells.formats import FOR_PEOPLE
 from flake8_torchleak.shells.process import Terminated, Unwritable, complain, interruptible, open_streams, settle
@@ -163,7 +162,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
 
         differs = disagreement(found, [code for code, _ in pairs])
         if differs:
-            print(f"torchleak: note: {report.printable(differs)}", file=sys.stderr)
+            print(f"torchleak: note: {printable(differs)}", file=sys.stderr)
     return found
 
 
