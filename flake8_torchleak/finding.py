@@ -6,8 +6,12 @@ so that `line[col:end_col]` is the text meant.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import Enum
+
+BOUND = "TLK003"
+"""The code of what says that a file was not analysed in full."""
 
 
 class Severity(str, Enum):
@@ -77,7 +81,9 @@ class Finding:
     """One leak at one place. `message` is one line without a trailing period; `notes` are its evidence.
 
     fixes: what could be applied, the best first (only from `lint(..., fixes=True)`); remedy: what a person would
-    do instead or besides, one line; unfixed: why a rule that has a fix offers none here.
+    do instead or besides, one line; unfixed: why a rule that has a fix offers none here; under: code and place of the
+    finding that has the same cause and the better remedy, if that rule finds anything there; members: those that
+    stand under this one (`gathered`), each of them the last of its notes, too.
     """
 
     code: str
@@ -90,6 +96,13 @@ class Finding:
     fixes: tuple[Fix, ...] = ()
     remedy: str = ""
     unfixed: str = ""
+    under: tuple[str, Span] | None = None
+    members: tuple[Finding, ...] = ()
+
+    @property
+    def all_fixes(self) -> tuple[Fix, ...]:
+        """Its own fixes, then those of its members, each once."""
+        return tuple(dict.fromkeys((*self.fixes, *(fix for each in self.members for fix in each.fixes))))
 
     @property
     def fixable(self) -> FixLevel | None:
@@ -100,3 +113,32 @@ class Finding:
     def sort_key(self) -> tuple[Span, str, str]:
         """Order of a report: by place, then code, then text."""
         return (self.span, self.code, self.message)
+
+
+def gathered(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding for each cause: those that stand under another one of `findings` become notes of it.
+
+    To be asked last, of what is shown: where the other one is not selected, or hidden, they stand for themselves. It
+    takes their severity where that is worse.
+    """
+    findings = list(findings)
+    leaders = {(each.code, each.span): each for each in findings}
+    members: dict[Finding, list[Finding]] = {}
+    alone = []
+    for each in findings:
+        leader = leaders.get(each.under) if each.under is not None else None
+        if leader is None:
+            alone.append(each)
+        else:
+            members.setdefault(leader, []).append(each)
+    return [_with(each, members.get(each, [])) for each in alone]
+
+
+def _with(leader: Finding, members: list[Finding]) -> Finding:
+    worst = min((leader, *members), key=lambda each: list(Severity).index(each.severity))
+    return replace(
+        leader,
+        severity=worst.severity,
+        notes=(*leader.notes, *(Note(each.span, f"{each.code}: {each.message}") for each in members)),
+        members=tuple(members),
+    )

@@ -8,6 +8,7 @@ let too much through: every rule's fixtures are checked against it.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from enum import Enum
 
@@ -45,6 +46,17 @@ _LOOPS_OF_INTEREST = (
 )  # fmt: skip
 """Words of training, loaders and evaluation."""
 _LOOPING = frozenset({Subject.STEPS, Subject.EVALUATION})
+
+
+_IMPORTED = re.compile(
+    r"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*"
+    r"(?:torch|torchvision|torchaudio|pytorch_lightning|lightning|accelerate)\b"
+)
+
+
+def imports_pytorch(text: str) -> bool:
+    """Whether a text, which need not parse, has a line that imports PyTorch or what stands on it."""
+    return _IMPORTED.search(text) is not None
 
 
 def holds_any(text: str, words: Iterable[str]) -> bool:

@@ -9,8 +9,9 @@ import ast
 from collections.abc import Callable
 
 from flake8_torchleak.config import DEFAULT, Config
-from flake8_torchleak.finding import Finding, FixLevel, Severity, Span
-from flake8_torchleak.gate import by_statements, by_words, by_words_of_loops
+from flake8_torchleak.finding import BOUND, Finding, FixLevel, Severity, Span
+from flake8_torchleak.gate import by_statements, by_words, by_words_of_loops, imports_pytorch
+from flake8_torchleak.model.bounds import unfinished
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Rule, all_rules
@@ -35,7 +36,8 @@ def lint(
     path: where the text lives, if known. It is not read; other modules of its project are, where a question needs it.
     fixes: work out the edits that would end each leak, too.
     wanted: which codes are worth the work (default: all).
-    Raises SyntaxError, and nothing else, when `tree` is not given and the text does not parse.
+    Raises SyntaxError, and nothing else, when `tree` is not given and the text does not parse, if some rule may find
+    something in it or it imports PyTorch; other texts are not parsed.
     """
     try:
         return _linted(source, config, tree, path, fixes, wanted)
@@ -61,6 +63,8 @@ def _linted(
         subjects = by_words_of_loops(subjects, source)
         rules = [each for each in rules if each.subject in subjects and each.may_find(source)]
         if not rules:
+            if imports_pytorch(source):
+                parse(source)  # else a file that is broken would look like one that is clean
             return []
         tree = parse(source)
     # Statements cost less than many words: what they rule out is not looked for.
@@ -93,16 +97,26 @@ def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
     asked for; those that are off by default ask for themselves, so that who selects them changes nothing else.
     """
     found = {f for each in rules if each.local for f in _guarded(each, module, fixes)}
+    left = _unfinished(module)
     for default in (True, False):
         group = [each for each in rules if not each.local and each.default is default]
         if group:
-            found |= _asking(group, module, fixes)
+            found |= _asking(group, module, fixes, left)
             module = Module(module.source, module.root, module.config, module.path)
     module.forget()
-    return found
+    return found | set(left[:1])  # once a file
 
 
-def _asking(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
+def _unfinished(module: Module) -> list[Finding]:
+    """That the module was not analysed in full, if it was not."""
+    left = unfinished(module)
+    if left is None:
+        return []
+    return [Finding(BOUND, "analysis-bound", left[1], module.span(left[0]), Severity.NOTE, FixLevel.HINT)]
+
+
+def _asking(rules: list[Rule], module: Module, fixes: bool, left: list[Finding]) -> set[Finding]:
+    """What the rules find in the module, alone and with what they asked for; to `left` goes what was not analysed."""
     found: set[Finding] = set()
     rounds: list[Module] = []
     for each in module.rounds():
@@ -110,6 +124,7 @@ def _asking(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
         found = {f for rule in rules for f in _guarded(rule, each, fixes)}
         if not found and each is module and module.is_test:
             break  # its loops are short: other files are only asked for what may unsay a finding
+    left += [unfinished for each in rounds for unfinished in _unfinished(each)]
     for each in rounds:
         each.forget()
     return found

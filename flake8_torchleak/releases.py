@@ -32,6 +32,12 @@ def worth(module: Module, kept: Kept, usual: Severity) -> Severity | None:
     return Severity.WARNING if fate is not Fate.READ else usual
 
 
+def in_evaluation(module: Module, node: ast.AST) -> tuple[str, ast.AST] | None:
+    """The finding under which it falls that `node` keeps a graph: evaluated without gradients, there would be none."""
+    found = module.evaluation(node)
+    return ("TLK501", found.call) if found is not None else None
+
+
 def releases(kept: Kept, build: Builder) -> Iterator[Fix]:
     """`.item()` where the holder is only shown, and `.detach()`. Raises Unfixable for what is not proven a tensor."""
     module = build.module

@@ -36,7 +36,8 @@ class Rule:
 
     subject: what a file must contain for the rule to find anything (the gate); words: and one of these, if there are
     any, as plain text; beside: and one of these as well; shape: and statements of this form.
-    local: what other files of the project define cannot change what it finds.
+    local: what other files of the project define cannot change what it finds. fix: of what kind most of its fixes are;
+    also: a second kind, where there is one.
     default: False for opinionated rules, which users opt into.
     """
 
@@ -50,6 +51,7 @@ class Rule:
     beside: tuple[str, ...] = ()
     local: bool = False
     shape: Shape | None = None
+    also: FixLevel | None = None
 
     def may_find(self, text: str) -> bool:
         """Whether the rule's own words stand in a text."""
@@ -73,6 +75,14 @@ class Rule:
     def summary(self) -> str:
         """The page's first line without its slug: the README row."""
         return self.page.partition("\n")[0].partition(": ")[2]
+
+    @property
+    def levels(self) -> tuple[FixLevel, ...]:
+        """The kinds of fixes that its findings can have, the usual one first; HINT where most, or all, have none.
+
+        README, `rules`, `explain` and JSON say this and nothing else, and fixers make no others.
+        """
+        return (self.fix,) if self.also is None else (self.fix, self.also)
 
     @property
     def fixer(self) -> Fixer | None:
@@ -100,6 +110,7 @@ class Rule:
             fixes=found,
             remedy=report.remedy,
             unfixed=unfixed,
+            under=(report.under[0], module.span(report.under[1])) if report.under is not None else None,
         )
 
     @staticmethod
@@ -112,7 +123,8 @@ class Rule:
 class Report:
     """What a check yields: the node, the message, its evidence, and where it differs from the rule's defaults.
 
-    target: the expression (or container, ...) that the rule's `fix` is about; remedy: advice beyond the message.
+    target: the expression (or container, ...) that the rule's `fix` is about; remedy: advice beyond the message;
+    under: code and node of the finding of the same cause that says it better, if there is one at that node.
     """
 
     node: Place
@@ -121,6 +133,7 @@ class Report:
     severity: Severity | None = None
     target: object = None
     remedy: str = ""
+    under: tuple[str, Place] | None = None
 
 
 Fixer = Callable[[Report, Builder], Iterable[Fix]]
@@ -139,11 +152,12 @@ def rule(
     beside: tuple[str, ...] = (),
     local: bool = False,
     shape: Shape | None = None,
+    also: FixLevel | None = None,
 ) -> Callable[[Callable[[Module], Iterator[Report]]], Callable[[Module], Iterator[Report]]]:
     """Register the decorated `check(module) -> Iterator[Report]` as the rule `code`."""
 
     def register(check: Callable[[Module], Iterator[Report]]) -> Callable[[Module], Iterator[Report]]:
-        _found[code] = Rule(code, slug, fix, severity, subject, check, words, beside, local, shape)
+        _found[code] = Rule(code, slug, fix, severity, subject, check, words, beside, local, shape, also)
         return check
 
     return register
@@ -164,6 +178,6 @@ def rule_table() -> str:
     rows = ["| code | name | finds | default | fix |", "|---|---|---|---|---|"]
     for each in all_rules():
         on = "on" if each.default else "off"
-        fix = "hint, or unsafe" if each.fix is FixLevel.HINT and each.fixer else each.fix.value
+        fix = ", or ".join(each.levels)
         rows.append(f"| {each.code} | {each.slug} | {each.summary} | {on} | {fix} |")
     return "\n".join(rows)

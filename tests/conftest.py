@@ -40,7 +40,7 @@ def python(*arguments: str, cwd: Path, stdin: bytes = b"", **environment: str) -
     env = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
     env.update({"PYTHONIOENCODING": "utf-8", **environment})
     return subprocess.run(
-        [sys.executable, *arguments], cwd=cwd, input=stdin, capture_output=True, env=env, timeout=120, check=False
+        [sys.executable, *arguments], cwd=cwd, input=stdin, capture_output=True, env=env, timeout=600, check=False
     )
 
 

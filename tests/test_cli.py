@@ -64,7 +64,7 @@ def test_json(leak: Path, capsys: Capture) -> None:
     for note in row["notes"]:
         assert list(note) == ["line", "column", "end_line", "end_column", "text"]
     assert shown.err == "     1 TLK401 accumulated-graph\n"
-    (leak / "leak.py").unlink()
+    (leak / "leak.py").write_text("")
     assert main(["check", "--output-format=json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
 
@@ -280,7 +280,7 @@ def test_rules(capsys: Capture) -> None:
     assert main(["rules", "--output-format=json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["code"] for row in rows] == [each.code for each in all_rules()]
-    assert list(rows[0]) == ["code", "slug", "summary", "default", "severity", "fix"]
+    assert list(rows[0]) == ["code", "slug", "summary", "default", "severity", "fix", "fixes"]
 
 
 def test_version() -> None:

@@ -254,7 +254,7 @@ def test_a_reader_that_goes_away_stops_no_fix(tmp_path: Path, arguments: list[st
     command = [sys.executable, "-m", "flake8_torchleak", "check", *arguments]
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(command, cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, check=False, timeout=120)
+    done = subprocess.run(command, cwd=tmp_path, stdout=write, stderr=subprocess.PIPE, check=False, timeout=600)
     os.close(write)
     assert (done.returncode, done.stderr) == (1, b"")
     assert sum("no_grad" in path.read_text() for path in tmp_path.glob("leak*.py")) == fixed
@@ -265,7 +265,7 @@ def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "held.py").write_text(HELD)
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "flake8_torchleak", "check", "held.py"]
-        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False, timeout=120)
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False, timeout=600)
     assert done.returncode == 2
     assert done.stderr == b"torchleak: error: cannot write: No space left on device\n"
 
@@ -275,3 +275,55 @@ def test_a_diff_names_files_from_here(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "leak.py").write_text(LEAK)
     assert main(["check", "--diff", str(tmp_path / "leak.py")]) == 1
     assert capsys.readouterr().out.startswith("--- a/leak.py\n+++ b/leak.py\n")
+
+
+ONLY = """\
+leak.py: fixed 1 TLK401 accumulated-graph.
+Fixed 1 finding in 1 file.
+"""
+
+
+def test_fix_only_says_what_it_changed(leak: Path, capsys: Capture) -> None:
+    assert main(["check", "--fix-only"]) == 0
+    assert (leak / "leak.py").read_text() == FIXED
+    assert capsys.readouterr() == (ONLY, "")
+    (leak / "leak.py").write_text(LEAK)
+    (leak / "held.py").write_text(HELD)
+    (leak / "val.py").write_text(EVALUATION)
+    assert main(["check", "--fix-only"]) == 0
+    left = "Left: 2 findings, which `torchleak check` names.\nCan be fixed with --unsafe-fixes: 1.\n"
+    assert capsys.readouterr() == (ONLY + left, "")
+    assert main(["check", "--fix-only", "--unsafe-fixes"]) == 0
+    fixed, _, left, *rest = capsys.readouterr().out.splitlines()
+    assert (fixed, left, rest) == (
+        "val.py: fixed 1 TLK501 grad-in-evaluation.",
+        "Left: 1 finding, which `torchleak check` names.",
+        [],
+    )
+    (leak / "bad.py").write_text("import torch\ndef f(:\n")
+    assert main(["check", "--fix-only", "--output-format=json"]) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.count("\n")) == ("[]\n", 1)
+
+
+def test_fix_only_counts_what_ended_with_another_and_comments(leak: Path, capsys: Capture) -> None:
+    text = (
+        EVALUATION.replace("print(", "kept.append(")
+        .replace(".sum().item()", "")
+        .replace("    for", "    kept = []\n    for")
+    )
+    text = text.replace("(model(x).argmax(1) == y)", "model(x)  # noqa: TLK101\n        ")
+    (leak / "leak.py").write_text(text)
+    assert main(["check", "--fix-only", "--unsafe-fixes", "--report-unused-noqa"]) == 0
+    assert capsys.readouterr().out == (
+        "leak.py: fixed 1 TLK002 unused-noqa, 1 TLK402 stored-graph, 1 TLK501 grad-in-evaluation.\n"
+        "Fixed 2 findings in 1 file; 1 more ended with them.\n"
+    )
+
+
+def test_fix_only_on_stdin_gives_the_text(leak: Path) -> None:
+    command = [sys.executable, "-m", "flake8_torchleak", "check", "--fix-only", "-"]
+    done = subprocess.run(command, cwd=leak, input=LEAK, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, FIXED, ONLY.replace("leak.py", "stdin"))
+    done = subprocess.run([*command, "--nonsense"], cwd=leak, input=LEAK, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, LEAK)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from flake8_torchleak.config import DEFAULT
-from flake8_torchleak.finding import FixLevel
+from flake8_torchleak.finding import Finding, FixLevel
 from flake8_torchleak.fixing.fix import Fixed, fix
 from flake8_torchleak.lint import lint
 from flake8_torchleak.rule import all_rules
@@ -45,6 +46,12 @@ def marked(text: str) -> tuple[Counter[tuple[int, str]], set[tuple[int, str]]]:
     return expected, {(line, code) for line, code, what in found if what == "missed"}
 
 
+@cache
+def found_in(text: str) -> list[Finding]:
+    """What all rules find: several tests look at it."""
+    return lint(text)
+
+
 def unmarked(text: str) -> str:
     """The text without its markers."""
     return MARKER.sub("", text)
@@ -54,7 +61,7 @@ def unmarked(text: str) -> str:
 def test_findings_are_the_marked_ones(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     expected, missed = marked(text)
-    found = Counter((each.span.line, each.code) for each in lint(text))
+    found = Counter((each.span.line, each.code) for each in found_in(text))
     assert found == expected, f"expected but not found: {expected - found}; found but not expected: {found - expected}"
     assert not missed & set(found)
 
@@ -87,10 +94,11 @@ def test_what_has_a_fix_is_fixed_unless_marked(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     left = sorted((each.message, each.code) for each in mended(unmarked(text)).left if each.fix is not FixLevel.HINT)
     unfixed = {(line, code) for line, code, what in marks(text) if what == "no-fix"}
-    found = lint(text)
+    found = found_in(text)
     assert left == sorted((each.message, each.code) for each in found if (each.span.line, each.code) in unfixed)
 
 
+@cache
 def mended(text: str) -> Fixed:
     return fix(text, DEFAULT, unsafe=True, takes=lambda code: not code.startswith("TLK9"))
 
@@ -107,7 +115,7 @@ def test_every_rule_has_bad_fixtures_and_at_least_as_many_good_ones() -> None:
 def test_findings_are_one_clear_line_with_evidence_in_the_file(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
-    for each in lint(text):
+    for each in found_in(text):
         assert "\n" not in each.message
         assert not each.message.endswith(".")
         assert len(each.message) <= 160, each.message

@@ -26,15 +26,23 @@ from tests.fuzz.shrink import shrunk
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.parametrize("part", range(10))
-def test_mutants(part: int) -> None:
-    for number in range(60):
+@pytest.mark.parametrize(
+    ("part", "numbers"),
+    [
+        pytest.param(0, range(20), id="0-some"),
+        pytest.param(0, range(20, 60), id="0", marks=pytest.mark.long),
+        *(pytest.param(part, range(60), id=str(part), marks=pytest.mark.long) for part in range(1, 10)),
+    ],
+)
+def test_mutants(part: int, numbers: range) -> None:
+    for number in numbers:
         rng = random.Random(f"mutant {part} {number}")
         text = mutant(rng, corpus())
         failed = failure(text, rng.choice(CONFIGS))
         assert not failed, f"{failed}:\n{text}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(3))
 def test_what_hypothesmith_makes(part: int) -> None:
     rng = random.Random(part)
@@ -131,6 +139,7 @@ def test_a_failing_program_is_made_small() -> None:
     assert shrunk(text, lambda each: "backward()" in each, seconds=0) == text
 
 
+@pytest.mark.long
 def test_a_seed_makes_the_same_programs_again() -> None:
     runs = [python("-m", "tests.fuzz", "--seed", "3", "--only", number, cwd=ROOT) for number in ("7", "7")]
     assert [run.returncode for run in runs] == [0, 0]

@@ -225,7 +225,8 @@ def test_a_property_is_what_it_returns() -> None:
 
 
 def test_a_budget_bounds_the_work_and_what_is_beyond_it_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flake8_torchleak.model.infer._BUDGET", 3)
+    monkeypatch.setattr("flake8_torchleak.model.infer._LEAST_BUDGET", 3)
+    monkeypatch.setattr("flake8_torchleak.model.infer._BUDGET", 0)
     model = module("y = [[[['a']]]]")
     assert model.infer.value(model.root.body[-1].value).kind is Kind.LIST  # type: ignore[attr-defined]
     assert value("y = [[[['a']]]][0][0][0]").kind is Kind.UNKNOWN

@@ -15,7 +15,9 @@ from flake8_torchleak.model.pieces import split
 from flake8_torchleak.source import parse
 
 ROOT = Path(__file__).parents[1]
-SOURCES = sorted([*ROOT.glob("flake8_torchleak/**/*.py"), *ROOT.glob("fixtures/**/*.py"), *ROOT.glob("tests/*.py")])
+OWN = sorted(ROOT.glob("flake8_torchleak/**/*.py"))
+OTHERS = sorted([*ROOT.glob("fixtures/**/*.py"), *ROOT.glob("tests/*.py")])
+SOURCES = [*OWN, *(pytest.param(path, marks=pytest.mark.long) for path in OTHERS)]
 
 DECORATED = """
 import functools

@@ -34,8 +34,14 @@ def proofs() -> dict[str, Proof]:
     return {code: load(code) for code in CODES}
 
 
+QUICK = ("TLK204", "TLK603")
+"""One of workers and shared memory, one of graphs; the others take minutes together."""
+
+
 @readable
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize(
+    "code", [pytest.param(code, marks=() if code in QUICK else pytest.mark.long) for code in CODES]
+)
 def test_the_claims_hold_when_run(code: str) -> None:
     proof = proofs()[code]
     reason = missing(proof)
@@ -153,6 +159,7 @@ def test_a_page_without_the_section_is_an_error() -> None:
         pages.with_readme_part("# readme", "new")
 
 
+@pytest.mark.long
 @readable
 @pytest.mark.skipif(bool(unavailable()), reason=unavailable())
 def test_a_variant_that_fails_or_hangs_fails_the_proof() -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import codecs
-import random
 import sys
 import sysconfig
-import time
 import warnings
+import zlib
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,6 @@ from flake8_torchleak.lint import lint
 from flake8_torchleak.source import SourceError, decode
 from tests.conftest import LEAK, torchleak
 
-SECONDS = 40
-"""How long the walk over installed code may take."""
-
 # Opens the gate for every rule, so that texts without a word of ours are looked at too.
 WORDS = (
     "import torch, cv2; from torch.utils.data import Dataset, DataLoader; "
@@ -29,20 +25,27 @@ WORDS = (
 )
 
 
-def installed() -> list[Path]:
-    """The Python files of the standard library and of everything installed, in an order that is the same every time."""
-    folders = {sysconfig.get_path(name) for name in ("stdlib", "platlib", "purelib")}
-    files = sorted({file for folder in folders for file in Path(folder).rglob("*.py")})
-    random.Random(0).shuffle(files)
-    return files
+FEW, MANY = 60, 3_000
 
 
-def test_installed_code() -> None:
-    end = time.monotonic() + SECONDS
+def installed(count: int) -> list[Path]:
+    """So many Python files of the standard library and of everything installed.
+
+    Chosen by their names, so that one file more or less changes the choice by no more than that; those that speak of
+    torch, of which most look alike to us, come first in every third place.
+    """
+    folders = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platlib", "purelib")}
+    files = {file.relative_to(folder).as_posix(): file for folder in folders for file in folder.rglob("*.py")}
+    names = sorted(files, key=lambda name: zlib.crc32(name.encode()))
+    about = [name for name in names if "torch" in name]
+    mixed = [name for three in zip(about, names[::2], names[1::2]) for name in three] or names
+    return [files[name] for name in dict.fromkeys(mixed)][:count]
+
+
+@pytest.mark.parametrize("count", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
+def test_installed_code(count: int) -> None:
     checked = 0
-    for file in installed():
-        if time.monotonic() > end:
-            break
+    for file in installed(count):
         try:
             text = decode(file.read_bytes())
             with warnings.catch_warnings():
@@ -55,7 +58,7 @@ def test_installed_code() -> None:
             assert 1 <= finding.span.line <= finding.span.end_line <= lines
             assert "\n" not in finding.message
         checked += 1
-    assert checked > 50
+    assert checked > count // 2
 
 
 HOSTILE = {
@@ -96,8 +99,22 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("prefix", ["", WORDS + "\n", LEAK], ids=["alone", "with words", "after a leak"])
+LONG_TO_READ = ("one step of many sums",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(HOSTILE[name], marks=[pytest.mark.long] * (name in LONG_TO_READ)) for name in HOSTILE],
+    ids=HOSTILE,
+)
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        pytest.param("", id="alone", marks=pytest.mark.long),
+        pytest.param(WORDS + "\n", id="with words", marks=pytest.mark.long),
+        pytest.param(LEAK, id="after a leak"),
+    ],
+)
 def test_hostile_text(text: str, prefix: str) -> None:
     try:
         lint(prefix + text)
@@ -109,13 +126,21 @@ def test_hostile_text(text: str, prefix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["x = 0\n", "if x:\n    x = x\n", "for x in x:\n    x += x\n", "x.append(x)\n", "f(x)\n"]
+    "text",
+    [
+        "if x:\n    x = x\n",
+        *(
+            pytest.param(text, marks=pytest.mark.long)
+            for text in ("x = 0\n", "for x in x:\n    x += x\n", "x.append(x)\n", "f(x)\n")
+        ),
+    ],
 )
 def test_work_grows_with_the_text_and_not_with_its_square(text: str) -> None:
     few, many = (calls_during(LEAK + text * count) for count in (2_500, 20_000))
     assert many < 12 * few
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_assignments_of_one_name() -> None:
     text = LEAK + "total = 0\n" * 100_000
     assert [finding.code for finding in lint(text)] == ["TLK401"]
@@ -207,7 +232,7 @@ def long(expression: str) -> None:
                 ast.parse(text)
 
 
-@pytest.mark.parametrize("length", [30, 1100])
+@pytest.mark.parametrize("length", [30, pytest.param(1100, marks=pytest.mark.long)])
 @pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
 def test_chains_longer_than_python_can_recurse(chain: tuple[str, str], length: int) -> None:
     first, then = chain

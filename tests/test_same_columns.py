@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import LEAK, flake8, torchleak
+from flake8_torchleak.shells.cli import main
+from tests.conftest import LEAK, flake8
 
 BEFORE = {
     "nothing": "",
@@ -21,10 +22,29 @@ BEFORE = {
 }
 
 
-@pytest.mark.parametrize("bom", [b"", codecs.BOM_UTF8], ids=["", "BOM"])
-@pytest.mark.parametrize("style", ["spaces", "tabs", "CRLF"])
-@pytest.mark.parametrize("before", BEFORE.values(), ids=BEFORE)
-def test_same_line_and_column(tmp_path: Path, before: str, style: str, bom: bytes) -> None:
+STYLES = [(style, bom) for bom in (b"", codecs.BOM_UTF8) for style in ("spaces", "tabs", "CRLF")]
+"""As many as there are of BEFORE, so that each of both is met once beside some of the other."""
+ONCE = set(zip(BEFORE, STYLES))
+
+
+@pytest.mark.parametrize(
+    ("before", "style", "bom"),
+    [
+        pytest.param(
+            BEFORE[name], *each, id=f"{name}-{each[0]}{'-BOM' * bool(each[1])}",
+            marks=() if (name, each) in ONCE else pytest.mark.long,
+        )
+        for name in BEFORE for each in STYLES
+    ],
+)  # fmt: skip
+def test_same_line_and_column(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    before: str,
+    style: str,
+    bom: bytes,
+) -> None:
     text = LEAK.replace("total += loss", before + "total += loss")
     if style == "tabs":
         text = text.replace("    ", "\t")
@@ -33,8 +53,13 @@ def test_same_line_and_column(tmp_path: Path, before: str, style: str, bom: byte
     (tmp_path / "leak.py").write_bytes(bom + text.encode())
 
     by_flake8 = flake8("--select=TLK401", "leak.py", cwd=tmp_path).stdout.decode()
-    by_text = torchleak("check", "leak.py", cwd=tmp_path).stdout.decode()
-    (finding,) = json.loads(torchleak("check", "--output-format=json", "leak.py", cwd=tmp_path).stdout)
+    monkeypatch.chdir(tmp_path)
+    shown = []
+    for each in ("text", "json"):
+        assert main(["check", f"--output-format={each}", "leak.py"]) == 1
+        shown.append(capsys.readouterr().out)
+    by_text, by_json = shown
+    (finding,) = json.loads(by_json)
 
     place = re.match(r"leak\.py:(\d+):(\d+): TLK401", by_flake8)
     assert place is not None

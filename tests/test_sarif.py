@@ -179,8 +179,8 @@ def test_a_viewer_that_applies_a_fix_does_what_fix_does(tmp_path: Path, runs: Ru
 def test_rules_carry_their_pages(leak: Path, runs: Runs) -> None:
     driver = runs.run()["tool"]["driver"]
     assert (driver["name"], driver["version"], driver["semanticVersion"]) == ("torchleak", __version__, __version__)
-    internal, unused, *rules = driver["rules"]
-    assert [each["name"] for each in (internal, unused)] == ["internal-error", "unused-noqa"]
+    internal, unused, bound, *rules = driver["rules"]
+    assert [each["name"] for each in (internal, unused, bound)] == ["internal-error", "unused-noqa", "analysis-bound"]
     assert [rule["id"] for rule in rules] == [each.code for each in all_rules()]
     for rule, each in zip(rules, all_rules()):
         assert rule["name"] == each.slug
@@ -235,6 +235,7 @@ def test_a_folder_that_could_not_be_listed(runs: Runs, monkeypatch: pytest.Monke
 
 
 def test_nothing_found(tmp_path: Path, runs: Runs) -> None:
+    (tmp_path / "clean.py").write_text("")
     run = runs.run(status=0)
     assert run["results"] == []
     assert run["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]

@@ -429,7 +429,7 @@ def test_full_disk(tmp_path: Path) -> None:
     alone = ["unshare", "--mount", *([] if ROOT else ["--map-root-user"])]
     mount = 'mount -t tmpfs -o size=64k none "$0"'
     try:
-        subprocess.run([*alone, "sh", "-c", mount, tmp_path], check=True, capture_output=True, timeout=10)
+        subprocess.run([*alone, "sh", "-c", mount, tmp_path], check=True, capture_output=True, timeout=600)
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"may not mount: {error}")
     check = 'cp "$1" "$0"/step.py && "$2" -c "$3" "$0"/step.py && ls -A "$0" && cmp "$1" "$0"/step.py && echo same'
@@ -437,7 +437,7 @@ def test_full_disk(tmp_path: Path) -> None:
     source.write_bytes(b"x = 0\n" * 5_000)
     script = f"{mount} && {check}"
     arguments: list[str | Path] = [*alone, "sh", "-c", script, tmp_path, source, sys.executable, TRY]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=10, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=600, check=False)
     assert done.stdout == f"cannot be written: {os.strerror(errno.ENOSPC)}; left alone\nstep.py\nsame\n", done.stderr
 
 
@@ -448,7 +448,7 @@ def test_file_size_limit(tmp_path: Path) -> None:
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, {resource.RLIM_INFINITY}))\n"
     lifted = f"resource.setrlimit(resource.RLIMIT_FSIZE, ({resource.RLIM_INFINITY}, {resource.RLIM_INFINITY}))\n"
     done = subprocess.run(
-        [sys.executable, "-c", limit + TRY + lifted, path], capture_output=True, text=True, timeout=10, check=False
+        [sys.executable, "-c", limit + TRY + lifted, path], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.stdout == f"cannot be written: {os.strerror(errno.EFBIG)}; left alone\n", done.stderr
     assert os.listdir(tmp_path) == ["step.py"]

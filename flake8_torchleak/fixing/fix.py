@@ -28,7 +28,8 @@ class Fixed:
 
     fixed: the findings that are gone, with the fix that ended each; left: those of the new text that stay;
     found: how many there were to begin with (a fix may end several); suppressed: how many that could be fixed carry a
-    `# noqa`; findings: all of the new text, whether selected and suppressed or not.
+    `# noqa`; findings: all of the new text, whether selected and suppressed or not; mended: how many of those that had
+    a fix of an allowed level are gone, by their own or by another one. Others can end with them.
     """
 
     text: str
@@ -37,6 +38,7 @@ class Fixed:
     found: int
     suppressed: int
     findings: tuple[Finding, ...]
+    mended: int = 0
 
 
 def chosen(finding: Finding, unsafe: bool) -> Fix | None:
@@ -63,7 +65,7 @@ def fix(
     state = _Linted(source, config, takes, path, levels)
     spared = old(state.shown)
     state.spared = {state.place(each) for each in state.shown if (each.code, each.span) in spared}
-    found = len(state.shown)
+    found, offered = len(state.shown), sum(chosen(each, unsafe) is not None for each in state.shown)
     fixed: list[Chosen] = []
     refused: dict[Finding, str] = {}
     passes = 0
@@ -79,7 +81,8 @@ def fix(
             refused.clear()  # the findings that stay are at other places now, and are asked about again
             passes += 1
     left = [replace(each, fixes=(), unfixed=refused[each]) if each in refused else each for each in state.shown]
-    return Fixed(state.text, tuple(fixed), tuple(left), found, state.suppressed, tuple(state.findings))
+    mended = offered - sum(each in refused for each in state.shown)
+    return Fixed(state.text, tuple(fixed), tuple(left), found, state.suppressed, tuple(state.findings), mended)
 
 
 class _Linted:

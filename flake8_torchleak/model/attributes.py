@@ -64,7 +64,7 @@ class Attributes:
         if isinstance(node.value, ast.Name):
             reaching = self.infer.flow.reaching(f"{node.value.id}.{node.attr}", node)
             if reaching:
-                return self.infer.variable(reaching[0].key, reaching, node, env)
+                return self.infer.variable(reaching[0].key, reaching, env)
         return self.infer.named(node.attr, node)
 
     def _self_attribute(self, node: ast.Attribute, facts: ClassFacts, attr: str, env: Env) -> Value:
@@ -73,7 +73,7 @@ class Attributes:
         if key in self.infer.flow.definitions(scope):
             reaching = self.infer.flow.reaching(key, node, scope)
             if reaching and self.infer.flow.dominates(reaching[-1], node):
-                return self.infer.variable(key, reaching, node, env)
+                return self.infer.variable(key, reaching, env)
         found = self.built(facts, attr)
         if attr in facts.methods and f"self.{attr}" not in facts.attributes:
             method = facts.methods[attr]

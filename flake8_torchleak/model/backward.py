@@ -18,7 +18,6 @@ _RELEASES = frozenset({"item", "detach", "tolist", "numpy", "data"})
 _WRAPPERS = frozenset(
     {"mean", "sum", "scale", "squeeze", "scale_loss", "to", "float", "view", "requires_grad_", "cuda", "clone"}
 )
-_MOST_STEPS = 400
 
 
 class Backward:
@@ -64,9 +63,7 @@ class Backward:
         if found is None:
             found = self._roots[scope] = set()
             queue: list[tuple[ast.expr, ast.AST]] = [(objective, objective) for objective in self.objectives(scope)]
-            steps = 0
-            while queue and steps < _MOST_STEPS:
-                steps += 1
+            while queue:
                 expression, use = queue.pop()
                 for node in self._summands(expression):
                     key = key_of(node)
@@ -115,9 +112,7 @@ class Backward:
         queue: list[ast.AST] = list(self.objectives(scope))
         definitions = self.flow.definitions(scope)
         mutations = self.flow.mutations(scope)
-        steps = 0
-        while queue and steps < _MOST_STEPS:
-            steps += 1
+        while queue:
             for key in self.read(queue.pop()):
                 if key in found:
                     continue

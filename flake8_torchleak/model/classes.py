@@ -30,8 +30,12 @@ class ClassFacts:
         for each in found:
             for base in each.node.bases:
                 known = self._table.of(base)
-                if known is not None and known not in found and len(found) < _MOST_BASES:
+                if known is None or known in found:
+                    continue
+                if len(found) < _MOST_BASES:
                     found.append(known)
+                else:
+                    self._table.flow.cut.setdefault(self.node, f"it has more than {_MOST_BASES} base classes")
         return found
 
     @cached_property

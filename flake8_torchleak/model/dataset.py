@@ -86,6 +86,9 @@ class DatasetFacts:
                 if callee is not None and callee not in found and callee.name != "__init__":
                     found[callee] = node  # type: ignore[assignment]
                     queue.append(callee)
+        if queue:
+            why = f"reading a sample runs more than {_MOST_FUNCTIONS} functions"
+            module.flow.cut.setdefault(self.facts.node, why)
         return found
 
     def resolve(self, call: ast.Call) -> FunctionNode | None:

@@ -7,19 +7,86 @@ line up replaced the tensor, that an `else` is not reached from its `if`, and th
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from functools import cached_property
 from typing import TypeGuard
 
 from flake8_torchleak.model.bindings import ARMS, Bindings, Definition, How
-from flake8_torchleak.model.names import last_name, mentions
+from flake8_torchleak.model.climb import Climb
+from flake8_torchleak.model.names import Names, last_name, mentions
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, Scope, Tree
 
-_MOST_DEFINITIONS = 200
-"""Definitions of one variable in one scope that are looked at: keeps generated code linear."""
+_WHOLE = (*FUNCTIONS, ast.Module, ast.ClassDef)
+MOST_DEFINITIONS = 200
+"""Definitions of one variable that are looked at for one use, the nearest first; and as many that a loop brings."""
+
+Span = tuple[int, int]
+"""A block, as the numbers of its first node and of what comes after its last."""
+
+
+class Track:
+    """The definitions of one variable in one scope, in the order in which they take effect."""
+
+    def __init__(self, definitions: list[Definition], flow: Flow) -> None:
+        self._tree = flow.tree
+        self.definitions = sorted(definitions, key=_effect)
+        self.effects = [each.effect for each in self.definitions]
+        self.numbers = [flow.tree.number(each.statement) for each in self.definitions]
+        self.by_exit: dict[Span | None, list[int]] = {}
+        """The innermost block around a definition that ends in `return` or `raise` -> the definitions' indices."""
+        for index, each in enumerate(self.definitions):
+            exits = flow.exits(each.statement)
+            self.by_exit.setdefault(exits[0] if exits else None, []).append(index)
+        self.passed = [self._blocks_passed(each.statement, flow) for each in self.definitions]
+        """Whoever comes to a place in one of these blocks has passed the definition."""
+        self.other_branches = [flow.other_branches(each.statement) for each in self.definitions]
+        self.in_tests = any(isinstance(each.statement, ast.NamedExpr) for each in self.definitions)
+        """Whether some may stand in the test of an `elif`, which other branches of the `if` see."""
+        self.covering = [_may_cover(flow.branch(each.statement), flow.tree) for each in self.definitions]
+        """Whether it stands in a branch of an `if` that has others, or needs none."""
+
+    def _blocks_passed(self, statement: ast.AST, flow: Flow) -> tuple[Span, ...]:
+        if isinstance(statement, ARMS):
+            return (self._tree.span(statement),)  # behind the arm, another one may have run
+        return tuple(flow.blocks_passed(statement))
+
+    def passed_last(self, use: ast.AST, after: int) -> Definition | None:
+        """The nearest definition, of those with an index below `after`, that every way to `use` passes."""
+        last = [indices[at - 1] for indices in self._around(use) if (at := bisect_left(indices, after))]
+        return self.definitions[max(last)] if last else None
+
+    @cached_property
+    def _around(self) -> Climb[list[int]]:
+        """By node: the indices of the definitions that are passed on the way to it, block by block."""
+        by_block: dict[Span, list[int]] = {}
+        by_loop: dict[ast.AST, list[int]] = {}
+        for index, each in enumerate(self.definitions):
+            for block in self.passed[index]:
+                by_block.setdefault(block, []).append(index)
+            if each.how is How.ITERATE:
+                by_loop.setdefault(each.statement, []).append(index)
+        tree = self._tree
+
+        def here(node: ast.AST) -> list[int] | None:
+            stood = by_block.get(tree.block(node), []) if node in tree.blocks else []
+            return sorted([*stood, *by_loop[node]]) if node in by_loop else stood or None
+
+        return Climb(tree, here)
 
 
 class Flow(Bindings):
     """Bindings, and which of them reach where."""
+
+    def __init__(self, tree: Tree, names: Names) -> None:
+        super().__init__(tree, names)
+        self._tracks: dict[tuple[Scope, str], Track] = {}
+        self._tops: dict[ast.AST, int] = {}
+        self.exits = Climb(tree, self._exit)
+        self.other_branches = Climb(tree, self._other_branch)
+        self.cut: dict[ast.AST, str] = {}
+        """What was not looked at in full, a function, class or module -> why, in words for a message."""
 
     @remembered
     def reaching(self, key: str, use: ast.AST, scope: Scope | None = None) -> list[Definition]:
@@ -33,28 +100,113 @@ class Flow(Bindings):
                 outer = self.names.scope_of(key.partition(".")[0], use)
                 if outer is None or outer is scope:
                     return []
-                return self.definitions(outer).get(key, [])[:_MOST_DEFINITIONS]
-        everything = [
-            each for each in self.definitions(scope).get(key, [])[-_MOST_DEFINITIONS:] if self._seen(each, use)
-        ]
-        position = _position(use)
-        before = [d for d in everything if d.effect <= position]
-        found: list[Definition] = []
+                found = self.definitions(outer).get(key, [])
+                if len(found) > MOST_DEFINITIONS:
+                    self._leave_out(outer, key)
+                return found[:MOST_DEFINITIONS]
+        track = self._track(scope, key)
+        if track is None:
+            return []
+        after = bisect_right(track.effects, _position(use))
+        number = self.tree.number(use)
+        found = []
         seen_branches: dict[ast.AST, set[str]] = {}
         stop: Definition | None = None
-        for each in reversed(before):
-            if self._exclusive(each.statement, use) or self._left(each.statement, use):
+        for index in self._before(track, use, after):
+            each = track.definitions[index]
+            if not self._seen(each, use):
                 continue
+            if len(found) == MOST_DEFINITIONS:
+                self._leave_out(scope, key)
+                stop = track.passed_last(use, after)
+                if stop is not None:
+                    found.append(stop)
+                break
             found.append(each)
-            if self.dominates(each, use) or self._covered(each.statement, use, seen_branches):
+            if (
+                each.how is How.PARAMETER
+                or any(start <= number < end for start, end in track.passed[index])
+                or (each.how is How.ITERATE and self._is_in_loop(use, each.statement))
+                or (track.covering[index] and self._covered(each.statement, use, seen_branches))
+            ):
                 stop = each
                 break
+        brought: list[Definition] = []
         for loop in self.tree.loops(use):
             if stop is not None and self.tree.inside(stop.statement, loop):
                 break
-            for each in everything:
-                if each not in found and each not in before and self.tree.inside(each.statement, loop):
-                    found.append(each)
+            end = bisect_left(track.numbers, self.tree.span(loop)[1])
+            brought += track.definitions[max(after, end - MOST_DEFINITIONS) : end]
+            if end - after > MOST_DEFINITIONS:
+                self._leave_out(scope, key)
+            after = max(after, end)
+        return found + [each for each in brought[:MOST_DEFINITIONS] if self._seen(each, use)]
+
+    def _leave_out(self, scope: Scope, key: str) -> None:
+        self.cut.setdefault(scope, f"more than {MOST_DEFINITIONS} values may reach a use of `{key}`")
+
+    def _track(self, scope: Scope, key: str) -> Track | None:
+        found = self._tracks.get((scope, key))
+        if found is None:
+            definitions = self.definitions(scope).get(key)
+            if definitions is None:
+                return None
+            found = self._tracks[scope, key] = Track(definitions, self)
+        return found
+
+    def _before(self, track: Track, use: ast.AST, after: int) -> Iterator[int]:
+        """The indices of the definitions above `use`, nearest first, without those from which no way leads down to it.
+
+        Whole groups are left out at once: what stands in a block that was left, and in the other branch of an `if`.
+        """
+        number = self.tree.number(use)
+        groups = [g for span in (None, *self.exits(use)) if (g := track.by_exit.get(span)) is not None]
+        ends = [bisect_left(group, after) for group in groups]
+        while True:
+            nearest, of = -1, 0
+            for i, group in enumerate(groups):
+                if ends[i] and group[ends[i] - 1] > nearest:
+                    nearest, of = group[ends[i] - 1], i
+            if nearest < 0:
+                return
+            ends[of] -= 1
+            for top, body, start, end in track.other_branches[nearest]:
+                if start <= number < end:
+                    first = bisect_left(track.numbers, body if track.in_tests else top)
+                    ends = [min(e, bisect_left(group, first)) for e, group in zip(ends, groups, strict=True)]
+                    break
+            else:
+                yield nearest
+
+    def _exit(self, node: ast.AST) -> Span | None:
+        """The block that a node stands in, if that ends in `return` or `raise`: what is left by them is gone."""
+        parent, block = self.tree.parents.get(node), self.tree.blocks.get(node)
+        if parent is None or block is None or isinstance(parent, _WHOLE):
+            return None
+        return self.tree.block(node) if isinstance(getattr(parent, block)[-1], (ast.Return, ast.Raise)) else None
+
+    def _other_branch(self, node: ast.AST) -> tuple[int, int, int, int] | None:
+        """Of the `if` whose body a node stands in, where it starts, where that body does, and the `else` from and to.
+
+        Of an `elif`, the first is where the `if` of the whole chain starts.
+        """
+        parent = self.tree.parents.get(node)
+        if isinstance(parent, ast.If) and parent.orelse and self.tree.blocks.get(node) == "body":
+            return (self._top(parent), self.tree.block(node)[0], *self.tree.block(parent.orelse[0]))
+        return None
+
+    def _top(self, branch: ast.If) -> int:
+        """Where the `if` starts that an `elif` belongs to."""
+        passed: list[ast.AST] = []
+        while branch not in self._tops:
+            passed.append(branch)
+            parent = self.tree.parents[branch]
+            if not (isinstance(parent, ast.If) and self.tree.blocks[branch] == "orelse" and len(parent.orelse) == 1):
+                self._tops[branch] = self.tree.number(branch)
+                break
+            branch = parent
+        found = self._tops[branch]
+        self._tops.update(dict.fromkeys(passed, found))
         return found
 
     def _seen(self, definition: Definition, use: ast.AST) -> bool:
@@ -72,69 +224,56 @@ class Flow(Bindings):
 
     def always_before(self, statement: ast.AST, use: ast.AST) -> bool:
         """Whether the statement stands above `use` in a block that `use` is in (with-blocks looked through)."""
-        tree = self.tree
-        if isinstance(statement, LOOPS) and tree.inside(use, statement):
+        if self._is_in_loop(use, statement):
             return True
-        while not isinstance(statement, ast.stmt):
-            statement = tree.parents[statement]
+        number = self.tree.number(use)
+        return any(start <= number < end for start, end in self.blocks_passed(statement))
+
+    def _is_in_loop(self, use: ast.AST, statement: ast.AST) -> bool:
+        return isinstance(statement, LOOPS) and self.tree.inside(use, statement)
+
+    def blocks_passed(self, statement: ast.AST) -> Iterator[Span]:
+        """The block that a statement stands in, and those around it that cannot be run without it."""
+        tree = self.tree
+        each = tree.statement(statement)
         while True:
-            parent, block = tree.parents.get(statement), tree.blocks.get(statement)
-            for child in _chain(tree, use):
-                if tree.parents.get(child) is parent and tree.blocks.get(child) == block:
-                    return True
-            if isinstance(parent, (ast.With, ast.AsyncWith)) or (isinstance(parent, ast.Try) and block == "finalbody"):
-                statement = parent
-                continue
-            return False
+            yield tree.block(each)
+            parent = tree.parents[each]
+            if isinstance(parent, (ast.With, ast.AsyncWith)) or (
+                isinstance(parent, ast.Try) and tree.blocks[each] == "finalbody"
+            ):
+                each = parent
+            else:
+                return
 
-    def _exclusive(self, statement: ast.AST, use: ast.AST) -> bool:
-        """Whether the two stand in different branches of one `if`."""
+    def branch(self, node: ast.AST) -> ast.AST | None:
+        """What stands directly in a branch of an `if`: a node, or the `with` that it is in."""
         tree = self.tree
-        branch: dict[ast.AST, str] = {}
-        for child in _chain(tree, use):
-            parent = tree.parents.get(child)
-            if isinstance(parent, ast.If) and child in tree.blocks:
-                branch[parent] = tree.blocks[child]
-        for child in _chain(tree, statement):
-            parent = tree.parents.get(child)
-            if parent in branch and tree.blocks.get(child, branch[parent]) != branch[parent]:
-                return True
-        return False
-
-    def _left(self, statement: ast.AST, use: ast.AST) -> bool:
-        """Whether the statement's block ends in `return` or `raise` before `use` could see it."""
-        tree = self.tree
-        for child in _chain(tree, statement):
-            parent, block = tree.parents.get(child), tree.blocks.get(child)
-            if parent is None or block is None or isinstance(parent, (*FUNCTIONS, ast.Module, ast.ClassDef)):
-                continue
-            if tree.inside(use, parent) and any(u in getattr(parent, block) for u in _chain(tree, use)):
-                return False
-            last = getattr(parent, block)[-1]
-            if isinstance(last, (ast.Return, ast.Raise)):
-                return True
-        return False
+        while node in tree.blocks:
+            parent = tree.parents[node]
+            if isinstance(parent, ast.If):
+                return node
+            if not isinstance(parent, (ast.With, ast.AsyncWith)):
+                return None
+            node = parent
+        return None
 
     def _covered(self, statement: ast.AST, use: ast.AST, seen: dict[ast.AST, set[str]]) -> bool:
         """Whether, with this definition, all branches of an `if` above `use` have defined the variable."""
         tree = self.tree
-        child: ast.AST = statement
-        while True:
-            parent = tree.parents.get(child)
-            block = tree.blocks.get(child)
-            if parent is None or block is None:
-                return False
-            if isinstance(parent, ast.If) and block == "body" and is_tensor_check(parent.test):
+        child = self.branch(statement)
+        while child is not None:
+            parent, block = tree.parents[child], tree.blocks[child]
+            assert isinstance(parent, ast.If)
+            if block == "body" and is_tensor_check(parent.test):
                 return self.always_before(parent, use)
-            if isinstance(parent, ast.If):
-                seen.setdefault(parent, set()).add(block)
-                if len(seen[parent]) < 2:
-                    return False
-                if self.always_before(parent, use):
-                    return True
-            elif not isinstance(parent, (ast.With, ast.AsyncWith)):
+            seen.setdefault(parent, set()).add(block)
+            if len(seen[parent]) < 2:
                 return False
-            child = parent
+            if self.always_before(parent, use):
+                return True
+            child = self.branch(parent)
+        return False
 
 
 def is_tensor_check(test: ast.expr) -> TypeGuard[ast.Call]:
@@ -149,8 +288,13 @@ def is_tensor_check(test: ast.expr) -> TypeGuard[ast.Call]:
     return name == "hasattr" and len(test.args) == 2 and getattr(test.args[1], "value", "") in ("item", "detach")
 
 
-def _chain(tree: Tree, node: ast.AST) -> list[ast.AST]:
-    return [node, *tree.ancestors(node)]
+def _may_cover(branch: ast.AST | None, tree: Tree) -> bool:
+    parent = tree.parents[branch] if branch is not None else None
+    return isinstance(parent, ast.If) and (bool(parent.orelse) or is_tensor_check(parent.test))
+
+
+def _effect(definition: Definition) -> tuple[int, int]:
+    return definition.effect
 
 
 def _position(node: ast.AST) -> tuple[int, int]:

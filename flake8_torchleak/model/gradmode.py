@@ -7,6 +7,7 @@ from enum import Enum
 
 from flake8_torchleak.config import Config
 from flake8_torchleak.model.classes import ClassTable
+from flake8_torchleak.model.climb import Climb
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.hints import turns_grad_off
 from flake8_torchleak.model.names import Names, last_name
@@ -22,6 +23,10 @@ HOOKS_WITHOUT_GRAD = frozenset({
     "shared_eval_step", "on_predict_batch_end", "evaluation_loop", "prediction_loop",
 })  # fmt: skip
 """Methods that Lightning and the Hugging Face Trainer run under no_grad themselves."""
+
+
+_DECIDE = (ast.With, ast.AsyncWith, *FUNCTIONS, ast.Module)
+"""What decides over grad mode in what is below."""
 
 
 class Grad(Enum):
@@ -43,12 +48,12 @@ class GradMode:
         self._contexts: dict[ast.AST, Grad] = {}
         self._definitions: dict[ast.AST, Grad] = {}
         self._depth = 0
+        self._around = Climb(tree, lambda node: node if isinstance(node, _DECIDE) else None)
 
     def at(self, node: ast.AST) -> Grad:
         """Grad mode when `node` is evaluated."""
         mixed = False
-        tree = self.tree
-        for up in tree.ancestors(node):
+        for up in self._around(self.tree.parents.get(node, node)):
             if isinstance(up, (ast.With, ast.AsyncWith)):
                 mode = self._contexts.get(up)
                 if mode is None:
@@ -57,10 +62,9 @@ class GradMode:
                 mode = self._switch(up, node)
                 if mode is Grad.ON:
                     mode = self.function(up)
-            elif isinstance(up, ast.Module):
-                mode = self._switch(up, node)
             else:
-                continue
+                assert isinstance(up, ast.Module)
+                mode = self._switch(up, node)
             if mode is Grad.OFF:
                 return Grad.OFF
             mixed = mixed or mode is Grad.MIXED

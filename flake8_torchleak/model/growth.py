@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.env import Env
     from flake8_torchleak.model.infer import Infer
 
-_MOST_MUTATIONS = 30
+_MOST_MUTATIONS = 200
+"""Changes of one container that are looked at."""
 SMALL_RANGE = 1000
 """A `range` with a literal end up to this is a toy, not data."""
 
@@ -50,6 +51,9 @@ class Growth:
         """The container after its changes. `since` is the binding after which they count (None: all of them)."""
         tree = self.infer.tree
         floor = set(tree.loops(since.statement)) if since is not None else set()
+        if len(mutations) > _MOST_MUTATIONS:
+            scope, key = tree.scope(mutations[0].node), mutations[0].key
+            self.infer.flow.cut.setdefault(scope, f"`{key}` is changed at more than {_MOST_MUTATIONS} places")
         for each in mutations[:_MOST_MUTATIONS]:
             if each.method not in GROWING and each.method != "augment":
                 continue

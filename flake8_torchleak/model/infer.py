@@ -21,21 +21,23 @@ from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
 from flake8_torchleak.model.growth import Growth
-from flake8_torchleak.model.names import Names, last_name, parameters
+from flake8_torchleak.model.inorder import InOrder
+from flake8_torchleak.model.names import Names, last_name
 from flake8_torchleak.model.operators import Operators
 from flake8_torchleak.model.parameters import Parameters
 from flake8_torchleak.model.parts import Parts
-from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.returns import Returns
 from flake8_torchleak.model.tree import FunctionNode, Tree
-from flake8_torchleak.model.values import NONE, UNKNOWN, Kind, Value, join
+from flake8_torchleak.model.values import UNKNOWN, Kind, Value, join
 
-_BUDGET = 200_000
-_MOST_DEPTH = 80
+_LEAST_BUDGET, _BUDGET = 200_000, 10
+"""Steps for a module: at least so many, or so many for each node."""
+_BUILT_ON = {ast.BinOp: "left", ast.Call: "func", ast.Attribute: "value", ast.Subscript: "value"}
+"""The field of an expression in which chains grow."""
+_LONG_CHAIN = 20
 WRAPPERS = frozenset({
     "enumerate", "zip", "tqdm", "trange", "islice", "track", "iter", "chain", "cycle", "zip_longest", "Bar",
 })  # fmt: skip
-_MOST_CALLS = 3
-"""Helpers of helpers that are followed."""
 
 
 class Infer:
@@ -78,47 +80,86 @@ class Infer:
             ast.Compare: operators.compare,
             ast.IfExp: operators.ifexp,
         }
-        self._memo: dict[object, Value] = {}
-        self._active: set[object] = set()
-        self._steps = 0
-        self._provisional: dict[object, Value] = {}
-        self._cuts = 0
-        self._call_depth = 0
+        self.in_order = InOrder(self)
+        self.returns = Returns(self)
+        self.memo: dict[object, Value] = {}
+        self.active: set[object] = set()
+        self.steps = 0
+        self._budget = max(_LEAST_BUDGET, _BUDGET * tree.size)
+        self.exhausted = False
+        """Whether a question was left unanswered because there were too many, or too many within one another."""
+        self.provisional: dict[object, Value] = {}
+        self.cuts = 0
 
     def value(self, node: ast.AST, env: Env = NO_ENV) -> Value:
         """What is known of the value of `node`; `env` gives the parameters of the helper it stands in."""
-        known = (env.memo if env else self._memo).get(node)
+        known = (env.memo if env else self.memo).get(node)
         if known is None and not env:
-            known = self._provisional.get(node)
+            known = self.provisional.get(node)
         if known is not None:
             return known
-        self._steps += 1
-        if node in self._active or len(self._active) > _MOST_DEPTH or self._steps > _BUDGET:
-            self._cuts += 1
+        if self.active:
+            return self._value(node, env)
+        return self.in_order.answer(lambda: self._value(node, env))
+
+    def _value(self, node: ast.AST, env: Env) -> Value:
+        self.steps += 1
+        if node in self.active or self._is_over():
+            self.cuts += 1
             return UNKNOWN
-        cuts, outermost = self._cuts, not self._active
-        self._active.add(node)
+        cuts, outermost = self.cuts, not self.active
+        if node.__class__ in _BUILT_ON:
+            self._climb(node, env)
+        self.active.add(node)
         try:
             handler = self._handlers.get(node.__class__)
             found = handler(node, env) if handler is not None else UNKNOWN
             if found.graph and isinstance(node, (ast.Call, ast.BinOp)) and self.grad.off(node):
                 found = found.but(graph=False)
         finally:
-            self._active.discard(node)
-        self._keep(node, found, env, cuts, outermost)
+            self.active.discard(node)
+        self.keep(node, found, env, cuts, outermost)
         return found
+
+    def _climb(self, node: ast.AST, env: Env) -> None:
+        """Evaluate what an expression is built on from the inside out: it may be longer than questions may be nested.
+
+        A sum of 3,000 terms is 3,000 levels deep.
+        """
+        memo = env.memo if env else self.memo
+        chain = []
+        field = _BUILT_ON.get(node.__class__)
+        while field is not None:
+            node = getattr(node, field)
+            if node in memo or node in self.provisional:
+                break
+            chain.append(node)
+            field = _BUILT_ON.get(node.__class__)
+        if len(chain) > _LONG_CHAIN:
+            for each in reversed(chain):
+                self.value(each, env)
+
+    def _is_over(self) -> bool:
+        """Whether no more is to be asked: questions are nested too deeply, or there were too many."""
+        if self.steps > self._budget:
+            self.exhausted = True
+            return True
+        if self.in_order.is_over():
+            self.exhausted = True
+            return True
+        return False
 
     def enter(self, question: object) -> bool:
         """Note that a question is being answered; False if it is already: a circle, to be cut with UNKNOWN."""
-        if question in self._active:
-            self._cuts += 1
+        if question in self.active:
+            self.cuts += 1
             return False
-        self._active.add(question)
+        self.active.add(question)
         return True
 
     def leave(self, question: object) -> None:
         """The question is answered."""
-        self._active.discard(question)
+        self.active.discard(question)
 
     def _inner(self, node: ast.Starred | ast.NamedExpr | ast.Await, env: Env) -> Value:
         return self.value(node.value, env)
@@ -134,16 +175,29 @@ class Infer:
         reaching = self.flow.reaching(node.id, node)
         if not reaching:
             return self.named(node.id, node)
-        return self.variable(node.id, reaching, node, env)
+        return self.variable(node.id, reaching, env)
 
     def _comprehension_targets(self, generator: ast.comprehension) -> list[Definition]:
         found: list[Definition] = []
         self.flow.targets(generator.target, generator.iter, generator, How.ITERATE, (), found)
         return found
 
-    def variable(self, key: str, reaching: list[Definition], use: ast.AST, env: Env) -> Value:
+    def variable(self, key: str, reaching: list[Definition], env: Env) -> Value:
         """The join of what the definitions give, grown by what is put into it."""
-        found = join([self.definition(each, env) for each in reaching])
+        question = (key, *reaching)
+        memo = env.memo if env else self.memo
+        known = memo.get(question)
+        if known is not None:
+            return known
+        cuts = self.cuts
+        found = self._variable(key, reaching, env)
+        if cuts == self.cuts:
+            memo[question] = found
+        return found
+
+    def _variable(self, key: str, reaching: list[Definition], env: Env) -> Value:
+        memo = env.memo if env else self.memo
+        found = join([memo.get(each) or self.definition(each, env) for each in reaching])
         if found.is_container and found.kind is not Kind.JSON:
             mutations = self.flow.mutations(self.tree.scope(reaching[0].node)).get(key, [])
             found = self.growth.grown(found, mutations, reaching[0], env)
@@ -167,33 +221,43 @@ class Infer:
 
     def definition(self, definition: Definition, env: Env) -> Value:
         """What one definition binds its variable to."""
-        known = (env.memo if env else self._memo).get(definition)
+        known = (env.memo if env else self.memo).get(definition)
         if known is None and not env:
-            known = self._provisional.get(definition)
+            known = self.provisional.get(definition)
         if known is not None:
             return known
-        if definition in self._active or len(self._active) > _MOST_DEPTH:
-            self._cuts += 1
+        if not self.active:
+            return self.in_order.answer(lambda: self._defined(definition, env))
+        return self._defined(definition, env)
+
+    def _defined(self, definition: Definition, env: Env) -> Value:
+        guess = self.in_order.guess(definition)
+        if guess is not None:
+            self.cuts += 1
+            return guess
+        if definition in self.active or self._is_over():
+            self.cuts += 1
             return UNKNOWN
-        cuts, outermost = self._cuts, not self._active
-        self._active.add(definition)
+        cuts, outermost = self.cuts, not self.active
+        self.active.add(definition)
         try:
-            found = self._definition(definition, env)
+            found = self.bound(definition, env)
         finally:
-            self._active.discard(definition)
-        self._keep(definition, found, env, cuts, outermost)
+            self.active.discard(definition)
+        self.keep(definition, found, env, cuts, outermost)
         return found
 
-    def _keep(self, key: object, found: Value, env: Env, cuts: int, outermost: bool) -> None:
+    def keep(self, key: object, found: Value, env: Env, cuts: int, outermost: bool) -> None:
         """Remember a value: for good, or, if a cycle cut its evaluation short, for the question under way."""
-        if env or cuts == self._cuts or outermost:
-            (env.memo if env else self._memo)[key] = found
+        if env or cuts == self.cuts or outermost:
+            (env.memo if env else self.memo)[key] = found
         else:
-            self._provisional[key] = found
+            self.provisional[key] = found
         if outermost:
-            self._provisional.clear()
+            self.provisional.clear()
 
-    def _definition(self, definition: Definition, env: Env) -> Value:
+    def bound(self, definition: Definition, env: Env) -> Value:
+        """What a definition gives, worked out anew."""
         node, name = definition.node, definition.key.rpartition(".")[2]
         if definition.how is How.PARAMETER and isinstance(node, ast.arg):
             return env[node] if node in env else self.parameters.value(node, definition.statement)
@@ -246,47 +310,6 @@ class Infer:
         found = (self.loader_of(each, depth - 1) for each in inner)
         return next((each for each in found if each is not None), None)
 
-    # -- helpers of the file --------------------------------------------------------------------------------
-
     def returned(self, function: FunctionNode, env: Env) -> Value:
         """What calling a function of the file gives: the join of its returns (an iterator if it yields)."""
-        if self._call_depth >= _MOST_CALLS or function in self._active:
-            self._cuts += 1
-            return UNKNOWN
-        # A nested function sees more than its own parameters.
-        seen = env if self.tree.function(function) is not None else parameters(function)
-        question = (function, self._call_depth, *((each, env.get(each)) for each in seen))
-        known = self._memo.get(question) or self._provisional.get(question)
-        if known is not None:
-            return known
-        cuts, outermost = self._cuts, not self._active
-        self._active.add(function)
-        self._call_depth += 1
-        try:
-            found = self._returned(function, env)
-        finally:
-            self._call_depth -= 1
-            self._active.discard(function)
-        self._keep(question, found, NO_ENV, cuts, outermost)
-        return found
-
-    def _returned(self, function: FunctionNode, env: Env) -> Value:
-        returns: list[Value] = []
-        yielded: list[Value] = []
-        for given, by_yield in self._given(function):
-            (yielded if by_yield else returns).append(self.value(given, env))
-        if yielded:
-            return Value(Kind.ITERATOR, element=join(yielded))
-        if len(returns) > 1 and all(v.items for v in returns) and len({len(v.items) for v in returns}) == 1:
-            columns = tuple(join([v.items[i] for v in returns]) for i in range(len(returns[0].items)))
-            return returns[0].but(items=columns)
-        return join(returns) if returns else NONE
-
-    @remembered
-    def _given(self, function: FunctionNode) -> list[tuple[ast.expr, bool]]:
-        """The expressions that a function returns or yields, in source order, and whether it is by `yield`."""
-        return [
-            (node.value, not isinstance(node, ast.Return))
-            for node in self.tree.within(function)
-            if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and node.value is not None
-        ]
+        return self.returns.value(function, env)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import TypeVar
 
@@ -69,15 +69,24 @@ class Loops:
         return any(self._optimizes(outer) for outer in self.tree.loops(loop))
 
     def _optimizes(self, loop: Loop) -> bool:
-        return any(
-            isinstance(call.func, ast.Attribute) and self.tree.inside(call, loop)
-            for call in self.classes.callers.get("step", ())
-        )
+        return any(isinstance(call.func, ast.Attribute) for call in self._calls_below(loop, "step"))
+
+    def _calls_below(self, loop: Loop, name: str) -> list[ast.Call]:
+        """The calls of what has this last name in a loop, nested functions looked into."""
+        calls, numbers = self._by_name(name)
+        start, end = self.tree.span(loop)
+        return calls[bisect_left(numbers, start) : bisect_left(numbers, end)]
+
+    @remembered
+    def _by_name(self, name: str) -> tuple[list[ast.Call], list[int]]:
+        """The calls of what has this last name, in the order of the tree, and their numbers."""
+        calls = sorted(self.classes.callers.get(name, ()), key=self.tree.number)
+        return calls, list(map(self.tree.number, calls))
 
     def draws_batches(self, loop: Loop) -> bool:
         """Whether the loop's body takes batches with `next(iterator_of_a_loader)`, one after another."""
-        for call in self.classes.callers.get("next", ()):
-            if self.tree.inside(call, loop) and call.args and self.gives_batches(call.args[0]):
+        for call in self._calls_below(loop, "next"):
+            if call.args and self.gives_batches(call.args[0]):
                 return isinstance(loop, ast.While) or self.infer.value(loop.iter).kind is Kind.RANGE
         return False
 
@@ -85,6 +94,7 @@ class Loops:
         """Whether a loop goes over a few fixed values (scales, folds, sizes of a test)."""
         return isinstance(loop, (ast.For, ast.AsyncFor)) and self.infer.value(loop.iter).size is Size.SMALL
 
+    @remembered
     def runs_model(self, loop: Loop) -> bool:
         """Whether the loop's body calls a model."""
         return any(
@@ -132,11 +142,16 @@ class Loops:
     def trains(self, node: ast.AST) -> bool:
         """Whether the code below `node` runs backward(), itself or in a helper of the file."""
         own = node if isinstance(node, FUNCTIONS) else self.tree.function(node)
-        return any(self.tree.inside(call, node) and self.tree.function(call) is own for call in self._training_calls)
+        calls = self._training_calls.get(own, [])
+        start, end = self.tree.span(node)
+        return bisect_left(calls, start) < bisect_left(calls, end)
 
     @cached_property
-    def _training_calls(self) -> list[ast.Call]:
-        """Calls of backward(), and of functions of the file that make them (or call others that do)."""
+    def _training_calls(self) -> dict[FunctionNode | None, list[int]]:
+        """Function -> calls of backward(), and of functions of the file that make them (or call others that do).
+
+        As their numbers in the tree, in order.
+        """
         callers = self.classes.callers
         found = [
             c
@@ -151,7 +166,10 @@ class Loops:
             trained |= functions
             latest = [c for f in functions for c in callers.get(f.name, ()) if self.classes.callee(c) is f]
             found = found + latest
-        return found
+        by_function: dict[FunctionNode | None, list[int]] = {}
+        for call in sorted(found, key=self.tree.number):
+            by_function.setdefault(self.tree.function(call), []).append(self.tree.number(call))
+        return by_function
 
     def step_loops(self, node: ast.AST) -> list[Loop]:
         """The step loops around `node` in its function, innermost first."""
@@ -166,31 +184,39 @@ class Loops:
     def evaluates(self, node: ast.AST) -> ast.Call | None:
         """The `.eval()` call on a model above or around `node` in its function, if there is one."""
         scope = self.tree.scope(node)
-        found = None
-        for call in self._switches:
-            if self.tree.scope(call) is not scope:
-                continue
-            if call.lineno > getattr(node, "lineno", 0):
-                break
+        switches = self._switches.get(scope, [])
+        above = bisect_right(switches, getattr(node, "lineno", 0), key=lambda call: call.lineno)
+        return self._evaluating(scope)[above - 1] if above else None
+
+    @remembered
+    def _evaluating(self, scope: Scope) -> list[ast.Call | None]:
+        """After each switch of a scope: the `.eval()` call that is in force."""
+        found: ast.Call | None = None
+        modes = []
+        for call in self._switches[scope]:
             assert isinstance(call.func, ast.Attribute)
             if call.func.attr == "eval" or self._is_false(call):
                 if self.infer.value(call.func.value).kind is Kind.MODULE or not isinstance(call.func.value, ast.Call):
                     found = found or call
             elif self.tree.loops(call):
                 found = None
-        return found
+            modes.append(found)
+        return modes
 
     @cached_property
-    def _switches(self) -> list[ast.Call]:
-        """Calls of `.eval()` and `.train(...)`, in source order."""
+    def _switches(self) -> dict[Scope, list[ast.Call]]:
+        """Scope -> calls of `.eval()` and `.train(...)`, in source order."""
         found = [
             c
             for name in ("eval", "train")
             for c in self.classes.callers.get(name, ())
             if isinstance(c.func, ast.Attribute)
         ]
-        found = [c for c in found if last_name(c.func) == "train" or not c.args]
-        return sorted(found, key=lambda c: (c.lineno, c.col_offset))
+        by_scope: dict[Scope, list[ast.Call]] = {}
+        for call in sorted(found, key=lambda c: (c.lineno, c.col_offset)):
+            if last_name(call.func) == "train" or not call.args:
+                by_scope.setdefault(self.tree.scope(call), []).append(call)
+        return by_scope
 
     @staticmethod
     def _is_false(call: ast.Call) -> bool:
@@ -224,11 +250,18 @@ class Loops:
         if hints.is_tensor(key.rpartition(".")[2]) or self.has_tensor_use(node):
             return True
         return any(
-            isinstance(each, ast.Call)
-            and any(key_of(a) == key for a in each.args)
-            and self.infer.value(each.func).kind in (Kind.MODULE, Kind.LOSS)
-            for each in self.tree.within(self.tree.scope(node))
+            self.infer.value(each.func).kind in (Kind.MODULE, Kind.LOSS)
+            for each in self._handed(self.tree.scope(node)).get(key, ())
         )
+
+    @remembered
+    def _handed(self, scope: Scope) -> dict[str, list[ast.Call]]:
+        """Key of a variable -> the calls in a scope that it is an argument of."""
+        found: dict[str, list[ast.Call]] = {}
+        for call in self.tree.calls(scope):
+            for key in {key_of(each) for each in call.args}:
+                found.setdefault(key, []).append(call)
+        return found
 
     def has_tensor_use(self, node: ast.expr) -> bool:
         """Whether a method of tensors is called on an expression, or on the variable it is in its function."""
@@ -236,8 +269,13 @@ class Loops:
         if isinstance(parent, ast.Attribute) and parent.attr in _ONLY_TENSORS:
             return True
         key = key_of(node)
-        within = self.tree.within(self.tree.scope(node)) if key else ()
-        return any(isinstance(n, ast.Attribute) and n.attr in _ONLY_TENSORS and key_of(n.value) == key for n in within)
+        return bool(key) and key in self._tensors(self.tree.scope(node))
+
+    @remembered
+    def _tensors(self, scope: Scope) -> frozenset[str]:
+        """The variables of which a method of tensors is called in a scope."""
+        within = self.tree.within(scope)
+        return frozenset(key_of(n.value) for n in within if isinstance(n, ast.Attribute) and n.attr in _ONLY_TENSORS)
 
     def is_whole_batch(self, node: ast.expr) -> bool:
         """Whether a variable is a loader's batch itself, not a part of it."""
@@ -255,17 +293,22 @@ class Loops:
             root = root.func if isinstance(root, ast.Call) else root.value
         if not isinstance(root, ast.Name):
             return False
-        for each in self.tree.within(self.tree.scope(node)):
+        return root.id in self._moved(self.tree.scope(node))
+
+    @remembered
+    def _moved(self, scope: Scope) -> frozenset[str]:
+        """The variables of a scope that are moved to the device in place."""
+        found: set[str] = set()
+        for each in self.tree.within(scope):
             if not isinstance(each, (ast.Assign, ast.Expr)) or not isinstance(each.value, ast.Call):
                 continue
             called = each.value.func
             if not isinstance(called, ast.Attribute) or called.attr not in ("to", "cuda"):
                 continue
             target = each.targets[0] if isinstance(each, ast.Assign) else called
-            in_place = isinstance(each, ast.Expr) or isinstance(target, ast.Subscript)
-            if in_place and any(isinstance(n, ast.Name) and n.id == root.id for n in ast.walk(target)):
-                return True
-        return False
+            if isinstance(each, ast.Expr) or isinstance(target, ast.Subscript):
+                found.update(n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+        return frozenset(found)
 
     @remembered
     def steps(self, kind: type[T]) -> list[T]:

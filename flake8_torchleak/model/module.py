@@ -11,6 +11,7 @@ from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Span
 from flake8_torchleak.model.classes import ClassTable
 from flake8_torchleak.model.dataset import Datasets
+from flake8_torchleak.model.evaluation import Evaluation, unguarded_evaluations
 from flake8_torchleak.model.files import File
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
@@ -164,6 +165,21 @@ class Module:
     def retention(self) -> Retention:
         """What outlives a step."""
         return Retention(self.loops)
+
+    @cached_property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """Evaluation loops that run a model with gradients on."""
+        return tuple(unguarded_evaluations(self))
+
+    def evaluation(self, node: ast.AST) -> Evaluation | None:
+        """The one of them that `node` is in, so that gradients off there release what it keeps."""
+        for each in self.evaluations:
+            function = each.function
+            if function is not None and self.tree.inside(node, function) and not self.loops.trains(function):
+                return each
+            if each.loop is not None and self.tree.inside(node, each.loop):
+                return each
+        return None
 
     @cached_property
     def proof(self) -> Proof:

@@ -124,16 +124,22 @@ class Names:
         parts = dotted(node)
         if parts is None:
             return ""
-        bound = self.bound(parts[0], node)
-        if not bound:
+        scope = self.scope_of(parts[0], node)
+        if scope is None:
             return ".".join(parts)
-        for each in bound:
+        full = self._module(parts[0], scope)
+        return ".".join([full, *parts[1:]]) if full else ""
+
+    @remembered
+    def _module(self, name: str, scope: Scope) -> str:
+        """What a name of a scope is imported as; "" if it is bound to something else."""
+        for each in self.bindings[scope][name]:
             if isinstance(each, ast.alias):
                 full = self.imported(each)
                 binds_top = not each.asname and isinstance(self.tree.parents[each], ast.Import)
-                return ".".join([full.partition(".")[0] if binds_top else full, *parts[1:]])
+                return full.partition(".")[0] if binds_top else full
             if isinstance(each, ast.Name) and (full := self._import_by_call(each)):
-                return ".".join([full, *parts[1:]])
+                return full
         return ""
 
     def _import_by_call(self, target: ast.Name) -> str:
@@ -163,11 +169,18 @@ class Names:
         networks: look into another file even for what is a network by its name.
         """
         if isinstance(node, ast.Name):
-            bound = self.bound(node.id, node)
-            found = [each for each in bound if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
-            if found:
-                return found[-1] if len(found) == len(bound) else None
+            scope = self.scope_of(node.id, node)
+            found, others = self._defs(node.id, scope) if scope is not None else (None, False)
+            if found is not None:
+                return None if others else found
         return self._elsewhere(node, networks) if isinstance(node, (ast.Name, ast.Attribute)) else None
+
+    @remembered
+    def _defs(self, name: str, scope: Scope) -> tuple[ast.AST | None, bool]:
+        """The last `def` or `class` of a name in a scope, if any, and whether it is bound in other ways too."""
+        bound = self.bindings[scope][name]
+        found = [each for each in bound if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
+        return (found[-1] if found else None), len(found) < len(bound)
 
     def _elsewhere(self, node: ast.Name | ast.Attribute, networks: bool) -> ast.AST | None:
         """The `def` or `class` in another file; where nobody has looked yet, it is noted as asked for."""

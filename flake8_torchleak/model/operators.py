@@ -74,15 +74,7 @@ class Operators:
         )
 
     def binop(self, node: ast.BinOp, env: Env) -> Value:
-        left_most = node.left
-        operands = [node.right]
-        while isinstance(left_most, ast.BinOp):  # a sum of 3,000 terms is 3,000 levels deep
-            operands.append(left_most.right)
-            left_most = left_most.left
-        found = self.infer.value(left_most, env)
-        for operand in reversed(operands[-200:]):
-            found = self.arithmetic(found, self.infer.value(operand, env), node.op)
-        return found
+        return self.arithmetic(self.infer.value(node.left, env), self.infer.value(node.right, env), node.op)
 
     def arithmetic(self, left: Value, right: Value, operator: ast.operator | None = None) -> Value:
         """The result of a binary operator: new memory; it carries a graph if either side does."""

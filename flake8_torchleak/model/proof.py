@@ -7,6 +7,7 @@ goes by names: only torch's own functions, operations that tensors alone have, a
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,7 @@ class Proof:
     def __init__(self, module: Module) -> None:
         self.module = module
 
+    @remembered
     def is_tensor(self, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
         """Whether an expression is a tensor for sure, wherever it comes from."""
         if not depth:
@@ -81,6 +83,7 @@ class Proof:
             return self.is_tensor(node.value, depth - 1)
         return False
 
+    @remembered
     def is_array(self, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
         """Whether an expression is a NumPy array (or a NumPy scalar, which has `.copy()` too) for sure."""
         if not depth:
@@ -107,6 +110,7 @@ class Proof:
             return node.func.attr in ARRAY_METHODS and self.is_array(node.func.value, depth - 1)
         return False
 
+    @remembered
     def is_scalar(self, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
         """Whether a tensor has one element for sure, so that `.item()` works: a loss, a mean, arithmetic of such."""
         if not depth:
@@ -221,11 +225,16 @@ class Proof:
 
     def _leaves(self, place: ast.AST, statement: ast.stmt) -> bool:
         """Whether there is a way out between a place and a statement below it."""
-        between = range(getattr(place, "lineno", 0), statement.lineno)
-        jumps = (ast.Break, ast.Continue, ast.Return)
-        within = self.module.tree.within(self.module.tree.scope(statement))
-        return any(isinstance(each, jumps) and each.lineno in between for each in within)
+        jumps = self._jumps(self.module.tree.scope(statement))
+        return bisect_left(jumps, getattr(place, "lineno", 0)) < bisect_left(jumps, statement.lineno)
 
+    @remembered
+    def _jumps(self, scope: Scope) -> list[int]:
+        """The lines of a scope's ways out."""
+        within = self.module.tree.within(scope)
+        return sorted(each.lineno for each in within if isinstance(each, (ast.Break, ast.Continue, ast.Return)))
+
+    @remembered
     def _differentiated(self, key: str, scope: Scope) -> list[ast.expr]:
         """Where backward() is called on the very variable (or on its mean), or the variable is handed to it."""
         found: list[ast.expr] = []
@@ -239,21 +248,33 @@ class Proof:
                 found.append(objective)
         return found
 
+    @remembered
     def _uses(self, key: str, scope: Scope) -> list[ast.expr]:
         """Where the variable is used as only a tensor can be, or, if a module gave it, as only a tensor then can."""
         found: list[ast.expr] = []
         for node in self._attributes(key, scope):
             if node.attr in _ONLY_TENSORS or (node.attr in _OF_A_GRAPH and self._is_output(node.value)):
                 found.append(node.value)
-        for call in self.module.tree.calls(scope):
-            if self.is_torch_loss(call):  # its prediction and its target are tensors, or it raises
-                found += [each for each in call.args[:2] if key_of(each) == key]
+        for call in self._losses(scope):  # its prediction and its target are tensors, or it raises
+            found += [each for each in call.args[:2] if key_of(each) == key]
         return found
+
+    @remembered
+    def _losses(self, scope: Scope) -> list[ast.Call]:
+        return [call for call in self.module.tree.calls(scope) if self.is_torch_loss(call)]
 
     def _attributes(self, key: str, scope: Scope) -> list[ast.Attribute]:
         """Where an attribute of the variable is read."""
-        within = self.module.tree.within(scope)
-        return [node for node in within if isinstance(node, ast.Attribute) and key_of(node.value) == key]
+        return self._read(scope).get(key, [])
+
+    @remembered
+    def _read(self, scope: Scope) -> dict[str, list[ast.Attribute]]:
+        """Key of a variable -> where an attribute of it is read in a scope."""
+        found: dict[str, list[ast.Attribute]] = {}
+        for node in self.module.tree.within(scope):
+            if isinstance(node, ast.Attribute):
+                found.setdefault(key_of(node.value), []).append(node)
+        return found
 
     def _tensor_call(self, node: ast.Call, depth: int) -> bool:
         qualname = self.module.names.qualname(node.func)

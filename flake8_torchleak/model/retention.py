@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.fresh import Fresh
 from flake8_torchleak.model.loops import Loops
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop, Scope
@@ -37,31 +40,35 @@ class Retention:
         if not key:
             return None
         scope = self.tree.scope(node)
+        fresh = self._fresh(scope, key)
         own = self.tree.statement(node)
-        definitions = [
-            d
-            for d in self.flow.definitions(scope).get(key, [])
-            if d.how in _FRESH and d.statement is not own and not self._carries(d.value, key)
-        ]
         for loop in self.loops.step_loops(node):
-            inside = [d for d in definitions if self.tree.inside(d.statement, loop) and (d.statement is not loop)]
+            start, end = self.tree.span(loop)
+            inside = fresh.within(start, end, self.tree.number(own))
             if (
                 stored
                 and (inside or self._cut(key, loop, scope))
-                or any(self.flow.always_before(d.statement, node) for d in inside)
-                or loop in [d.statement for d in definitions]
+                or (inside and fresh.is_passed(own, start, end))
+                or (loop in fresh.statements and loop is not own)
             ):
                 return None
-            if self._emptied(key, node, loop, scope, stored) or (stored and self._is_cut_short(loop)):
+            if self._emptied(key, loop, scope, stored) or (stored and self._is_cut_short(loop)):
                 return None
-            if not self._per_batch(loop, definitions):
+            if not self._per_batch(loop, fresh, own):
                 return None
             return loop
         if isinstance(scope, FUNCTIONS) and self._is_lasting(key, node, scope) and self.loops.is_step(scope):
-            if any(self.flow.always_before(d.statement, node) for d in definitions):
+            if fresh.is_passed(own, *self.tree.span(scope)):
                 return None
             return scope
         return None
+
+    @remembered
+    def _fresh(self, scope: Scope, key: str) -> Fresh:
+        found = [
+            d for d in self.flow.definitions(scope).get(key, []) if d.how in _FRESH and not self._carries(d.value, key)
+        ]
+        return Fresh(found, self.tree, self.flow)
 
     def kept_graph(self, key: str, value: ast.expr, node: ast.AST, stored: bool = False) -> Value | None:
         """The value if it carries a graph and the variable keeps it beyond the step at `node`, else None."""
@@ -114,24 +121,40 @@ class Retention:
             return True
         owner = self.classes.around(node)
         if key.startswith("self.") and owner is not None:
-            return any(key in self.backward.sources(function) for function in owner.all_functions)
+            return key in self._sources_in_class(owner)
         if isinstance(scope, FUNCTIONS) and key not in self.flow.definitions(scope):
-            return any(key in self.backward.sources(each) for each in self.tree.all(*FUNCTIONS, ast.Module))
+            return key in self._sources_anywhere
         return False
+
+    @remembered
+    def _sources_in_class(self, owner: ClassFacts) -> frozenset[str]:
+        return frozenset().union(*map(self.backward.sources, owner.all_functions))
+
+    @cached_property
+    def _sources_anywhere(self) -> frozenset[str]:
+        return frozenset().union(*map(self.backward.sources, self.tree.all(*FUNCTIONS, ast.Module)))
 
     def is_differentiated(self, value: ast.expr) -> bool:
         """Whether the value's graph is freed by backward() in the same function (graph nodes alone stay)."""
-        scope = self.tree.scope(value)
-        roots = {d.key for d in self.backward.roots(scope)}
+        roots = self._root_keys(self.tree.scope(value))
         return any(isinstance(n, (ast.Name, ast.Attribute)) and key_of(n) in roots for n in ast.walk(value))
+
+    @remembered
+    def _root_keys(self, scope: Scope) -> frozenset[str]:
+        return frozenset(each.key for each in self.backward.roots(scope))
 
     def proven_plain(self, key: str, node: ast.AST) -> bool:
         """Whether later use proves that the entries carry no graph: NumPy and statistics refuse those that do."""
-        for call in self.tree.calls(self.tree.scope(node)):
-            root = self.infer.names.qualname(call.func).partition(".")[0]
-            if root in ("numpy", "statistics", "json") and call.args and key_of(call.args[0]) == key:
-                return True
-        return False
+        return key in self._plain_keys(self.tree.scope(node))
+
+    @remembered
+    def _plain_keys(self, scope: Scope) -> frozenset[str]:
+        """What is handed to functions that refuse a graph."""
+        return frozenset(
+            key_of(call.args[0])
+            for call in self.tree.calls(scope)
+            if call.args and self.infer.names.qualname(call.func).partition(".")[0] in ("numpy", "statistics", "json")
+        )
 
     def _carries(self, value: ast.expr | None, key: str) -> bool:
         """Whether a right-hand side reads the variable itself (`a = a + x` is no fresh start)."""
@@ -139,14 +162,16 @@ class Retention:
             isinstance(n, (ast.Name, ast.Attribute)) and key_of(n) == key for n in ast.walk(value)
         )
 
-    def _per_batch(self, loop: Loop, definitions: list[Definition]) -> bool:
+    def _per_batch(self, loop: Loop, fresh: Fresh, own: ast.stmt) -> bool:
         """False when the variable starts anew for every batch of an outer loop: the inner loop is part of the step."""
         for outer in self.tree.loops(loop):
             if isinstance(outer, (ast.For, ast.AsyncFor)) and self.loops.gives_batches(outer.iter):
-                if any(self.tree.inside(d.statement, outer) for d in definitions):
+                start, end = self.tree.span(outer)
+                if fresh.within(start - 1, end, self.tree.number(own)):
                     return False
         return True
 
+    @remembered
     def _is_cut_short(self, loop: Loop) -> bool:
         """Whether the loop breaks off after a number of steps (`if i >= count: break`)."""
         counters = (
@@ -160,6 +185,7 @@ class Retention:
                     return True
         return False
 
+    @remembered
     def _cut(self, key: str, loop: Loop, scope: Scope) -> bool:
         """Whether the loop keeps only the last entries (`window = window[-k:]`)."""
         return any(
@@ -169,7 +195,8 @@ class Retention:
             for d in self.flow.definitions(scope).get(key, [])
         )
 
-    def _emptied(self, key: str, node: ast.AST, loop: Loop, scope: Scope, now_and_then: bool) -> bool:
+    @remembered
+    def _emptied(self, key: str, loop: Loop, scope: Scope, now_and_then: bool) -> bool:
         """Whether the container is emptied in every step (or now and then, if that is enough)."""
         for change in self.flow.mutations(scope).get(key, []):
             if change.method in ("clear", "del", "popleft", "pop") and self.tree.inside(change.node, loop):
@@ -195,23 +222,45 @@ class Retention:
         """Whether the function returns the variable and a caller in the file differentiates what it gets."""
         return isinstance(scope, FUNCTIONS) and self._returns(scope, key) and self.is_differentiated_by_callers(scope)
 
+    @remembered
     def is_differentiated_by_callers(self, function: FunctionNode) -> bool:
         """Whether a caller in the file differentiates what the function gives."""
         for call in self.classes.calls_of(function):
             caller = self.tree.scope(call)
-            sources = self.backward.sources(caller)
-            for definitions in self.flow.definitions(caller).values():
-                for each in definitions:
-                    if each.value is not None and self.tree.inside(call, each.value) and each.key in sources:
-                        return True
-            if any(self.tree.inside(call, objective) for objective in self.backward.objectives(caller)):
-                return True
+            sources, values = self.backward.sources(caller), self._values(caller)
+            objectives = self._objectives(caller)
+            for up in (call, *self.tree.ancestors(call)):
+                if any(key in sources for key in values.get(up, ())) or up in objectives:
+                    return True
+                if isinstance(up, ast.stmt):
+                    break
         return False
 
+    @remembered
+    def _objectives(self, scope: Scope) -> frozenset[ast.expr]:
+        return frozenset(self.backward.objectives(scope))
+
+    @remembered
+    def _values(self, scope: Scope) -> dict[ast.AST, list[str]]:
+        """The expression that variables of a scope are bound to -> their keys."""
+        found: dict[ast.AST, list[str]] = {}
+        for definitions in self.flow.definitions(scope).values():
+            for each in definitions:
+                if each.value is not None:
+                    found.setdefault(each.value, []).append(each.key)
+        return found
+
     def _returns(self, function: FunctionNode, key: str) -> bool:
-        return any(
-            isinstance(each, ast.Return) and each.value is not None and key in set(self.backward.read(each.value))
+        return key in self._returned(function)
+
+    @remembered
+    def _returned(self, function: FunctionNode) -> frozenset[str]:
+        """What is read in the values that a function returns."""
+        return frozenset(
+            key
             for each in self.tree.within(function)
+            if isinstance(each, ast.Return) and each.value is not None
+            for key in self.backward.read(each.value)
         )
 
     def _is_log(self, key: str, node: ast.AST, outlived: Loop | FunctionNode) -> bool:

@@ -55,6 +55,16 @@ class Tree:
         self.own_bindings: dict[Scope, dict[str, list[ast.AST]]] | None = None
         """What the module itself binds, once `Names` has seen to it: attaching changes nothing there."""
         self._within: dict[ast.AST, list[ast.AST]] = {}
+        self._calls: dict[ast.AST, list[ast.Call]] = {}
+        self._statements: dict[ast.AST, ast.stmt] = {}
+        self._loops: dict[ast.AST, list[Loop]] = {}
+        self._blocks: dict[tuple[ast.AST, str], tuple[int, int]] = {}
+        self._lambdas: dict[ast.AST, ast.Lambda | None] = {}
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are, those of attached modules included."""
+        return len(self._order)
 
     def attach(self, modules: Iterable[tuple[ast.Module, Iterable[Index]]]) -> None:
         """Add parts of other modules, each with the index of its statements."""
@@ -174,12 +184,19 @@ class Tree:
         return found
 
     def _lambda_around(self, node: ast.AST) -> ast.Lambda | None:
-        for up in self.ancestors(node):
-            if isinstance(up, ast.Lambda):
-                return up
-            if isinstance(up, ast.stmt):
-                return None
-        return None
+        passed: list[ast.AST] = []
+        found: ast.Lambda | None = None
+        while node not in self._lambdas:
+            passed.append(node)
+            up = self.parents.get(node)
+            if up is None or isinstance(up, (ast.stmt, ast.Lambda)):
+                found = up if isinstance(up, ast.Lambda) else None
+                break
+            node = up
+        else:
+            found = self._lambdas[node]
+        self._lambdas.update(dict.fromkeys(passed, found))
+        return found
 
     def function(self, node: ast.AST) -> FunctionNode | None:
         """The innermost `def` around `node` (lambdas and comprehensions are looked through)."""
@@ -197,24 +214,59 @@ class Tree:
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The statement that `node` is or is part of."""
+        passed: list[ast.AST] = []
+        known = self._statements
         while not isinstance(node, ast.stmt):
+            if node in known:
+                node = known[node]
+                break
+            passed.append(node)
             node = self.parents[node]
+        for each in passed:  # an expression can be thousands of levels deep: no level is climbed twice
+            known[each] = node
         return node
 
-    @remembered
     def loops(self, node: ast.AST) -> list[Loop]:
-        """The loops whose body runs `node` again and again, innermost first, up to the enclosing function."""
-        found: list[Loop] = []
-        child = node
-        for up in self.ancestors(node):
-            if isinstance(up, SCOPES) and not (isinstance(up, FUNCTIONS) and child not in self.blocks):
+        """The loops whose body runs `node` again and again, innermost first, up to the enclosing function.
+
+        The list is shared by all that have the same loops around them.
+        """
+        passed: list[ast.AST] = []
+        known = self._loops
+        while node not in known:
+            up = self.parents.get(node)
+            beyond = isinstance(up, SCOPES) and not (isinstance(up, FUNCTIONS) and node not in self.blocks)
+            if up is None or beyond:
+                known[node] = []
                 break
-            if isinstance(up, LOOPS) and self.blocks.get(child) == "body":
-                found.append(up)
-            elif isinstance(up, ast.While) and child is up.test:
-                found.append(up)
-            child = up
+            passed.append(node)
+            node = up
+        found = known[node]
+        for each in reversed(passed):
+            up = self.parents[each]
+            if isinstance(up, LOOPS) and (
+                self.blocks.get(each) == "body" or (isinstance(up, ast.While) and each is up.test)
+            ):
+                found = [up, *found]
+            known[each] = found
         return found
+
+    def block(self, node: ast.AST) -> tuple[int, int]:
+        """The numbers of the first node, and of what comes after the last, of the block that a statement stands in."""
+        parent, field = self.parents[node], self.blocks[node]
+        known = self._blocks.get((parent, field))
+        if known is None:
+            if isinstance(parent, ast.Module):  # of another module only parts are attached
+                known = self.span(parent)
+            else:
+                statements: list[ast.AST] = getattr(parent, field)
+                known = (self._number[statements[0]], self._ends[self._number[statements[-1]]])
+            self._blocks[(parent, field)] = known
+        return known
+
+    def number(self, node: ast.AST) -> int:
+        """A node's place in the order of the tree."""
+        return self._number[node]
 
     def within(self, scope: ast.AST) -> list[ast.AST]:
         """Nodes below `scope` in source order, without the insides of nested functions and classes."""
@@ -230,7 +282,10 @@ class Tree:
 
     def calls(self, scope: ast.AST) -> list[ast.Call]:
         """The calls in `scope`, in source order, without those of nested functions and classes."""
-        return [node for node in self.within(scope) if isinstance(node, ast.Call)]
+        found = self._calls.get(scope)
+        if found is None:
+            found = self._calls[scope] = [node for node in self.within(scope) if isinstance(node, ast.Call)]
+        return found
 
 
 def _parents(index: Index) -> Iterator[tuple[ast.AST, ast.AST]]:

@@ -13,8 +13,6 @@ from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_MOST_FUNCTIONS = 100
-
 
 class WorkerSide:
     """The worker-side code of a module."""
@@ -70,8 +68,7 @@ class WorkerSide:
                 if "__call__" in facts.own_methods and not facts.has_base("Module", "Loss"):
                     found.setdefault(facts.own_methods["__call__"], "is a transform")
         queue = list(found)
-        while queue and len(found) < _MOST_FUNCTIONS:
-            function = queue.pop(0)
+        for function in queue:
             for call in module.tree.calls(function):
                 callee = module.classes.callee(call)
                 if callee is not None and callee not in found and callee.name != "__init__":

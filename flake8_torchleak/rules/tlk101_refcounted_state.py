@@ -66,7 +66,14 @@ from flake8_torchleak.remedies import advice, described, remedy, workers
 from flake8_torchleak.rule import Report, rule
 
 
-@rule("TLK101", "refcounted-state", fix=FixLevel.HINT, severity=Severity.WARNING, subject=Subject.DATASET)
+@rule(
+    "TLK101",
+    "refcounted-state",
+    fix=FixLevel.HINT,
+    also=FixLevel.UNSAFE,
+    severity=Severity.WARNING,
+    subject=Subject.DATASET,
+)
 def check(module: Module) -> Iterator[Report]:
     for each in containers(module):
         if each.known:

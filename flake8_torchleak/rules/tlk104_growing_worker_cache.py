@@ -64,7 +64,14 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
 
 
-@rule("TLK104", "growing-worker-cache", fix=FixLevel.HINT, severity=Severity.ERROR, subject=Subject.DATASET)
+@rule(
+    "TLK104",
+    "growing-worker-cache",
+    fix=FixLevel.HINT,
+    also=FixLevel.UNSAFE,
+    severity=Severity.ERROR,
+    subject=Subject.DATASET,
+)
 def check(module: Module) -> Iterator[Report]:
     for each in growing(module):
         what = "gains an entry for every sample" if each.keyed else "is added to for every sample"

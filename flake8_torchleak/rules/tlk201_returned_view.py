@@ -84,6 +84,7 @@ def check(module: Module) -> Iterator[Report]:
                 ),
                 severity=Severity.WARNING if passed else Severity.NOTE,
                 target=given.node,
+                under=("TLK204", given.node),
             )
 
 

@@ -51,7 +51,14 @@ from flake8_torchleak.model.values import MUTABLE, Kind
 from flake8_torchleak.rule import Report, rule
 
 
-@rule("TLK202", "returned-internal", fix=FixLevel.SAFE, severity=Severity.WARNING, subject=Subject.DATASET)
+@rule(
+    "TLK202",
+    "returned-internal",
+    fix=FixLevel.SAFE,
+    also=FixLevel.UNSAFE,
+    severity=Severity.WARNING,
+    subject=Subject.DATASET,
+)
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
     for dataset in module.datasets.all:

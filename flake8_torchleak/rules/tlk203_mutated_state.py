@@ -58,7 +58,9 @@ from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
 
-@rule("TLK203", "mutated-state", fix=FixLevel.SAFE, severity=Severity.ERROR, subject=Subject.DATASET)
+@rule(
+    "TLK203", "mutated-state", fix=FixLevel.SAFE, also=FixLevel.UNSAFE, severity=Severity.ERROR, subject=Subject.DATASET
+)
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
     for dataset in module.datasets.all:

@@ -71,6 +71,7 @@ from flake8_torchleak.wording import short
     "TLK206",
     "mutated-sample",
     fix=FixLevel.SAFE,
+    also=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.DATASET,
     words=("collate", "ransform", "ugment"),

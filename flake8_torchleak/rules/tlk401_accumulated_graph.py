@@ -55,7 +55,7 @@ from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.model.sums import additions
-from flake8_torchleak.releases import graph_severity, releases, worth
+from flake8_torchleak.releases import graph_severity, in_evaluation, releases, worth
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
@@ -64,6 +64,7 @@ from flake8_torchleak.wording import released, short
     "TLK401",
     "accumulated-graph",
     fix=FixLevel.SAFE,
+    also=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.STEPS,
 )
@@ -87,6 +88,7 @@ def check(module: Module) -> Iterator[Report]:
                 notes=module.retention.evidence(key, added, node),
                 severity=severity,
                 target=kept,
+                under=in_evaluation(module, node),
             )
 
 

@@ -53,7 +53,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.model.stores import stores
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import graph_severity, releases, worth
+from flake8_torchleak.releases import graph_severity, in_evaluation, releases, worth
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
@@ -62,6 +62,7 @@ from flake8_torchleak.wording import released, short
     "TLK402",
     "stored-graph",
     fix=FixLevel.SAFE,
+    also=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.STEPS,
 )
@@ -84,6 +85,7 @@ def check(module: Module) -> Iterator[Report]:
             notes=module.retention.evidence(store.key, store.value, store.node),
             severity=severity,
             target=kept,
+            under=in_evaluation(module, store.node),
         )
 
 

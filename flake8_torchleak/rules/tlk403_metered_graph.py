@@ -53,12 +53,14 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.escapes import Fate
 from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import graph_severity, releases, worth
+from flake8_torchleak.releases import graph_severity, in_evaluation, releases, worth
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import released, short
 
 
-@rule("TLK403", "metered-graph", fix=FixLevel.SAFE, severity=Severity.ERROR, subject=Subject.STEPS)
+@rule(
+    "TLK403", "metered-graph", fix=FixLevel.SAFE, also=FixLevel.UNSAFE, severity=Severity.ERROR, subject=Subject.STEPS
+)
 def check(module: Module) -> Iterator[Report]:
     methods = module.classes.keepers
     for call in module.loops.steps(ast.Call) if methods else ():
@@ -97,6 +99,7 @@ def check(module: Module) -> Iterator[Report]:
                 ),
                 severity=severity,
                 target=kept,
+                under=in_evaluation(module, call),
             )
             break
 

@@ -22,7 +22,7 @@ is dropped: two steps' activations at the peak, and every step's if a loss or ou
 Measured
 --------
 A network of four 512-wide layers, batch 64 (530 KB of activations): while a step computes its output, the step
-before still holds 548 KB, fixed 28 KB. Nothing grows by that. Where each loss is kept, 532 KB stay per step,
+before still holds 529 KB, fixed 9 KB. Nothing grows by that. Where each loss is kept, 532 KB stay per step,
 fixed the 12 KB of graph nodes (TLK402).
 
 Run by `fixtures/TLK407_retained_backward/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python

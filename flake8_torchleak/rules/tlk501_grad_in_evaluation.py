@@ -19,7 +19,7 @@ Why
 ---
 `model.eval()` changes dropout and batch norm, not autograd: every call still records a graph with all
 activations. At the peak a batch or two of them are alive (two if the last output still has a name), and all of
-them if any output is kept.
+them if any output is kept: what the loop keeps so (TLK401 to TLK403) is named in the notes of this finding.
 
 Measured
 --------
@@ -52,7 +52,6 @@ from collections.abc import Iterator
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.evaluation import unguarded_evaluations
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.rule import Report, rule
@@ -61,7 +60,7 @@ from flake8_torchleak.wording import short
 
 @rule("TLK501", "grad-in-evaluation", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.EVALUATION)
 def check(module: Module) -> Iterator[Report]:
-    for each in unguarded_evaluations(module):
+    for each in module.evaluations:
         batches = isinstance(each.loop, ast.For) and module.loops.gives_batches(each.loop.iter)
         unit = "every batch" if batches else "every pass"
         named = each.function is not None and not module.loops.trains(each.function)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -15,20 +16,39 @@ from flake8_torchleak.wording import printable
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, as all of the command does. late: adds what is needed only if it is run."""
+    """Says what is wrong in one line, as all of the command does.
+
+    late: adds what is needed only if it is run; commands: those of which it takes one, by name, the usual one first.
+    """
 
     late: Callable[[], None] | None = None
+    commands: Mapping[str, _Parser] | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self.late:
             self.late()
+        if self.commands is not None:
+            self._ask_for_a_command(self.commands, list(args))
         return super().parse_known_args(args, namespace)
+
+    def _ask_for_a_command(self, commands: Mapping[str, _Parser], args: list[str]) -> None:
+        """Say what there is, unless `args` name one of the commands, or ask for something else."""
+        named = next((each for each in args if not each.startswith("-")), None)
+        if named in commands or {"-h", "--help", "--version"} & set(args):
+            return
+        usual, listed = f"{self.prog} {next(iter(commands))}", ", ".join(commands)
+        if named is None:
+            self.error(f"name a command: {listed}; `{usual} .` is the usual one, `{self.prog} --help` tells more")
+        if os.path.exists(named):
+            self.error(f"{named!r} is no command; did you mean `{usual} {named}`?")
+        near = did_you_mean(named, {each: f"`{self.prog} {each}`" for each in commands})
+        self.error(f"there is no command {named!r}{near or f'; there are {listed}'}")
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"torchleak: error: {printable(message)}\n")
 
 
-def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; `command` is the subcommand. Exits with 2 and one line on stderr where something is wrong."""
     arguments, unknown = _parser().parse_known_args(argv)
     if unknown:
@@ -43,14 +63,19 @@ def _parser() -> argparse.ArgumentParser:
         prog="torchleak", description="Find PyTorch memory leaks without running the code.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"torchleak {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(metavar="COMMAND")
+    parser.commands = commands.choices
 
     check = _command(commands, "check", "report the leaks in files and folders")
     _paths(check)
     check.add_argument("--statistics", action="store_true", help="count the findings by code at the end")
+    check.add_argument("--show", type=int, metavar="N", help="show N findings at most, of as many rules; all count")
     check.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
     check.add_argument("--output-file", metavar="FILE", help="put the report into FILE, and the rest here")
     check.add_argument("--fix", action="store_true", help="apply the fixes that keep meaning")
+    check.add_argument(
+        "--fix-only", action="store_true", help="as --fix, but say only what was changed, not what is left"
+    )
     check.add_argument(
         "--unsafe-fixes", action="store_true", help="with --fix or --diff: also those that may change a type or cost"
     )
@@ -68,7 +93,8 @@ def _parser() -> argparse.ArgumentParser:
     _settings(check)
 
     baseline = _command(commands, "baseline", "list the findings there are, so that only new ones are reported")
-    actions = baseline.add_subparsers(metavar="ACTION", required=True)
+    actions = baseline.add_subparsers(metavar="ACTION")
+    baseline.commands = actions.choices
     write = _command(actions, "write", "make the baseline, or renew it")
     _paths(write)
     _settings(write, "--output")

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 
+from flake8_torchleak.finding import BOUND
 from flake8_torchleak.shells.baseline import Baseline, Entries, count, keys, save
 from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.run import Checking, Complaints, treated
@@ -32,7 +33,7 @@ def write(inputs: Inputs, settings: Mapping[str, Setting]) -> int:
     broken = False
     for each, text, findings in treated(inputs, Checking(policy, complain), complain):
         takes, path = policy.takes(each.path), baseline.path(each.path)
-        fresh[path] = Counter(key for finding, key in keys(text, findings) if finding.code != INTERNAL)
+        fresh[path] = Counter(key for finding, key in keys(text, findings) if finding.code not in (INTERNAL, BOUND))
         others = baseline.entries.get(path, Counter())
         partly = any(finding.code == INTERNAL for finding in findings) or (each.notebook and each.notebook.broken)
         broken = broken or bool(partly)

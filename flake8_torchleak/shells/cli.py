@@ -73,7 +73,7 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
 
 def _hand_back(argv: Sequence[str]) -> None:
     """Write stdin to stdout as it is if that was to be changed: whoever reads our output in its place loses nothing."""
-    changes = "--fix" in argv or "--add-noqa" in argv
+    changes = not {"--fix", "--fix-only", "--add-noqa"}.isdisjoint(argv)
     if changes and "-" in argv and "--diff" not in argv and not sys.stdin.isatty():
         with suppress(OSError):  # closed
             sys.stdout.buffer.write(sys.stdin.buffer.read())
@@ -93,7 +93,11 @@ def _check(arguments: argparse.Namespace) -> int:
     settings = _settings(arguments)
     inputs = _inputs(arguments, settings)
     policy = Policy(settings, _baseline(inputs, settings))
-    output = Output(arguments.output_format, arguments.statistics, arguments.color, arguments.output_file)
+    if arguments.show is not None and (arguments.show < 0 or arguments.output_format not in FOR_PEOPLE):
+        raise ConfigError("--show takes a count, and goes with the formats for people: text and concise")
+    output = Output(
+        arguments.output_format, arguments.statistics, arguments.color, arguments.output_file, arguments.show
+    )
     treatment: Callable[[Complain], Treatment] = partial(Checking, policy)
     if _wants_change(arguments):
         treatment = (_silencing if arguments.add_noqa else _repairing)(arguments, policy)
@@ -102,6 +106,7 @@ def _check(arguments: argparse.Namespace) -> int:
 
 def _wants_change(arguments: argparse.Namespace) -> bool:
     """Whether files are to be changed, or a change shown. Raises ConfigError for arguments that do not go together."""
+    arguments.fix = arguments.fix or arguments.fix_only
     if arguments.add_noqa and arguments.fix:
         raise ConfigError("--fix and --add-noqa: run the one, look at the result, then run the other")
     for flag in ("unsafe_fixes", "fix_baselined"):
@@ -129,6 +134,7 @@ def _repairing(arguments: argparse.Namespace, policy: Policy) -> Callable[[Compl
         diff=arguments.diff,
         baselined=arguments.fix_baselined,
         to_stdout="-" in arguments.paths,
+        only=arguments.fix_only and not arguments.diff,
     )
 
 
@@ -150,7 +156,14 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
         raise ConfigError(f"the current folder: {error.strerror}") from None
     given = {option.name: getattr(arguments, option.field) for option in SETTINGS}
     pairs = [(each.code, each.slug) for each in all_rules()]
-    return settings(given, pairs, arguments.config, arguments.isolated)
+    found = settings(given, pairs, arguments.config, arguments.isolated)
+    if not arguments.isolated:
+        from flake8_torchleak.shells.neighbours import disagreement
+
+        differs = disagreement(found, [code for code, _ in pairs])
+        if differs:
+            print(f"torchleak: note: {printable(differs)}", file=sys.stderr)
+    return found
 
 
 def _baseline(inputs: Inputs, settings: dict[str, Setting]) -> Baseline | None:
@@ -197,17 +210,19 @@ def _config(arguments: argparse.Namespace) -> int:
 
 def _explain(arguments: argparse.Namespace) -> int:
     """`torchleak explain`: the page of a rule, found by code or slug in any case."""
+    from flake8_torchleak.shells.fold import columns, reflowed
     from flake8_torchleak.shells.pages import page
 
-    sys.stdout.write(page(arguments.rule))
+    sys.stdout.write(reflowed(page(arguments.rule), columns(sys.stdout)))
     return CLEAN
 
 
 def _rules(arguments: argparse.Namespace) -> int:
     """`torchleak rules`: what there is, for people, programs and documents."""
+    from flake8_torchleak.shells.fold import columns
     from flake8_torchleak.shells.pages import listing
 
-    sys.stdout.write(listing(arguments.output_format))
+    sys.stdout.write(listing(arguments.output_format, columns(sys.stdout)))
     return CLEAN
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from flake8_torchleak.finding import Edit, Finding, Fix, FixLevel, Severity, Span
+from flake8_torchleak.finding import BOUND, Edit, Finding, Fix, FixLevel, Severity, Span
 from flake8_torchleak.shells.selection import INTERNAL, UNUSED
 from flake8_torchleak.source import Source
 from flake8_torchleak.suppress import INLINE, WHOLE_FILE, Comment, Suppressions
@@ -21,8 +21,8 @@ def unused(text: str, findings: Iterable[Finding]) -> Iterator[Finding]:
     findings: all of the text, of unselected rules too: what is not asked for today is no reason to drop a comment.
     """
     found = list(findings)
-    if any(each.code == INTERNAL for each in found):
-        return  # Nobody knows what the rule that failed would have found.
+    if any(each.code in (INTERNAL, BOUND) for each in found):
+        return  # Nobody knows what the rule that failed, or looked at a part, would have found.
     lines = Source(text).lines
     for comment in Suppressions(text).comments():
         hidden = [each.code for each in found if comment.first <= each.span.line <= comment.last]

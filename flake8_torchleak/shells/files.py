@@ -23,16 +23,27 @@ def python_files(paths: Iterable[str], complain: Complain, excluded: Globs, forc
     excluded: what walks leave out; force: and what is left out even if it is named.
     Links to folders are not followed, so that loops end, nor links that lead out of the repository (or, outside of one,
     out of the folder): what is there has not been asked for, and must not be fixed.
-    A path that cannot be listed goes to `complain`.
+    A path that cannot be listed goes to `complain`, and so does
+    it where nothing is to be checked: a run that looks at nothing must not seem clean. That `force` left out all that
+    was named is no error: pre-commit names whatever files a commit has.
     """
     seen: set[str] = set()
-    for path in paths:
+    named = list(paths)
+    silent = True
+
+    def tell(text: str) -> None:
+        nonlocal silent
+        silent = False
+        complain(text)
+
+    for path in named:
         is_folder = os.path.isdir(path)
         if force and path != "-" and excluded.cover(os.path.abspath(path), is_folder):
+            silent = False
             continue
         if is_folder:
             top = _repository(path) or path
-            found: Iterable[str] = _walk(path, _above(path), excluded, complain, os.path.realpath(top))
+            found: Iterable[str] = _walk(path, _above(path), excluded, tell, os.path.realpath(top))
         else:
             found = (path,)
         for each in found:
@@ -40,6 +51,8 @@ def python_files(paths: Iterable[str], complain: Complain, excluded: Globs, forc
             if name not in seen:
                 seen.add(name)
                 yield name
+    if not seen and silent:
+        complain(f"{', '.join(named)}: no Python file or notebook to check; `torchleak config` shows what `exclude` is")
 
 
 class _Ignores:

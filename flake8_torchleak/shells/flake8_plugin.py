@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import gc
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
@@ -28,6 +29,8 @@ class TorchLeak:
     config: ClassVar[Config] = DEFAULT
     wanted: ClassVar[Callable[[str], bool] | None] = None
     """Whether flake8 would report a code anywhere: what it drops in any case is not worth looking for."""
+    gathers: ClassVar[bool] = True
+    """Whether findings of one cause are one. Not where flake8 drops codes of ours in some files: it names us none."""
 
     def __init__(self, tree: ast.Module, lines: Sequence[str], filename: str) -> None:
         self.tree = tree
@@ -37,7 +40,9 @@ class TorchLeak:
     def run(self) -> Iterator[tuple[int, int, str, type[TorchLeak]]]:
         """(1-based line, 0-based code-point column, "TLK101 message", type); flake8 adds one to the column."""
         # Imported here: importing the rules takes longer than all the rest of a plugin's start.
+        from flake8_torchleak.finding import gathered
         from flake8_torchleak.lint import lint
+        from flake8_torchleak.suppress import Suppressions
 
         text = "".join(self.lines)
         # The collector would go through all of flake8's objects again and again for those made here.
@@ -48,6 +53,11 @@ class TorchLeak:
         finally:
             if collects:
                 gc.enable()
+        if type(self).gathers and any(each.under for each in findings):
+            # What flake8 is going to drop must not take others with it.
+            hides = Suppressions(text).hides
+            hidden = {each for each in findings if hides(each.code, each.span.line)}
+            findings = [*gathered(each for each in findings if each not in hidden), *hidden]
         for finding in findings:
             yield finding.span.line, finding.span.col, f"{finding.code} {finding.message}", type(self)
 
@@ -80,6 +90,7 @@ class TorchLeak:
             cls.config = build({option.name: getattr(options, option.field) for option in OPTIONS})
         except ConfigError as error:
             raise _execution_error(str(error)) from error
+        cls.gathers = not re.search(r"\bT(?:L|LK)?[0-9]*\b", str(getattr(options, "per_file_ignores", "")))
         from flake8.style_guide import Decision, DecisionEngine
 
         engine = DecisionEngine(options)

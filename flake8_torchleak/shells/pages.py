@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from flake8_torchleak.config import ConfigError, Option
-from flake8_torchleak.finding import FixLevel, Severity
-from flake8_torchleak.rule import all_rules, rule_table
+from flake8_torchleak.finding import BOUND, FixLevel, Severity
+from flake8_torchleak.rule import Rule, all_rules, rule_table
+from flake8_torchleak.shells.fold import folded
 from flake8_torchleak.shells.formats import as_json
 from flake8_torchleak.shells.selection import INTERNAL, UNUSED, nearest
 from flake8_torchleak.shells.settings import SETTINGS, Setting
@@ -62,6 +63,25 @@ Fix
 ---
 Safe: the codes that hide nothing are removed, and the comment where nothing is left of it.""",
     ),
+    Own(
+        BOUND,
+        "analysis-bound",
+        Severity.NOTE,
+        "default: on\n",
+        """analysis-bound: a file is too large to be analysed in full; said once a file.
+
+Why
+---
+So that checking ends in a time that grows with the size of a file, some questions have a bound: of the values that may
+reach one use of a variable the nearest 200 are looked at, of the bases of a class 50. What is found is still true.
+What lies beyond the bound is not looked at, and leaks there may be missed. Generated code is the usual cause.
+
+It does not change the exit status, is not listed in a baseline and gets no `# noqa` from --add-noqa.
+
+Instead
+-------
+Split the function, or exclude the file. To hide the note, ignore TLK003.""",
+    ),
 )
 """0xx is about ourselves."""
 
@@ -75,13 +95,17 @@ def page(name: str) -> str:
     for each in all_rules():
         if wanted in (each.code.lower(), each.slug):
             default = "on" if each.default else "off; switch it on with --extend-select=" + each.code
-            return f"{each.code} {each.slug}\ndefault: {default}\nfix: {_FIXES[each.fix]}\n\n{each.page}\n"
+            return f"{each.code} {each.slug}\ndefault: {default}\nfix: {_fixes(each)}\n\n{each.page}\n"
     pairs = [(each.code, each.slug) for each in all_rules()]
     raise ConfigError(f"there is no rule {name!r}{nearest(name, pairs)}")
 
 
-def listing(output_format: str) -> str:
-    """All rules by code, as "text", "json" or "markdown" (the README's table)."""
+def _fixes(each: Rule) -> str:
+    return ", or ".join(_FIXES[level] for level in each.levels)
+
+
+def listing(output_format: str, width: int = 0) -> str:
+    """All rules by code, as "text" (folded to `width` columns), "json" or "markdown" (the README's table)."""
     if output_format == "markdown":
         return rule_table() + "\n"
     if output_format == "json":
@@ -93,15 +117,18 @@ def listing(output_format: str) -> str:
                 "default": each.default,
                 "severity": each.severity.value,
                 "fix": each.fix.value,
+                "fixes": [level.value for level in each.levels],
             }
             for each in all_rules()
         ]
         return as_json(fields)
-    width = max((len(each.slug) for each in all_rules()), default=0)
-    return "".join(
-        f"{each.code}  {each.slug:<{width}}  {'on ' if each.default else 'off'}  {each.fix.value:<6}  {each.summary}\n"
+    rows = [
+        (each.code, each.slug, "on" if each.default else "off", ", or ".join(each.levels), each.summary)
         for each in all_rules()
-    )
+    ]
+    widths = [max(map(len, column), default=0) for column in zip(*rows)][:-1]
+    lines = ["  ".join((*(cell.ljust(wide) for cell, wide in zip(row, widths)), row[-1])) for row in rows]
+    return "".join(folded(line, width) + "\n" for line in lines)
 
 
 def in_force(settings: Mapping[str, Setting], output_format: str) -> str:

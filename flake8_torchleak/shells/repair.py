@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
@@ -13,18 +14,28 @@ from flake8_torchleak.shells.comments import unused
 from flake8_torchleak.shells.placing import Placing
 from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.run import Checking
+from flake8_torchleak.shells.selection import UNUSED
 from flake8_torchleak.shells.texts import Complain, File, parsing
 from flake8_torchleak.source import Source
+from flake8_torchleak.wording import printable
 
 
 class Repairing:
     """Fixes files in place (stdin to stdout), or, for `--diff`, shows what would change and writes nothing.
 
-    baselined: fix old findings of the baseline too.
+    baselined: fix old findings of the baseline too; only: tell what was changed, and leave it to others what stays.
     """
 
     def __init__(
-        self, policy: Policy, complain: Complain, *, unsafe: bool, diff: bool, baselined: bool, to_stdout: bool
+        self,
+        policy: Policy,
+        complain: Complain,
+        *,
+        unsafe: bool,
+        diff: bool,
+        baselined: bool,
+        to_stdout: bool,
+        only: bool = False,
     ) -> None:
         self._policy, self._complain = policy, complain
         self._unsafe, self._diff, self._baselined = unsafe, diff, baselined
@@ -32,7 +43,9 @@ class Repairing:
         self._place = Placing(complain, diff)
         self.stdout_taken = diff or to_stdout
         self.lists = self.changes = not diff
-        self._fixed = self._files = self._suppressed = self._waiting = 0
+        self.tells = not only
+        self._fixed = self._ended = self._files = self._suppressed = self._waiting = self._left = 0
+        self._changed: list[str] = []
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
         with self._place.piping(file):
@@ -52,11 +65,25 @@ class Repairing:
         if not self._place.put(file, text):
             return self._check(file)
         left = self._policy.fresh(file.path, text, done.findings, [self._explained(each) for each in done.left])
-        self._fixed += done.found - len(done.left) + len(tidy)
+        self._fixed += done.mended + len(tidy)
+        self._ended += done.found - len(done.left) - done.mended
         self._files += text != file.text
         self._suppressed += done.suppressed
         self._waiting += sum(each.fixable is not None for each in left if not self._unsafe)
+        if not self.tells:
+            self._left += len(left)
+            if text != file.text:
+                self._changed.append(f"{printable(file.path)}: fixed {self._what(file, done, len(tidy))}.")
+            return text, []
         return (file.text, self._standing(file)) if self._diff else (text, left)
+
+    def _what(self, file: File, done: Fixed, tidied: int) -> str:
+        """The findings that are gone, by code. tidied: how many comments were."""
+        found = lint(file.text, self._policy.config, path=file.path)
+        gone = Counter((each.code, each.slug) for each in self._policy.selected(file.path, file.text, found))
+        gone.subtract((each.code, each.slug) for each in done.left)
+        gone[(UNUSED, "unused-noqa")] += tidied
+        return ", ".join(f"{count} {code} {slug}" for (code, slug), count in sorted(gone.items()) if count > 0)
 
     def _standing(self, file: File) -> list[Finding]:
         """What is found in the file as it is, where nothing is fixed yet."""
@@ -69,10 +96,12 @@ class Repairing:
         return sorted([*fresh, *comments], key=Finding.sort_key)
 
     def summary(self) -> list[str]:
-        would = "Would fix" if self._diff else "Fixed"
-        lines = [
-            f"{would} {self._fixed} finding{'s' * (self._fixed != 1)} in {self._files} file{'s' * (self._files != 1)}."
-        ]
+        would, end = ("Would fix", "would end") if self._diff else ("Fixed", "ended")
+        what = f"{self._fixed} finding{'s' * (self._fixed != 1)} in {self._files} file{'s' * (self._files != 1)}"
+        lines = [f"{would} {what}{f'; {self._ended} more {end} with them' if self._ended else ''}."]
+        lines = [*self._changed, *lines]
+        if self._left:
+            lines.append(f"Left: {self._left} finding{'s' * (self._left != 1)}, which `torchleak check` names.")
         if self._suppressed:
             lines.append(f"Left alone, for the line carries `# noqa`: {self._suppressed} that could be fixed.")
         if self._waiting:
@@ -81,6 +110,8 @@ class Repairing:
 
     def _mended(self, file: File) -> Fixed:
         policy = self._policy
+        if not lint(file.text, policy.config, path=file.path):
+            return Fixed(file.text, (), (), 0, 0, ())  # parsed or not, as without --fix
 
         def old(findings: Iterable[Finding]) -> Collection[tuple[str, Span]]:
             return () if self._baselined else policy.old(file.path, file.text, findings)

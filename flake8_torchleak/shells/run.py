@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TextIO
 
-from flake8_torchleak.finding import Finding, FixLevel
+from flake8_torchleak.finding import BOUND, Finding, FixLevel, gathered
 from flake8_torchleak.gate import by_words
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model.importers import forget
 from flake8_torchleak.shells import formats, process, report
+from flake8_torchleak.shells.fold import columns, folded
 from flake8_torchleak.shells.formats import Complaint
 from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.progress import Progress
+from flake8_torchleak.shells.sample import Sample
 from flake8_torchleak.shells.selection import INTERNAL
 from flake8_torchleak.shells.texts import Complain, File, Inputs, guarded, parsing, texts
 from flake8_torchleak.wording import printable
@@ -29,13 +31,14 @@ from flake8_torchleak.wording import printable
 class Output:
     """How a run is shown. format: one of FORMATS; statistics: counts at the end; color: "auto", "always" or "never".
 
-    file: where the report goes instead of stdout.
+    file: where the report goes instead of stdout; show: how many findings are shown, if not all.
     """
 
     format: str = "text"
     statistics: bool = False
     color: str = "auto"
     file: str | None = None
+    show: int | None = None
 
 
 class Treatment(Protocol):
@@ -43,12 +46,13 @@ class Treatment(Protocol):
 
     stdout_taken: something else is written to stdout (a diff, a fixed text), so the report goes to stderr.
     lists: findings are shown one by one, even if the report has no file of its own.
-    changes: files are changed.
+    changes: files are changed. tells: what was found, or stays, is told at all.
     """
 
     stdout_taken: bool
     lists: bool
     changes: bool
+    tells: bool
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
         """The text as it is now and the findings that stay in it; None if it could not be checked: complained of."""
@@ -66,6 +70,7 @@ class Checking:
     stdout_taken = False
     lists = True
     changes = False
+    tells = True
 
     def __init__(self, policy: Policy, complain: Complain) -> None:
         self._policy, self._complain = policy, complain
@@ -141,13 +146,15 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
     treat = treatment(complain)
     stream = sys.stderr if treat.stdout_taken else sys.stdout
     counts: Counter[tuple[str, str]] = Counter()
-    checked = hit = 0
+    checked = hit = beside = 0
     gone: OSError | None = None
     in_file = output.file is not None
     with _sink(output.file, stream) as sink:
         # A file is coloured only by those who say so: FORCE_COLOR is about what one sees.
         colour = report.wants_colour(sink, "never" if in_file and output.color == "auto" else output.color)
-        shown = formats.begin(output.format, colour)
+        shown = formats.begin(output.format, colour, columns(sink))
+        if output.show is not None:
+            shown = Sample(shown, output.show)
         for file, text, findings in treated(inputs, treat, complain):
             checked += 1
             # What is ours to mend has been complained of.
@@ -155,10 +162,12 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
             if not findings:
                 continue
             hit += 1
-            counts.update((finding.code, finding.slug) for finding in findings)
+            told = gathered(findings)
+            beside += len(findings) - len(told)
+            counts.update((finding.code, finding.slug) for finding in told)
             if gone is None and (treat.lists or in_file):
                 complain.progress.clear()
-                words = guarded(file.path, complain, partial(_shown, shown, file, text, findings))
+                words = guarded(file.path, complain, partial(_shown, shown, file, text, told))
                 try:
                     _write(sink, words or "")
                     sink.flush()
@@ -172,30 +181,36 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
         _write(sink, shown.end(complain.made))
     counted = report.statistics(counts) if output.statistics else ""
     if in_file or output.format in formats.FOR_PEOPLE:
-        done = "".join(f"{line}\n" for line in treat.summary())
-        counted = done + counted + _summary(counts, hit, checked, len(complain.made)) + "\n"
+        last = [_summary(counts, beside, hit, checked, len(complain.made))] * treat.tells
+        said = [*treat.summary(), *counted.splitlines(), *last]
+        counted = "".join(folded(line, columns(stream)) + "\n" for line in said)
     # Unless a person reads it, nothing but the report goes where the report does.
     if in_file or output.format == "text":
         stream.write(counted)
     else:
         process.complain(counted)
-    return 2 if complain.made else 1 if counts else 0
+    # That a file is too large to be analysed in full is no finding in it.
+    return 2 if complain.made else 1 if any(code != BOUND for code, _ in counts) else 0
 
 
 def _shown(shown: formats.Report, file: File, text: str, findings: list[Finding]) -> str:
     return shown.file(file.path, findings, file.source(text))
 
 
-def _summary(counts: Counter[tuple[str, str]], hit: int, checked: int, complaints: int) -> str:
+def _summary(counts: Counter[tuple[str, str]], beside: int, hit: int, checked: int, complaints: int) -> str:
+    """The last line. beside: how many findings are told with another one of the same cause."""
+    if complaints and not checked:
+        return "Nothing was checked."
     looked = f"{checked} file{'s' * (checked != 1)} checked"
     if complaints:
         looked += f", {complaints} could not be"
     total = sum(counts.values())
     if not total:
         return f"No findings, {looked}."
-    explained = [code for code, _ in sorted(counts) if code != INTERNAL][:1]
+    explained = [code for code, _ in sorted(counts) if code not in (INTERNAL, BOUND)][:1]
     more = f" More on a finding: torchleak explain {explained[0]}" if explained else ""
-    return f"{total} finding{'s' * (total != 1)} in {hit} file{'s' * (hit != 1)}, {looked}.{more}"
+    same = f" and {beside} of the same cause{'s' * (total != 1)}" if beside else ""
+    return f"{total} finding{'s' * (total != 1)}{same} in {hit} file{'s' * (hit != 1)}, {looked}.{more}"
 
 
 def _sink(path: str | None, stream: TextIO) -> AbstractContextManager[TextIO]:

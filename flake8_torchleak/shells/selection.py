@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from copy import copy
 
 from flake8_torchleak.config import ConfigError, did_you_mean
+from flake8_torchleak.finding import BOUND
 
 OPINIONATED = "TLK9"
 """The prefix of the rules that are off until someone asks for them."""
@@ -19,14 +20,14 @@ class Selection:
     """The codes asked for: the longest prefix that fits a code decides; where two are equal, `ignore` does.
 
     select: replaces "all but TLK9"; empty means that nobody chose. extend_select: added to either. ignore: taken away.
-    Unlike in flake8, an `ignore` of other codes does not switch TLK9 on, and TLK000 stays on whatever is selected.
+    Unlike in flake8, an `ignore` of other codes does not switch TLK9 on; TLK000 and TLK003 stay on in any selection.
     """
 
     def __init__(
         self, select: Iterable[str] = (), extend_select: Iterable[str] = (), ignore: Iterable[str] = ()
     ) -> None:
         chosen = tuple(select)
-        self._asked = (*chosen, *extend_select, INTERNAL)
+        self._asked = (*chosen, *extend_select, INTERNAL, BOUND)
         self._everything = not chosen
         self._ignored = tuple(ignore)
 
@@ -51,11 +52,11 @@ def longest(prefixes: Iterable[str], code: str) -> int:
 
 
 def known(option: str, given: Iterable[str], rules: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """`given`, each of which begins the code of one of `rules` (pairs of code and slug) or TLK000.
+    """`given`, each of which begins the code of one of `rules` (pairs of code and slug), TLK000 or TLK003.
 
     Raises ConfigError, one line, that names `option` and the nearest code for one that does not.
     """
-    pairs = (*rules, (INTERNAL, "internal-error"))
+    pairs = (*rules, (INTERNAL, "internal-error"), (BOUND, "analysis-bound"))
     given = tuple(given)
     for prefix in given:
         if not any(code.startswith(prefix) for code, _ in pairs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flake8_torchleak.finding import Finding
+from flake8_torchleak.finding import BOUND, Finding
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.comments import annotated
 from flake8_torchleak.shells.placing import Placing
@@ -15,6 +15,8 @@ from flake8_torchleak.wording import printable
 
 class Silencing:
     """Adds comments to files in place (stdin to stdout), or, for `--diff`, shows them and writes nothing."""
+
+    tells = True
 
     def __init__(self, policy: Policy, complain: Complain, *, diff: bool, to_stdout: bool) -> None:
         self._policy, self._complain, self._diff = policy, complain, diff
@@ -41,7 +43,7 @@ class Silencing:
             return None
         standing = policy.selected(file.path, file.text, found)
         old = policy.old(file.path, file.text, standing)
-        wanted = [each for each in standing if each.code != INTERNAL and (each.code, each.span) not in old]
+        wanted = [each for each in standing if each.code not in (INTERNAL, BOUND) and (each.code, each.span) not in old]
         text = annotated(file.text, wanted)
         if not self._place.put(file, text):
             return file.text, policy.shown(file.path, file.text, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from tests.notebooks import notebook, read, text, written
 
 pytestmark = pytest.mark.integration
 
+UNPROVEN = LEAK.replace("+= loss", "+= criterion(model(x), y)")
+"""Found, and not fixed: nothing proves a tensor."""
 FIXED = LEAK.replace("+= loss", "+= loss.detach()")
 
 
@@ -42,14 +45,30 @@ def test_our_own_hooks(tmp_path: Path, package: Path, home: Path) -> None:
     assert "nb.ipynb:cell 2:9:9: TLK401 " in found.stdout
     assert "2 findings in 2 files, 2 files checked." in found.stdout
 
-    mended = pre_commit("torchleak-fix", tmp_path, home)
-    assert mended.returncode == 1, mended.stdout
-    assert "files were modified by this hook" in mended.stdout
-    assert "Fixed 2 findings in 2 files." in mended.stdout
+    # Both of them, in the page's order: what is fixed is said by the one, what is left by the other, and nothing twice.
+    (tmp_path / "held.py").write_text(UNPROVEN)
+    assert run(["git", "add", "-A"], tmp_path).returncode == 0
+    both = python("-m", "pre_commit", "run", "--all-files", cwd=tmp_path, PRE_COMMIT_HOME=str(home))
+    assert both.returncode == 1, both.stdout
+    assert re.findall(r"^(torchleak.*?)\.+(?:Failed|Passed)$", both.stdout, re.MULTILINE) == [
+        "torchleak-fix (mends what it safely can)",
+        "torchleak (names what leaks)",
+    ]
+    for said in (
+        "files were modified by this hook",
+        "leak.py: fixed 1 TLK401 accumulated-graph.",
+        "nb.ipynb: fixed 1 TLK401 accumulated-graph.",
+        "Fixed 2 findings in 2 files.",
+        "Left: 1 finding, which `torchleak check` names.",
+        "held.py:9:9: TLK401 ",
+        "1 finding in 1 file, 3 files checked.",
+    ):
+        assert both.stdout.count(said) == 1, (said, both.stdout)
     assert (tmp_path / "leak.py").read_text() == FIXED
     assert text(read((tmp_path / "nb.ipynb").read_bytes())["cells"][1]) == FIXED
     assert (tmp_path / "text.txt").read_text() == LEAK
 
+    assert run(["git", "rm", "-q", "-f", "held.py"], tmp_path).returncode == 0
     assert run(["git", "commit", "-a", "-q", "-m", "mended"], tmp_path).returncode == 0
     for hook in ("torchleak", "torchleak-fix"):
         clean = pre_commit(hook, tmp_path, home)

@@ -17,7 +17,8 @@ class Variant:
     file: the linted file it runs, beside the proof.
     run: `run(bench, **options)`, a function of the proof; it records figures.
     fixed: run a copy of `file` that `torchleak check --fix --unsafe-fixes` has rewritten.
-    seconds: after which a child that has not ended is killed, and the proof fails.
+    seconds: after which a child that has not ended is taken to hang and killed, and the proof fails; far more than any
+    takes on a machine under load.
     """
 
     name: str
@@ -25,7 +26,7 @@ class Variant:
     run: Callable[..., None]
     options: Mapping[str, object] = field(default_factory=dict)
     fixed: bool = False
-    seconds: float = 90
+    seconds: float = 600
 
 
 class Claim(Protocol):

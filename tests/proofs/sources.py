@@ -38,7 +38,7 @@ def fixed(path: Path, code: str) -> str:
         before = _findings(copy, code)
         command = [sys.executable, "-m", "flake8_torchleak", "check", "--fix", "--unsafe-fixes", str(copy)]
         command.append(f"--extend-select={code}")
-        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
         said = f"--fix fixed none of {before} findings of {code} in {path.name}:\n{ran.stdout}\n{ran.stderr}"
         assert _findings(copy, code) < before, said
         return copy.read_text(encoding="utf-8")

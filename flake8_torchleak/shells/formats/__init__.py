@@ -31,8 +31,11 @@ class Complaint:
 class Report:
     """A report in the making. Each format's module has a class of this name that fills it in.
 
-    colour: whether it may hold a terminal's escapes, which only people's formats do.
+    colour: whether it may hold a terminal's escapes, which only people's formats do; width: the terminal's columns,
+    0 where it goes elsewhere.
     """
+
+    width = 0
 
     def __init__(self, colour: bool) -> None:
         self.colour = colour
@@ -53,8 +56,9 @@ def as_json(value: object, indent: int | None = 2) -> str:
     return "".join(f"{printable(line)}\n" for line in json.dumps(value, indent=indent).split("\n"))
 
 
-def begin(name: str, colour: bool) -> Report:
+def begin(name: str, colour: bool, width: int = 0) -> Report:
     """An empty report in the format `name`, one of FORMATS."""
     module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
     made: Report = module.Report(colour)
+    made.width = width
     return made

@@ -42,7 +42,7 @@ def row(path: str, finding: Finding, source: Source) -> dict[str, object]:
             else {**_place(note.span, source), "text": note.text}
             for note in finding.notes
         ],
-        "fixes": [_fix(fix, source) for fix in finding.fixes],
+        "fixes": [_fix(fix, source) for fix in finding.all_fixes],
         "unfixed": placed(finding.unfixed, source),
         "remedy": finding.remedy,
     }

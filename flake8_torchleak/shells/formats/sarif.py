@@ -78,7 +78,7 @@ class Report(formats.Report):
             "locations": [_location(path, {} if place.cell else _region(finding.span))],
             "relatedLocations": related,
             "partialFingerprints": {"torchleak/v1": self._fingerprints.take(path, finding, source)},
-            "fixes": [_fix(path, fix) for fix in finding.fixes if not place.cell],
+            "fixes": [_fix(path, fix) for fix in finding.all_fixes if not place.cell],
         }
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flake8_torchleak.finding import Finding, Span
+from flake8_torchleak.finding import Finding, Note, Span
 from flake8_torchleak.shells import formats
+from flake8_torchleak.shells.fold import folded
 from flake8_torchleak.shells.report import advice, evidence, headline, tint, tinted, width
 from flake8_torchleak.source import Source
 from flake8_torchleak.wording import printable
@@ -18,14 +19,24 @@ class Report(formats.Report):
     def file(self, path: str, findings: Sequence[Finding], source: Source) -> str:
         out = []
         for finding in findings:
-            out.append(headline(path, finding, source, self.colour))
+            out.append(folded(headline(path, finding, source, self.colour), self.width))
             out += _excerpt(finding.span, source, tint(finding) if self.colour else "")
-            for note in finding.notes:
-                out.append(f"    {evidence(note, source)}")
-                if not note.path:
-                    out += _excerpt(note.span, source, "1;34" if self.colour else "")
-            out += [f"    {line}" for line in advice(finding, source)]
+            own = len(finding.notes) - len(finding.members)
+            for note in finding.notes[:own]:
+                out += self._note(note, source)
+            out += self._advice(finding, source)
+            for note, member in zip(finding.notes[own:], finding.members):
+                out += self._note(note, source)
+                if member.fixes and member.fixes != finding.fixes:
+                    out += self._advice(member, source)
         return "".join(line + "\n" for line in out)
+
+    def _note(self, note: Note, source: Source) -> list[str]:
+        shown = [] if note.path else _excerpt(note.span, source, "1;34" if self.colour else "")
+        return [folded(f"    {evidence(note, source)}", self.width, "  "), *shown]
+
+    def _advice(self, finding: Finding, source: Source) -> list[str]:
+        return [folded(f"    {line}", self.width, "  ") for line in advice(finding, source)]
 
 
 def _excerpt(span: Span, source: Source, tint: str) -> list[str]:

@@ -1,0 +1,28 @@
+"""What the analysis of a module left out because there was too much of it: said once, never in silence."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+
+def unfinished(module: Module) -> tuple[ast.AST, str] | None:
+    """The first function or class of a module that was not analysed in full, and the message; None if all were.
+
+    Facts that no rule asked for are not worked out for this.
+    """
+    facts = vars(module)
+    cut = facts["flow"].cut if "flow" in facts else {}
+    own = sorted((each for each in cut if module.tree.is_own(each)), key=module.tree.number)
+    if own:
+        first = own[0]
+        name = getattr(first, "name", "")
+        more = f" (and {len(own) - 1} more)" * (len(own) > 1)
+        subject = f"`{name}`{more}" if name else f"this module{more}"
+        return first, f"{subject} is too large to analyse in full: {cut[first]}; leaks in it may be missed"
+    if "infer" in facts and facts["infer"].exhausted:
+        return module.root, "this module is too large to analyse in full; leaks in it may be missed"
+    return None

@@ -1,0 +1,265 @@
+"""The analysis takes work that grows with a file, not faster, and says where it leaves something out."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.finding import BOUND, Finding, Severity
+from flake8_torchleak.lint import lint
+from flake8_torchleak.model import inorder
+from flake8_torchleak.model.bounds import unfinished
+from flake8_torchleak.model.flow import MOST_DEFINITIONS
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.values import Kind
+from flake8_torchleak.shells.cli import main
+from tests.conftest import flake8
+from tests.model import IMPORTS, module, value
+
+MANY = MOST_DEFINITIONS + 30
+TERM = "        if flags.use_{n}:\n            loss = loss + terms[{n}](x)\n"
+SUM = "        if flags.use_{n}:\n            sums += terms[{n}](x)\n"
+BODIES: dict[str, Callable[[int], str]] = {
+    "optional terms": lambda n: "".join(TERM.format(n=k) for k in range(n)),
+    "optional terms of a sum that goes on": lambda n: "".join(SUM.format(n=k) for k in range(n)),
+    "elif arms": lambda n: (
+        "        if a:\n            pass\n"
+        + "".join(f"        elif a == {k}:\n            loss = loss + terms[{k}](x)\n" for k in range(n))
+    ),
+    "match cases": lambda n: (
+        "        match a:\n"
+        + "".join(f"            case {k}:\n                loss = loss + terms[{k}](x)\n" for k in range(n))
+    ),
+    "one name again": lambda n: "".join(f"        loss = loss * 0.5 + terms[{k}](x)\n" for k in range(n)),
+    "appends": lambda n: "".join(f"        rows.append(loss.detach() * {k})\n" for k in range(n)),
+    "loops": lambda n: "".join(f"        for p in terms[{k}]:\n            loss = loss + p(x)\n" for k in range(n)),
+    "a chain of calls": lambda n: "        loss = loss" + ".add(1)" * n + "\n",
+    "a sum": lambda n: "        loss = loss" + " + x" * n + "\n",
+    "early returns": lambda n: "".join(
+        f"        if a == {k}:\n            loss = {k}\n            return loss\n" for k in range(n)
+    ),
+}
+
+
+def training(body: str, end: str = "") -> str:
+    """A training function with these lines in its step, and a store of the loss before and after them."""
+    return (
+        "def train(model, loader, terms, flags, a):\n    first, last, rows, sums = [], [], [], 0\n"
+        "    for x, y in loader:\n        loss = F.mse_loss(model(x), y)\n        first.append(loss)\n"
+        f"{body}{end}        last.append(loss)\n        loss.backward()\n    return first, last, rows\n"
+    )
+
+
+def found(text: str, code: str) -> list[Finding]:
+    return [each for each in lint(IMPORTS + text) if each.code == code]
+
+
+def work(text: str) -> int:
+    """The steps that evaluating every expression of a text takes."""
+    model = module(text)
+    for node in model.tree.all(ast.Name, ast.Call, ast.BinOp):
+        model.infer.value(node)
+        model.retention.outlives("rows", node, True)
+    return model.infer.steps
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_the_steps_grow_with_the_length(body: Callable[[int], str]) -> None:
+    once, twice = work(training(body(120))), work(training(body(240)))
+    assert twice < 2.2 * once
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_what_is_kept_before_and_after_much_of_the_same_is_found(body: Callable[[int], str]) -> None:
+    stores = [each.span.line for each in found(training(body(MANY)), "TLK402")]
+    lines = (IMPORTS + training(body(MANY))).splitlines()
+    assert [lines[line - 1].strip() for line in stores if "rows" not in lines[line - 1]] == [
+        "first.append(loss)",
+        "last.append(loss)",
+    ]
+
+
+def test_a_proof_asks_about_nothing_twice() -> None:
+    def asked(count: int) -> int:
+        model = module(training(BODIES["optional terms"](count)))
+        last = [each for each in model.tree.all(ast.Name) if each.id == "loss"][-1]
+        assert model.proof.is_tensor(last)
+        return sum(len(memo) for name, memo in vars(model.proof).items() if name.endswith("_remembered"))
+
+    assert asked(60) <= 2.2 * asked(30)
+
+
+def reaching(text: str, key: str) -> tuple[Module, list[str]]:
+    """The values that may reach the argument of `use(...)` in a text."""
+    model = module(text)
+    use = next(each for each in model.tree.all(ast.Call) if isinstance(each.func, ast.Name) and each.func.id == "use")
+    values = [each.value for each in model.flow.reaching(key, use.args[0])]
+    return model, [ast.unparse(each) for each in values if each is not None]
+
+
+def test_of_many_values_the_nearest_reach_and_the_last_that_is_passed_for_sure() -> None:
+    text = "x = -2\nx = -1\n" + "".join(f"if a:\n    x = {n}\n" for n in range(MANY)) + "use(x)\n"
+    model, values = reaching(text, "x")
+    assert values == [*map(str, range(MANY - 1, MANY - 1 - MOST_DEFINITIONS, -1)), "-1"]
+    assert unfinished(model) == (
+        model.root,
+        "this module is too large to analyse in full: more than 200 values may reach a use of `x`;"
+        " leaks in it may be missed",
+    )
+
+
+def test_of_many_values_the_loop_variable_is_passed_for_sure() -> None:
+    text = "for x in -1:\n" + "".join(f"    if a:\n        x = {n}\n" for n in range(MANY)) + "    use(x)\n"
+    _, values = reaching(text, "x")
+    assert values[-1] == "-1"
+
+
+def test_many_values_of_which_none_is_passed_for_sure() -> None:
+    _, values = reaching("".join(f"if a:\n    x = {n}\n" for n in range(MANY)) + "use(x)\n", "x")
+    assert values == [*map(str, range(MANY - 1, MANY - 1 - MOST_DEFINITIONS, -1))]
+
+
+def test_of_many_values_that_a_loop_brings_the_last_reach() -> None:
+    text = "x = -1\nfor i in a:\n    use(x)\n" + "".join(f"    if a:\n        x = {n}\n" for n in range(MANY))
+    model, values = reaching(text, "x")
+    assert values == ["-1", *map(str, range(MANY - MOST_DEFINITIONS, MANY))]
+    assert unfinished(model) is not None
+
+
+def test_many_values_from_outside() -> None:
+    text = "def f():\n    use(x)\n" + "".join(f"x = {n}\n" for n in range(MANY))
+    model, values = reaching(text, "x")
+    assert len(values) == MOST_DEFINITIONS
+    assert unfinished(model) is not None
+
+
+def test_a_value_of_the_other_branch_does_not_reach_and_costs_nothing_either() -> None:
+    body = "".join(f"    if b:\n        x = {n}\n" for n in range(MANY))
+    model, values = reaching(f"x = -1\nif a:\n{body}else:\n    use(x)\n", "x")
+    assert values == ["-1"]
+    assert unfinished(model) is None
+
+
+def test_the_test_of_an_earlier_branch_reaches_what_its_body_does_not() -> None:
+    _, values = reaching("x = 0\nif (x := 1):\n    x = 2\nelif (x := 3):\n    x = 4\nelse:\n    use(x)\n", "x")
+    assert values == ["3"]
+
+
+def test_definitions_that_depend_on_each_other_all_round_a_loop_are_known() -> None:
+    chain = "".join(f"    if a:\n        v{n + 1} = v{n}\n" for n in range(120))
+    model = module(f"v0 = torch.zeros(3)\nv120 = 1\nfor i in a:\n{chain}    if a:\n        v0 = v120\n    use(v0)\n")
+    use = next(each for each in model.tree.all(ast.Call) if getattr(each.func, "id", "") == "use")
+    assert model.infer.value(use.args[0]).kind is Kind.TENSOR
+    assert not model.infer.exhausted
+
+
+def test_a_long_chain_of_definitions_is_followed_to_its_start() -> None:
+    chain = "".join(f"v{n + 1} = v{n}\n" for n in range(300))
+    assert value(f"v0 = torch.zeros(3)\n{chain}y = v300\n").kind is Kind.TENSOR
+
+
+def test_questions_are_nested_so_deeply_and_no_deeper(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inorder, "MOST_DEPTH", 8)
+    model = module("x = y = " + "[" * 20 + "torch.zeros(3)" + "]" * 20 + "\n")
+    assert model.infer.value(model.tree.all(ast.Assign)[-1].value).kind is Kind.LIST
+    assert unfinished(model) == (model.root, "this module is too large to analyse in full; leaks in it may be missed")
+
+
+def test_a_file_that_is_analysed_in_full_says_nothing() -> None:
+    assert unfinished(module("x = 1\n")) is None
+    assert found(training(BODIES["optional terms"](5)), BOUND) == []
+
+
+def test_it_is_said_once_a_file_of_the_first_function() -> None:
+    text = training(BODIES["match cases"](MANY))
+    (note,) = found(text + text.replace("train", "again"), BOUND)
+    assert note.message == (
+        "`train` (and 1 more) is too large to analyse in full: more than 200 values may reach a use of `loss`;"
+        " leaks in it may be missed"
+    )
+    assert (note.severity, note.slug) == (Severity.NOTE, "analysis-bound")
+    assert note.span.line == IMPORTS.count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "".join(f"class A{n}({f'A{n - 1}' if n else 'Dataset'}):\n    pass\n" for n in range(60)),
+            "it has more than 50 base classes",
+        ),
+        (
+            "class Rows(Dataset):\n    def __getitem__(self, i):\n        return self.f0(i)\n"
+            + "".join(f"    def f{n}(self, i):\n        return self.f{n + 1}(i)\n" for n in range(70)),
+            "reading a sample runs more than 60 functions",
+        ),
+        (
+            "def f(loader):\n    rows = []\n    for x in loader:\n"
+            + "        rows.append(1)\n" * MANY
+            + "    return rows\n\n\ny = f(loader)\n",
+            "`rows` is changed at more than 200 places",
+        ),
+    ],
+)
+def test_other_bounds_are_said_too(text: str, why: str) -> None:
+    model = module(text)
+    for dataset in model.datasets.all:
+        assert isinstance(dataset.calls_in, dict)
+    for call in model.tree.all(ast.Call):
+        model.infer.value(call)
+    left = unfinished(model)
+    assert left is not None
+    assert why in left[1]
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a file that is too large to analyse in full, and has nothing else to report."""
+    text = (
+        training(BODIES["match cases"](MANY))
+        .replace("first.append(loss)", "pass")
+        .replace("last.append(loss)", "use(loss)")
+    )
+    text = text.replace("use(loss)\n", "use(loss)\n        rows.append(loss.item())\n")
+    (tmp_path / "large.py").write_text(IMPORTS + text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_command_says_it_and_its_status_does_not_change(large: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--isolated", "--select=TLK4", "large.py"]) == 0
+    assert "TLK003 `train` is too large to analyse in full" in capsys.readouterr().out
+    assert main(["check", "--isolated", "--output-format=json", "large.py"]) == 0
+    assert [each["code"] for each in json.loads(capsys.readouterr().out)] == [BOUND]
+    assert main(["check", "--isolated", "--ignore=TLK003", "large.py"]) == 0
+    assert "TLK003" not in capsys.readouterr().out
+
+
+def test_it_is_neither_listed_in_a_baseline_nor_given_a_noqa(large: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (large / "large.py").read_text()
+    assert main(["baseline", "write", "--isolated", "large.py"]) == 0
+    assert "lists 0 findings" in capsys.readouterr().out
+    main(["check", "--isolated", "--add-noqa", "large.py"])
+    assert (large / "large.py").read_text() == before
+
+
+def test_flake8_says_it(large: Path) -> None:
+    assert b" TLK003 `train` is too large" in flake8("--select=TLK", "large.py", cwd=large).stdout
+
+
+def test_a_noqa_is_not_called_unused_where_something_was_left_out(
+    large: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (large / "large.py").read_text()
+    (large / "large.py").write_text(text.replace("loss.backward()", "loss.backward()  # noqa: TLK401"))
+    main(["check", "--isolated", "--report-unused-noqa", "large.py"])
+    assert "TLK002" not in capsys.readouterr().out
+
+
+def test_explain_tells_what_it_means(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "analysis-bound"]) == 0
+    assert "the nearest 200" in capsys.readouterr().out
