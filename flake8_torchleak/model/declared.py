@@ -36,12 +36,12 @@ def annotated(node: ast.expr) -> Value:
     """The value an annotation promises; Optional and unions with None are looked through."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
-            (statement,) = parse(node.value.strip()).body
+            body = parse(node.value.strip()).body
         except SyntaxError:
             return UNKNOWN
-        if not isinstance(statement, ast.Expr):
+        if len(body) != 1 or not isinstance(body[0], ast.Expr):
             return UNKNOWN
-        node = statement.value
+        node = body[0].value
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         found = [annotated(each) for each in _alternatives(node)]
         known = {v.kind for v in found if v.kind not in (Kind.UNKNOWN, Kind.NONE)}
