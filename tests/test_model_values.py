@@ -184,7 +184,7 @@ class Rows(Dataset):
         ("np.array(self.data)", False),
         ("self.data.astype(float, copy=False)", False),
         ("self.parts[i].get(0)", False),
-        ("self.rows[i].pop('a')", True),
+        ("self.rows[i].pop('a')", False),
         ("self.data.frobnicate()", False),
     ],
 )
