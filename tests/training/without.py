@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from flake8_torchleak.model.release.escapes import Ending, Fate
+
 
 def _answers(value: object) -> Callable[..., object]:
     """A function or method that always answers the same."""
@@ -15,5 +17,8 @@ def _answers(value: object) -> Callable[..., object]:
 
 
 WITHOUT: Mapping[str, Mapping[str, object]] = {
+    "what becomes of a holder": {
+        "flake8_torchleak.model.release.escapes.Escapes.of_holder": _answers(Ending(Fate.READ))
+    },
     "objectives": {"flake8_torchleak.model.retention.Retention.is_objective": _answers(False)},
 }

@@ -186,8 +186,10 @@ class Spent:
                 stack += [(summed, True)]
             elif isinstance(node, ast.Name):
                 stack += [(each, False) for each in self._made_of(node, site)]
-            elif isinstance(node, ast.Attribute) and key_of(node):
+            elif isinstance(node, ast.Attribute):
                 stack += [(each, False) for each in self._bound(node)]
+            elif isinstance(node, ast.Subscript):
+                continue  # one of several, perhaps
             elif self.module.grad.off(node):
                 continue  # what is computed without gradients has no history of what it is computed from
             elif isinstance(node, ast.Call) and self._is_loss(node):
@@ -212,7 +214,8 @@ class Spent:
 
     def _bound(self, node: ast.Attribute) -> list[ast.expr]:
         """What `self.loss` was given, in the same function and iteration."""
-        reaching = self.module.flow.reaching(key_of(node), node)
+        key = key_of(node)
+        reaching = self.module.flow.reaching(key, node) if key else []
         if len(reaching) != 1 or reaching[0].how is not How.ASSIGN or reaching[0].path:
             return []
         value, statement = reaching[0].value, reaching[0].statement
