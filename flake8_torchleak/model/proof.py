@@ -21,7 +21,6 @@ from flake8_torchleak.model.effects import (
     TORCH_FUNCTIONS,
 )
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.release.differentiation import unscaled
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, SCOPES, Scope, Tree
 from flake8_torchleak.model.values import Kind
@@ -239,7 +238,7 @@ class Proof:
         """Where backward() is called on the very variable (or on its mean), or the variable is handed to it."""
         found: list[ast.expr] = []
         for site in self.module.release.differentiation.sites(scope):
-            objective = unscaled(site.objective)
+            objective = self.module.release.differentiation.unscaled(site.objective)
             while isinstance(objective, ast.Call) and isinstance(objective.func, ast.Attribute):
                 if objective.func.attr not in _OF_A_GRAPH:
                     break

@@ -11,10 +11,12 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import How, key_of
-from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.names import parameters
+from flake8_torchleak.model.release.helpers import runs
 from flake8_torchleak.model.release.paths import Wanted, is_optional, runs_always
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
 from flake8_torchleak.model.values import Kind
@@ -22,8 +24,11 @@ from flake8_torchleak.model.values import Kind
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_ENGINES = frozenset({"Accelerator", "Fabric"})
+_ENGINES = re.compile(r"accelerate(?:\.\w+)*\.Accelerator|lightning(?:_fabric)?(?:\.\w+)*\.Fabric")
 """Classes of accelerate and Lightning whose `backward(loss)` differentiates its argument and frees the graph."""
+_SCALERS = re.compile(r"torch\.(?:cuda\.)?amp(?:\.\w+)*\.GradScaler")
+_OF_SCALERS = frozenset({"unscale_", "get_scale", "update"})
+"""Methods by which a parameter or attribute whose making nothing shows is taken for a gradient scaler."""
 _RETAINING = frozenset({"retain_graph", "create_graph"})
 _LIGHTNING = re.compile(r"(?:pytorch_lightning|lightning(?:\.pytorch)?)(?:\.core(?:\.\w+)?)?\.LightningModule")
 _MOST_HELPERS = 4
@@ -92,7 +97,7 @@ class Differentiation:
         if isinstance(func, ast.Attribute) and func.attr == "backward":
             if not call.args:
                 yield Site(call, func.value, True, frees)
-            elif self._is_engine(func.value):
+            elif self._is_made(func.value, _ENGINES):
                 yield Site(call, call.args[0], True, frees)
             else:  # `loss.backward(gradient)` or an engine that nothing here shows
                 given = self.module.infer.value(call.args[0])
@@ -114,11 +119,12 @@ class Differentiation:
         if helper is None:
             return
         certain, possible = self.of_parameters(helper)
+        runs_it = runs(self.module, call, helper)
         for parameter in parameters(helper):
             if parameter.arg in possible:
                 argument = self.module.classes.argument(call, parameter, helper)
                 if argument is not None:
-                    sure = parameter.arg in certain
+                    sure = runs_it and parameter.arg in certain
                     yield Site(call, argument, sure, sure)
 
     def of_parameters(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
@@ -153,7 +159,7 @@ class Differentiation:
         found: set[ast.stmt] = set()
         for site in sites:
             if site.frees and not is_optional(self.module.tree, site.node):
-                objective = unscaled(site.objective)
+                objective = self.unscaled(site.objective)
                 reaching = self.module.flow.reaching(name, objective)
                 if key_of(objective) == name and all(each.how is How.PARAMETER for each in reaching):
                     found.add(self.module.tree.statement(site.node))
@@ -162,18 +168,39 @@ class Differentiation:
     def _yields(self, function: FunctionNode) -> bool:
         return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in self.module.tree.within(function))
 
-    def _is_engine(self, node: ast.expr) -> bool:
-        """Whether an object is made as accelerate's or Fabric's, wherever it is bound, or annotated so."""
+    def _is_made(self, node: ast.expr, classes: re.Pattern[str]) -> bool:
+        """Whether an object is made as, or annotated with, one of these classes, wherever it is bound."""
         if isinstance(node, ast.Name):
             reaching = self.module.flow.reaching(node.id, node)
         else:
             owned = self.module.classes.self_attribute(node)
             reaching = owned[0].attributes.get(f"self.{owned[1]}", []) if owned is not None else []
-        return bool(reaching) and all(self._makes_engine(each.node, each.value) for each in reaching)
+        return bool(reaching) and all(self._makes(each, classes) for each in reaching)
 
-    def _makes_engine(self, node: ast.AST, value: ast.expr | None) -> bool:
-        made = node.annotation if isinstance(node, ast.arg) else getattr(value, "func", None)
-        return made is not None and last_name(made) in _ENGINES and "." in self.module.names.qualname(made)
+    def unscaled(self, node: ast.expr) -> ast.expr:
+        """`loss` of `scaler.scale(loss)`, as a gradient scaler multiplies it; else the node itself."""
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale":
+            if len(node.args) != 1 or node.keywords or not self._is_scaler(node.func.value):
+                break
+            node = node.args[0]
+        return node
+
+    def _is_scaler(self, node: ast.expr) -> bool:
+        """Whether an object is made as torch's gradient scaler, or is used as only those are."""
+        if self._is_made(node, _SCALERS):
+            return True
+        return key_of(node) in self._scalers and self.module.classes.of(node) is None
+
+    @cached_property
+    def _scalers(self) -> frozenset[str]:
+        """The variables whose methods of gradient scalers are used."""
+        reads = self.module.tree.all(ast.Attribute)
+        return frozenset(key_of(each.value) for each in reads if each.attr in _OF_SCALERS)
+
+    def _makes(self, definition: Definition, classes: re.Pattern[str]) -> bool:
+        node = definition.node
+        made = node.annotation if isinstance(node, ast.arg) else getattr(definition.value, "func", None)
+        return made is not None and classes.fullmatch(self.module.names.qualname(made)) is not None
 
 
 def _all(node: ast.expr) -> list[ast.expr]:
@@ -196,12 +223,3 @@ def _frees(call: ast.Call) -> bool:
         if keyword.arg != "gradient" and not (keyword.arg in _RETAINING and off):
             return False
     return not any(isinstance(each, ast.Starred) for each in call.args) and len(call.args) < 2
-
-
-def unscaled(node: ast.expr) -> ast.expr:
-    """`loss` of `scaler.scale(loss)`, as a gradient scaler multiplies it, and of `(loss)`; else the node itself."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "scale":
-        if len(node.args) != 1 or node.keywords:
-            break
-        node = node.args[0]
-    return node

@@ -18,6 +18,7 @@ from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.harmless import (
+    APPLYING,
     CONTAINER_METHODS,
     ELEMENT_METHODS,
     ENDING,
@@ -28,6 +29,7 @@ from flake8_torchleak.model.release.harmless import (
     READ_ONLY_METHODS,
     READ_ONLY_ROOTS,
 )
+from flake8_torchleak.model.release.helpers import runs
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import COMPREHENSIONS, FunctionNode, Scope
 from flake8_torchleak.model.values import Kind
@@ -344,6 +346,8 @@ class _Trail:
             return Ending(Fate.DIFFERENTIATED, call, f"`{short(call)}` differentiates it"), False
         if qualname in READ_ONLY or qualname.partition(".")[0] in READ_ONLY_ROOTS:
             return _READ, False
+        if qualname in APPLYING or any(keyword.arg == "key" for keyword in call.keywords):
+            return self._applied(call, child)
         if qualname in MOVING or (qualname.startswith("torch.") and qualname.count(".") == 1):
             return _READ, True
         if qualname.startswith(("torch.nn.functional.", "torch.special.", "torch.linalg.")):
@@ -360,6 +364,19 @@ class _Trail:
                 return _READ, True
         return Ending(Fate.HANDED, call, f"it is handed to `{short(call.func)}`"), False
 
+    def _applied(self, call: ast.Call, child: ast.AST) -> tuple[Ending, bool]:
+        """What becomes of the elements that a call applies a function to: `map(f, x)`, `sorted(x, key=f)`."""
+        keys = [keyword.value for keyword in call.keywords if keyword.arg == "key"]
+        function = keys[0] if keys else call.args[0]
+        qualname = self.module.names.qualname(function)
+        by_torch = qualname.startswith("torch.") and qualname.count(".") == 1
+        known = by_torch or qualname in READ_ONLY or qualname.startswith("operator.")
+        if isinstance(function, ast.Lambda):
+            known = not any(isinstance(node, ast.Call) for node in ast.walk(function.body))
+        if not known or child is function:
+            return Ending(Fate.HANDED, call, f"`{short(function)}` is applied to it"), False
+        return _READ, bool(keys) or qualname not in READ_ONLY
+
     def _sites(self, call: ast.Call) -> Iterator[Site]:
         sites = self.module.release.differentiation.sites(self.module.tree.scope(call))
         return (site for site in sites if site.node is call)
@@ -373,7 +390,7 @@ class _Trail:
         for parameter in parameters(helper):
             argument = self.module.classes.argument(call, parameter, helper)
             if argument is child or (isinstance(child, ast.keyword) and child.value is argument):
-                if helper.decorator_list:
+                if not runs(self.module, call, helper):
                     break
                 ending = self.escapes.of_parameter(helper, parameter.arg)
                 if ending.fate is Fate.RETURNED:

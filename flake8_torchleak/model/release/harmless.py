@@ -23,11 +23,13 @@ READ_ONLY_METHODS = frozenset({
 })  # fmt: skip
 """Methods of progress bars, loggers and writers, by names that nothing else has."""
 MOVING = frozenset({
-    "list", "dict", "tuple", "set", "sorted", "reversed", "zip", "enumerate", "map", "filter", "iter", "next", "sum",
+    "list", "dict", "tuple", "set", "sorted", "reversed", "zip", "enumerate", "iter", "next", "sum",
     "min", "max", "copy.copy", "copy.deepcopy", "itertools.chain", "itertools.islice", "collections.deque",
-    "functools.reduce", "abs", "range",
+    "abs", "range",
 })  # fmt: skip
 """Functions whose result holds what they get, or is made of it."""
+APPLYING = frozenset({"map", "filter", "functools.reduce"})
+"""Functions that call their first argument with the elements of the others."""
 ENDING = frozenset(
     {"item", "tolist", "detach", "numpy", "data", "size", "dim", "numel", "nelement", "argmax", "argmin"}
 )

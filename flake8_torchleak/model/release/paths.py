@@ -7,10 +7,13 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, SCOPES, Tree
 
 _TRIES: tuple[type[ast.Try], ...] = (ast.Try, *filter(None, [getattr(ast, "TryStar", None)]))
+_SWALLOWING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex"})
+"""Context managers by whose exceptions a path goes on."""
 _COMPOUND = (*LOOPS, *FUNCTIONS, *_TRIES, ast.If, ast.ClassDef, ast.Match)
 
 
@@ -69,6 +72,10 @@ def _runs(statement: ast.stmt, wanted: Wanted, leaving: bool) -> bool:
     if isinstance(statement, ast.Raise):
         return True
     if isinstance(statement, (ast.With, ast.AsyncWith)):
+        if any(
+            last_name(getattr(each.context_expr, "func", each.context_expr)) in _SWALLOWING for each in statement.items
+        ):
+            return False
         return runs_always(statement.body, wanted, leaving)
     if isinstance(statement, ast.If):
         blocks = [statement.body] if wanted.holds(statement.test) else [statement.body, statement.orelse]

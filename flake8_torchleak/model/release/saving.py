@@ -1,7 +1,7 @@
 """Whether the graph of a value holds an operation that saves tensors: differentiating it a second time then raises.
 
 A sum, a mean, a view or a copy saves none: `(p + 1).sum()` can be differentiated again and again. The tables are
-checked in `tests/test_release.py` by differentiating twice with the installed torch.
+checked in `tests/test_release_torch.py` by differentiating twice with the installed torch.
 """
 
 from __future__ import annotations
@@ -10,20 +10,37 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.effects import TORCH_FUNCTIONS
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS
+from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 SAVING_OPERATORS = (ast.Mult, ast.Div, ast.Pow, ast.MatMult)
 LINEAR = frozenset({
-    "sum", "mean", "view", "reshape", "squeeze", "unsqueeze", "flatten", "neg", "t", "permute", "transpose", "cpu",
-    "cuda", "to", "float", "double", "half", "bfloat16", "clone", "contiguous", "add", "sub", "stack", "cat", "concat",
-    "hstack", "vstack", "expand", "expand_as", "roll", "flip", "cumsum", "narrow", "select", "unbind", "chunk", "split",
-    "diagonal", "pad", "item", "detach", "values", "items", "get", "pop", "zeros", "ones", "zeros_like", "ones_like",
-    "tensor", "as_tensor", "list", "tuple", "dict", "reduce", "type_as", "swapaxes", "movedim", "unfold", "nansum",
-    "add_", "sub_", "neg_", "append", "repeat", "rot90", "subtract", "negative", "view_as", "reshape_as", "ravel",
+    "H", "T", "__getitem__", "adaptive_avg_pool1d", "adaptive_avg_pool3d", "add", "add_", "alias_copy",
+    "alpha_dropout", "append", "as_strided", "as_strided_copy", "as_strided_scatter", "as_tensor", "atleast_1d",
+    "atleast_2d", "atleast_3d", "batch_norm", "bernoulli", "bfloat16", "block_diag", "broadcast_tensors",
+    "broadcast_to", "cartesian_prod", "cat", "cdouble", "ceil", "cfloat", "channel_shuffle", "chunk", "clone",
+    "column_stack", "concat", "constant_pad_nd", "contiguous", "cpu", "cuda", "cumsum", "cumulative_trapezoid",
+    "deg2rad", "detach", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy", "diagonal_scatter", "dict",
+    "diff", "double", "dropout", "dropout1d", "dropout2d", "dropout3d", "dsplit", "dstack", "einsum", "expand",
+    "expand_as", "expand_copy", "feature_alpha_dropout", "fft", "fft2", "fftn", "fftshift", "fill", "flatten", "flip",
+    "fliplr", "flipud", "float", "floor", "frac", "get", "gradient", "half", "hfft", "hfft2", "hfftn", "hsplit",
+    "hstack", "ifft", "ifft2", "ifftn", "ifftshift", "imag", "interpolate", "irfft", "irfft2", "irfftn", "item",
+    "items", "lerp", "linear_cross_entropy", "list", "lu_unpack", "mH", "mT", "matrix_power", "mean", "meshgrid",
+    "moveaxis", "movedim", "narrow", "narrow_copy", "neg", "neg_", "negative", "normal", "ones", "ones_like",
+    "pad", "permute", "permute_copy", "pixel_shuffle", "pixel_unshuffle", "pop", "rad2deg", "ravel", "real", "reduce",
+    "repeat", "repeat_interleave", "requires_grad_", "reshape", "reshape_as", "rfft", "roll", "rot90", "round", "rsub",
+    "select", "select_scatter", "sign", "slice", "slice_scatter", "split", "split_with_sizes", "split_with_sizes_copy",
+    "squeeze", "squeeze_", "squeeze_copy", "stack", "sub", "sub_", "subtract", "sum", "sum_to_size", "swapaxes",
+    "swapdims", "t", "t_", "t_copy", "tensor", "tensor_split", "tile", "to", "to_sparse", "trace", "transpose",
+    "transpose_", "transpose_copy", "trapezoid", "trapz", "tril", "triu", "trunc", "tuple", "type_as", "unbind",
+    "unbind_copy", "unflatten", "unfold", "unfold_copy", "unsafe_chunk", "unsafe_split", "unsqueeze", "unsqueeze_",
+    "unsqueeze_copy", "upsample_bilinear", "upsample_nearest", "values", "view", "view_as", "view_as_complex",
+    "view_copy", "vsplit", "vstack", "zero_", "zeros", "zeros_like",
 })  # fmt: skip
 """Functions and methods that save no tensor, or none that carries history; what is applied to them decides."""
 _MOST_DEPTH = 40
@@ -71,7 +88,7 @@ class Saving:
             reaching = self.module.flow.reaching(key, node) if key else []
             if reaching:
                 return all(self._definition_saves(each) for each in reaching)
-            return isinstance(node, ast.Attribute) and self.saves(node.value)
+            return isinstance(node, ast.Attribute) and self._part_saves(node)
         if isinstance(node, ast.BinOp):
             return isinstance(node.op, SAVING_OPERATORS) or self.saves(node.left) or self.saves(node.right)
         if isinstance(node, ast.UnaryOp):
@@ -85,15 +102,36 @@ class Saving:
             return bool(entries) and all(self.saves(each) for each in entries)
         return isinstance(node, ast.Call) and self._call_saves(node)
 
+    def _part_saves(self, node: ast.Attribute) -> bool:
+        """Whether an attribute is a part of what was computed, and no leaf: `model.weight`, `self.alpha`."""
+        owned = self.module.classes.self_attribute(node)
+        if owned is not None:
+            bound = owned[0].attributes.get(f"self.{owned[1]}", [])
+            return bool(bound) and all(self._definition_saves(each) for each in bound)
+        if self.module.infer.value(node.value).kind is Kind.MODULE:
+            return False
+        key = key_of(node.value)
+        reaching = self.module.flow.reaching(key, node.value) if key else []
+        return not any(each.how is How.PARAMETER for each in reaching) and self.saves(node.value)
+
     def _call_saves(self, node: ast.Call) -> bool:
         function = self.module.classes.callee(node) or self._forward(node.func)
         if function is not None:
             given = [n.value for n in self.module.tree.within(function) if isinstance(n, (ast.Return, ast.Yield))]
             return bool(given) and all(each is not None and self.saves(each) for each in given)
+        if self._makes_leaf(node):
+            return False
         if last_name(node.func) not in LINEAR:
             return True
         applied = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         return any(self.saves(each) for each in [*applied, *node.args])
+
+    def _makes_leaf(self, node: ast.Call) -> bool:
+        """Whether a call makes a tensor or a module of its own, through which no history comes."""
+        head, _, name = self.module.names.qualname(node.func).rpartition(".")
+        if head == "torch" and name in TORCH_FUNCTIONS:
+            return not TORCH_FUNCTIONS[name].graph
+        return name in ("Parameter", "Buffer") or self.module.infer.value(node).kind is Kind.MODULE
 
     def _forward(self, func: ast.expr) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """The `forward` of a module whose class is in reach."""

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import Definition, How, key_of
 from flake8_torchleak.model.effects import TENSOR_METHODS, TORCH_FUNCTIONS
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.release.differentiation import Site, unscaled
+from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.harmless import CONTAINER_METHODS
+from flake8_torchleak.model.release.helpers import runs
 from flake8_torchleak.model.release.paths import Wanted, is_optional
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.sums import same
@@ -30,6 +31,9 @@ _Place = tuple[int, int]
 _SWITCHES = frozenset(
     {"torch.set_grad_enabled", "torch.autograd.set_grad_enabled", "torch.autograd.grad_mode.set_grad_enabled"}
 )
+_OF_SECONDS = frozenset({"where"})
+"""Functions whose first argument carries no history to their result."""
+_INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "short", "int", "long", "bool"})
 _MOST_PARTS = 64
 """Variables of which an objective is made that are followed."""
 _JOINS = frozenset({"stack", "cat", "concat", "hstack", "vstack", "sum"})
@@ -91,7 +95,9 @@ class Spent:
                 return False
             made, path = definition.value, definition.path
         helper = self.module.classes.callee(made) if isinstance(made, ast.Call) else None
-        if not isinstance(helper, ast.FunctionDef) or helper.decorator_list or helper in self._active or len(path) > 1:
+        if not isinstance(helper, ast.FunctionDef) or helper in self._active or len(path) > 1:
+            return False
+        if not isinstance(made, ast.Call) or not runs(self.module, made, helper):
             return False
         given: list[ast.expr] = []
         for node in self.module.tree.within(helper):
@@ -126,14 +132,21 @@ class Spent:
                     return [definition.value]
             return []
         if isinstance(value, ast.Call):
-            if isinstance(value.func, ast.Attribute):
+            if isinstance(value.func, ast.Attribute) and self.module.names.qualname(value.func) == "":
                 effect = TENSOR_METHODS.get(value.func.attr)
-                if value.func.attr in ("to", "cuda") or (effect is not None and effect.graph):
+                moved = value.func.attr in ("to", "cuda") and not self._is_cast_to_integers(value)
+                if moved or (effect is not None and effect.graph):
                     return [value.func.value]
-            qualname = self.module.names.qualname(value.func)
-            if qualname.startswith("torch.") and qualname.rpartition(".")[2] in TORCH_FUNCTIONS:
+            head, _, name = self.module.names.qualname(value.func).rpartition(".")
+            effect = TORCH_FUNCTIONS.get(name) if head == "torch" else None
+            if effect is not None and effect.graph and name not in _OF_SECONDS:
                 return [each for first in value.args[:1] for each in _entries(first)]
         return []
+
+    def _is_cast_to_integers(self, call: ast.Call) -> bool:
+        """Whether `.to(torch.long)` ends the history."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        return any(self.module.names.qualname(each).removeprefix("torch.") in _INTEGERS for each in given)
 
     def _only(self, name: ast.Name) -> Definition | None:
         """The one definition that reaches a variable, if there is but one."""
@@ -158,7 +171,7 @@ class Spent:
         return found
 
     def _parts(self, site: Site) -> Iterator[Freed]:
-        stack: list[tuple[ast.expr, bool]] = [(unscaled(site.objective), False)]
+        stack: list[tuple[ast.expr, bool]] = [(self.module.release.differentiation.unscaled(site.objective), False)]
         count = 0
         while stack and count < _MOST_PARTS:
             count += 1
@@ -173,11 +186,15 @@ class Spent:
                 stack += [(summed, True)]
             elif isinstance(node, ast.Name):
                 stack += [(each, False) for each in self._made_of(node, site)]
-            elif isinstance(node, (ast.Attribute, ast.Subscript)):
+            elif isinstance(node, ast.Attribute):
                 stack += [(each, False) for each in self._bound(node)]
+            elif isinstance(node, ast.Subscript):
+                continue  # one of several, perhaps
+            elif self.module.grad.off(node):
+                continue  # what is computed without gradients has no history of what it is computed from
             elif isinstance(node, ast.Call) and self._is_loss(node):
                 stack += [(node.args[0], False)]
-            else:
+            elif not isinstance(node, ast.IfExp):  # of a ternary, either part may be the one that is not differentiated
                 stack += [(each, False) for each in self._operands(node)]
 
     def _made_of(self, name: ast.Name, site: Site) -> list[ast.expr]:
@@ -195,14 +212,32 @@ class Spent:
             return [value] if added else []
         return [value] if definition.how is How.ASSIGN else []
 
-    def _bound(self, node: ast.Attribute | ast.Subscript) -> list[ast.expr]:
+    def _bound(self, node: ast.Attribute) -> list[ast.expr]:
         """What `self.loss` was given, in the same function and iteration."""
         key = key_of(node)
         reaching = self.module.flow.reaching(key, node) if key else []
         if len(reaching) != 1 or reaching[0].how is not How.ASSIGN or reaching[0].path:
             return []
-        value = reaching[0].value
-        return [value] if value is not None and self._same_iteration(reaching[0].statement, node) else []
+        value, statement = reaching[0].value, reaching[0].statement
+        if value is None or not self._same_iteration(statement, node):
+            return []
+        return [] if self._may_be_rebound(node, _place(statement), _place(node)) else [value]
+
+    def _may_be_rebound(self, node: ast.Attribute, start: _Place, end: _Place) -> bool:
+        """Whether a call between two places gets the object whose attribute this is, and may bind the attribute."""
+        scope = self.module.tree.scope(node)
+        owned = self.module.classes.self_attribute(node)
+        if owned is not None:
+            bound = owned[0].attributes.get(f"self.{owned[1]}", [])
+            others = [self.module.tree.scope(each.node) for each in bound]
+            if all(each is scope or getattr(each, "name", "") == "__init__" for each in others):
+                return False
+        root = key_of(node).partition(".")[0]
+        return any(
+            start < _place(call) < end
+            and any(key_of(each) == root for each in (getattr(call.func, "value", None), *call.args) if each)
+            for call in self.module.tree.calls(scope)
+        )
 
     def _summed(self, node: ast.expr) -> ast.expr | None:
         """What `sum(x.values())`, `sum(v for v in x.values())` and `torch.stack([...])` go over, whole."""
@@ -270,6 +305,8 @@ class Spent:
                 continue
             if isinstance(node, ast.Name) and self._is_of_comprehension(node):
                 return False
+            if isinstance(node, ast.Attribute) and self._may_be_rebound(node, *between):
+                return False
             if {*flow.reaching(key, one)} != {*flow.reaching(key, other)}:
                 return False
             bound = [each.statement for each in flow.definitions(scope).get(key, [])]
@@ -290,9 +327,14 @@ class Spent:
                 for item in up.items if isinstance(up, (ast.With, ast.AsyncWith)) else ():
                     call = item.context_expr
                     if isinstance(call, ast.Call) and call.args:
-                        if self.module.names.qualname(call.func) in _SWITCHES:
+                        if self.module.names.qualname(call.func) in _SWITCHES and self._is_constant(call.args[0]):
                             found.add(ast.dump(call.args[0]))
         return frozenset(found)
+
+    def _is_constant(self, flag: ast.expr) -> bool:
+        """Whether a flag is bound but once, so that it is the same wherever it is read."""
+        definitions = self.module.flow.definitions(self.module.tree.scope(flag))
+        return all(len(definitions.get(key_of(node), [])) <= 1 for node in ast.walk(flag) if key_of(node))
 
     def _made_in(self, value: ast.expr) -> list[ast.AST]:
         """The statement that makes a value, if it is but one."""

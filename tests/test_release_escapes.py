@@ -1,0 +1,136 @@
+"""Live values, whose holder somebody else may differentiate: no fix, safe or unsafe, whatever the holder is."""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+
+import pytest
+
+from tests.fixer import fixed
+
+ALL = ("TLK401", "TLK402", "TLK403", "TLK404", "TLK5")
+
+
+def training(push: str, use: str, start: str = "kept = []", before: str = "") -> str:
+    """A function that keeps the losses of an epoch, live, and then does something with them."""
+    return (
+        dedent(before).strip("\n")
+        + ("\n" if before else "")
+        + "def train(model, loader, opt, device):\n"
+        + indent(dedent(start).strip(), "    ")
+        + "\n    for x, y in loader:\n        loss = F.mse_loss(model(x), y)\n"
+        + indent(dedent(push).strip(), "        ")
+        + "\n"
+        + indent(dedent(use).strip(), "    ")
+        + "\n"
+    )
+
+
+def stays(text: str) -> None:
+    for unsafe in (False, True):
+        assert fixed(text, unsafe, ALL) == text
+
+
+HOLDERS = {
+    "a list": ("kept = []", "kept.append(loss)", "torch.stack(kept).mean()"),
+    "a display that grows": ("kept = []", "kept += [loss]", "sum(kept)"),
+    "an extended list": ("kept = []", "kept.extend([loss])", "sum(kept)"),
+    "a list of tuples": ("kept = []", "kept.append((loss, 1))", "sum(each for each, _ in kept)"),
+    "a list of dicts": ("kept = []", "kept.append({'a': loss})", "sum(each['a'] for each in kept)"),
+    "a dict": ("kept = {}", "kept[x] = loss", "sum(kept.values())"),
+    "a dict of lists": ("kept = {'a': []}", "kept['a'].append(loss)", "sum(kept['a'])"),
+    "a defaultdict": (
+        "kept = collections.defaultdict(list)", "kept['a'].append(loss)", "torch.stack(kept['a']).sum()"
+    ),
+    "a deque": ("kept = collections.deque()", "kept.append(loss)", "sum(kept)"),
+    "a sum": ("total = 0", "total += loss", "total"),
+    "a sum of its own kind": ("total = 0", "total = total + loss", "(total / 3)"),
+    "a sum in a dict": ("total = {'a': 0}", "total['a'] += loss", "total['a']"),
+    "an attribute": ("model.kept = []", "model.kept.append(loss)", "sum(model.kept)"),
+}  # fmt: skip
+
+WAYS = {
+    "backward": "{}.backward()",
+    "backward later": "value = {}\nprint(value)\nvalue.backward()",
+    "torch.autograd.grad": "torch.autograd.grad({}, list(model.parameters()))",
+    "torch.autograd.backward": "torch.autograd.backward([{}])",
+    "a helper": "update(opt, {})",
+    "a helper's keyword": "update(opt=opt, objective={})",
+    "an imported helper": "optimise(opt, {})",
+    "an imported module": "mylib.engine.step(opt, {})",
+    "a method of a parameter": "opt.backward_all({})",
+    "a display": "optimise(opt, [1, {}])",
+    "unpacked": "optimise(opt, *[{}])",
+    "keywords unpacked": "optimise(opt, **{{'loss': {}}})",
+    "partial": "step = functools.partial(update, opt, {})\nstep()",
+    "a lambda": "step = lambda: {}\nopt.step(step)",
+    "a closure": "def closure():\n    value = {}\n    value.backward()\n    return value\nopt.step(closure)",
+    "a closure that gives it out": "def closure():\n    return {}\noptimise(closure)",
+    "a generator": "for each in ({} for _ in range(1)):\n    each.backward()",
+    "yielded": "yield {}",
+    "returned": "return {}",
+    "returned in a tuple": "return 1, {}",
+    "raised": "raise Done({})",
+    "a queue": "opt.queue.put({})",
+    "an attribute of an object": "opt.objective = {}",
+    "an entry of an object": "opt.state['objective'] = {}",
+    "a global": "global LAST\nLAST = {}",
+    "map": "list(map(update, [opt], [{}]))",
+    "a gradient scaler": "opt.scaler.scale({}).backward()",
+    "accelerate": "opt.accelerator.backward({})",
+    "a walrus": "if (value := {}) is not None:\n    value.backward()",
+    "a with": "with opt.scale_loss({}) as scaled:\n    scaled.backward()",
+    "a match": "match {}:\n    case value:\n        value.backward()",
+    "a ternary": "value = {} if opt else None\nvalue.backward()",
+    "a copy": "value = copy.copy([{}])\nvalue[0].backward()",
+    "a swap": "first, second = {}, 1\nfirst.backward()",
+    "a hook": "{}.register_hook(print)",
+    "its history asked": "print({}.requires_grad)",
+    "its function asked": "print({}.grad_fn)",
+    "an unknown method": "{}.frobnicate()",
+    "called": "{}(opt)",
+    "a constructor": "Objective({}).optimise()",
+    "a star": "first, *rest = [1, {}]\nrest[0].backward()",
+    "a loop": "for each in [{}]:\n    each.backward()",
+    "an awaited call": "opt.gather({}).result()",
+    "a custom Function": "Scale.apply({}).backward()",
+    "a print with a hook": "print(opt.hook({}))",
+}
+
+UPDATE = """
+import functools, mylib.engine
+from mylib import Done, optimise
+def update(opt, objective):
+    opt.zero_grad()
+    objective.backward()
+    opt.step()
+class Objective:
+    def __init__(self, value):
+        self.value = value
+    def optimise(self):
+        self.value.backward()
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+    @staticmethod
+    def backward(ctx, g):
+        return g
+"""
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("way", WAYS)
+def test_live_values_are_left_alone(way: str, holder: str) -> None:
+    start, push, objective = HOLDERS[holder]
+    stays(training(push, WAYS[way].format(objective), start, UPDATE))
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_what_nobody_can_differentiate_is_released(holder: str) -> None:
+    start, push, objective = HOLDERS[holder]
+    shown = training(push, f"print(float({objective}))", start, UPDATE)
+    if holder == "an attribute":
+        stays(shown)
+    else:
+        assert "loss.detach()" in fixed(shown, codes=ALL)
