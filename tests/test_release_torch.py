@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ from flake8_torchleak.model.release.harmless import ENDING, HISTORY, PLAIN_ATTRI
 from flake8_torchleak.model.release.saving import LINEAR, SAVING_OPERATORS  # noqa: E402
 from tests.model import module  # noqa: E402
 
-T = torch.Tensor
+T = Any
+"""A tensor."""
 Operation = Callable[[T], T]
 
 
@@ -66,7 +68,8 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     "reshape": (2, 8), "roll": (1,), "rot90": (), "rsub": (1,), "select": (0, 0), "split": (2,), "sub": (1,),
     "split_with_sizes": ((2, 2),), "subtract": (1,), "sum_to_size": (4, 4), "swapaxes": (0, 1), "swapdims": (0, 1),
     "tensor_split": (2,), "tile": (2,), "transpose": (0, 1), "unflatten": (0, (2, 2)), "unfold": (0, 2, 1),
-    "view": (-1,), "unsqueeze": (0,), "hsplit": (2,), "vsplit": (2,), "unsafe_chunk": (2,), "unsafe_split": (2,), "diag_embed": (),
+    "view": (-1,), "unsqueeze": (0,), "hsplit": (2,), "vsplit": (2,),
+    "unsafe_chunk": (2,), "unsafe_split": (2,), "diag_embed": (),
 }  # fmt: skip
 """What methods of tensors need besides the tensor."""
 

@@ -19,6 +19,7 @@ from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.harmless import (
     APPLYING,
+    ASKING,
     CONTAINER_METHODS,
     ELEMENT_METHODS,
     ENDING,
@@ -252,6 +253,8 @@ class _Trail:
                 return self._comprehension(up)
             elif isinstance(up, ast.stmt):
                 return self._statement(up, child)
+            elif isinstance(up, ast.Compare) and compares_identity(up):
+                return Ending(Fate.ASKED, up, "its identity is asked for")
             elif isinstance(up, (ast.FormattedValue, ast.Compare, ast.JoinedStr, ast.Slice)):
                 return _READ
             elif isinstance(up, ast.IfExp) and child is up.test:
@@ -344,6 +347,8 @@ class _Trail:
         name = last_name(call.func)
         if any(child is site.objective or self.module.tree.inside(child, site.objective) for site in self._sites(call)):
             return Ending(Fate.DIFFERENTIATED, call, f"`{short(call)}` differentiates it"), False
+        if qualname in ASKING:
+            return Ending(Fate.ASKED, call, f"`{short(call.func)}` is asked about it"), False
         if qualname in READ_ONLY or qualname.partition(".")[0] in READ_ONLY_ROOTS:
             return _READ, False
         if qualname in APPLYING or any(keyword.arg == "key" for keyword in call.keywords):
@@ -397,3 +402,11 @@ class _Trail:
                     return _READ, True
                 return ending, False
         return Ending(Fate.HANDED, call, f"it is handed to `{short(call.func)}`"), False
+
+
+def compares_identity(node: ast.Compare) -> bool:
+    """Whether a comparison asks if two values are one object: `x is y`, not `x is None`."""
+    sides = [node.left, *node.comparators]
+    return any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops) and not any(
+        isinstance(each, ast.Constant) for each in sides
+    )

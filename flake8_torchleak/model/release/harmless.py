@@ -6,7 +6,7 @@ A function that stands here neither keeps what it gets, nor differentiates it, n
 from __future__ import annotations
 
 READ_ONLY = frozenset({
-    "print", "len", "float", "int", "bool", "str", "repr", "format", "isinstance", "issubclass", "type", "id", "hash",
+    "print", "len", "float", "int", "bool", "str", "repr", "format", "isinstance", "issubclass", "type", "hash",
     "callable", "round", "pprint.pprint", "math.isnan", "math.isfinite", "math.isinf", "math.sqrt", "math.exp",
     "math.log", "math.floor", "math.ceil", "math.pow", "warnings.warn", "json.dump", "json.dumps", "pickle.dump",
     "pickle.dumps", "torch.save", "torch.is_tensor", "torch.isnan", "torch.isfinite", "torch.isinf", "torch.argmax",
@@ -22,9 +22,11 @@ READ_ONLY_METHODS = frozenset({
     "writelines", "isnan", "zero_grad", "format", "join",
 })  # fmt: skip
 """Methods of progress bars, loggers and writers, by names that nothing else has."""
+ASKING = frozenset({"id", "copy.deepcopy"})
+"""Functions that tell one tensor from another, or raise for one that has history."""
 MOVING = frozenset({
     "list", "dict", "tuple", "set", "sorted", "reversed", "zip", "enumerate", "iter", "next", "sum",
-    "min", "max", "copy.copy", "copy.deepcopy", "itertools.chain", "itertools.islice", "collections.deque",
+    "min", "max", "copy.copy", "itertools.chain", "itertools.islice", "collections.deque",
     "abs", "range",
 })  # fmt: skip
 """Functions whose result holds what they get, or is made of it."""

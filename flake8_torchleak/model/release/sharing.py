@@ -10,6 +10,7 @@ from flake8_torchleak.finding import FixLevel
 from flake8_torchleak.model.bindings import Definition, How, Mutation, container_of
 from flake8_torchleak.model.edits import edits, may_change
 from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.release.escapes import compares_identity
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, Scope
 from flake8_torchleak.model.values import Kind, OriginKind
@@ -108,7 +109,10 @@ class Sharing:
 
     def asking(self) -> FixLevel:
         """How safe a copy is where code may ask what shares its memory with what: it sees the difference."""
-        asked = any(node.attr in _ASKS for node in self.module.tree.all(ast.Attribute))
+        tree = self.module.tree
+        asked = any(node.attr in _ASKS for node in tree.all(ast.Attribute)) or any(
+            compares_identity(each) or getattr(each.left, "attr", "") == "base" for each in tree.all(ast.Compare)
+        )
         return FixLevel.UNSAFE if asked else FixLevel.SAFE
 
     def edits_content(self, key: str, node: ast.AST) -> bool:
