@@ -356,7 +356,7 @@ def test_results_that_come_several_at_a_time() -> None:
         states = []
         for x, _ in batches():
             out, (hidden, _) = net(x)
-            out.sum().backward()  # type: ignore[no-untyped-call]
+            out.sum().backward()
             opt.step()
             states.append(hidden)
 
@@ -379,7 +379,7 @@ def test_checkpoints_are_not_unpacked() -> None:
 
         for x, _ in batches():
             out = checkpoint(forward, x, use_reentrant=False)
-            out.sum().backward(retain_graph=True)  # type: ignore[no-untyped-call]
+            out.sum().backward(retain_graph=True)
             opt.step()
             kept.append(out)
 

@@ -17,12 +17,14 @@ class GraphCollector:
 
     def __init__(self, origins: Origins | None) -> None:
         self._origins = origins
-        self._held: list[tuple[Path, torch.Tensor]] = []
+        self._held: list[tuple[Path, torch.Tensor, Any]] = []
         self._graphs = graphs.Graphs()
 
     def see(self, path: Path, value: Any) -> None:
-        if isinstance(value, torch.Tensor) and value.grad_fn is not None:
-            self._held.append((path, value))
+        if isinstance(value, torch.Tensor):
+            node = graphs.node_of(value)
+            if node is not None:
+                self._held.append((path, value, node))
 
     def close(self, age: Age) -> dict[Key, Measure]:
         held, self._held = self._held, []
@@ -31,8 +33,7 @@ class GraphCollector:
         storages: set[int] = set()
         origins = self._origins
         weigh = origins is not None and not origins.hooked
-        for path, tensor in held:
-            node = tensor.grad_fn
+        for path, tensor, node in held:
             pattern = path.all_alike
             # A graph may hang on several holders: each is told what it keeps alive, whoever else does.
             graph = self._graphs.below(node, age.node, weigh, nodes.setdefault(pattern, set()))
@@ -47,7 +48,7 @@ class GraphCollector:
             measure.holder, measure.bound = str(path), path.bound
             self._place(measure, tensor)
         if origins is not None:
-            self._unheld(found, age, set().union(*nodes.values()), {id(tensor) for _, tensor in held})
+            self._unheld(found, age, set().union(*nodes.values()), {id(tensor) for _, tensor, _ in held})
         self._graphs.end()
         return found
 
@@ -61,7 +62,8 @@ class GraphCollector:
         """Old results that are alive although nothing that was reached holds them, by the line that made them."""
         assert self._origins is not None
         for tensor in self._origins.alive(age.result):
-            if tensor.grad_fn is None or id(tensor) in held or graphs.number_of(tensor.grad_fn) in nodes:
+            node = graphs.node_of(tensor)
+            if node is None or id(tensor) in held or graphs.number_of(node) in nodes:
                 continue
             measure = Measure(holder="a holder that was not seen")
             self._place(measure, tensor)

@@ -29,6 +29,17 @@ def created() -> int:
     return int(torch._C._autograd._get_sequence_nr())
 
 
+def node_of(tensor: torch.Tensor) -> Any:
+    """The node that made a tensor; None if it has no history.
+
+    torch refuses to tell it for a view that was made without gradients and whose base was then written with them.
+    """
+    try:
+        return tensor.grad_fn
+    except RuntimeError:
+        return None
+
+
 def number_of(node: Any) -> int:
     """The number of a node's creation."""
     return int(node._sequence_nr())

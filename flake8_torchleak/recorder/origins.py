@@ -17,6 +17,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from flake8_torchleak.recorder import frames
+from flake8_torchleak.recorder.graphs import node_of
 from flake8_torchleak.recorder.result import Site
 
 _Line = tuple[CodeType, int]
@@ -42,15 +43,14 @@ class Origins(TorchFunctionMode):
         self, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = func(*args, **kwargs) if kwargs else func(*args)
+        if not torch.is_grad_enabled():
+            return result
         if isinstance(result, torch.Tensor):
-            if result.requires_grad and result.grad_fn is not None:
+            if result.requires_grad and node_of(result) is not None:
                 self._note((result,))
         elif isinstance(result, (tuple, list)):
-            several = [
-                each
-                for each in result
-                if isinstance(each, torch.Tensor) and each.requires_grad and each.grad_fn is not None
-            ]
+            tensors = [each for each in result if isinstance(each, torch.Tensor) and each.requires_grad]
+            several = [each for each in tensors if node_of(each) is not None]
             if several:
                 self._note(several)
         return result

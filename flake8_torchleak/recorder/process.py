@@ -47,4 +47,5 @@ def descriptors() -> float | None:
 
 def device_in_use() -> float | None:
     """Bytes that torch has allocated on the current GPU; None if none is in use."""
-    return float(torch.cuda.memory_allocated()) if torch.cuda.is_initialized() else None
+    in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return float(torch.cuda.memory_allocated()) if in_use else None

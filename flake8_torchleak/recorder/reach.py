@@ -27,7 +27,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchleak.recorder import frames
+from flake8_torchleak.recorder import frames, graphs
 
 Step = tuple[str, str, Any]
 """A part of a path (`.rows`, `[17]`), the same for all parts of its kind (`[*]`), and the object there."""
@@ -98,13 +98,20 @@ def _promises(value: Any, depth: int = 3) -> bool:
     """
     kind = type(value)
     if issubclass(kind, torch.Tensor):
-        return value.grad_fn is not None or (value.device.type == "cpu" and value.is_shared())
+        return graphs.node_of(value) is not None or (value.device.type == "cpu" and value.is_shared())
     look = reach(kind)
     if look is None:
         return kind.__module__ == "numpy" and getattr(value, "base", None) is not None
     if not depth:
         return False
-    return any(_promises(each, depth - 1) for _, _, each in islice(look(value), 16))
+    if issubclass(kind, (list, tuple)):
+        # Not by `look`: it would ask again for the elements of a long one.
+        inside = [value[at] for at in _sampled(len(value))[-16:]] if len(value) > 4 else list(value)
+    elif issubclass(kind, dict):
+        inside = list(islice(dict.values(value), 16))
+    else:
+        inside = [each for _, _, each in islice(look(value), 16)]
+    return any(_promises(each, depth - 1) for each in inside)
 
 
 def _sequence(value: Any) -> Iterator[Step]:

@@ -158,9 +158,7 @@ class Recording:
             epochs=self._epochs(),
             steps_per_epoch=max(lengths, default=0),
             heap=tuple((each.step, each.heap) for each in leading.samples if each.heap is not None),
-            descriptors=tuple(
-                (each.step, each.descriptors) for each in leading.samples if each.descriptors is not None
-            ),
+            descriptors=tuple((each.step, each.files) for each in leading.samples if each.files is not None),
             device=tuple((each.step, each.device) for each in leading.samples if each.device is not None),
             series=series,
             notes=tuple(self._notes()),
@@ -169,9 +167,7 @@ class Recording:
 
     def _kept(self, clocks: dict[str, Clock]) -> Iterator[Kept]:
         for key in sorted(set[Key]().union(*(clock.keys() for clock in clocks.values()))):
-            seen = [
-                clock.kept(key, name) for name, clock in clocks.items() if any(key in s.found for s in clock.samples)
-            ]
+            seen = [clock.kept(key, name) for name, clock in clocks.items() if clock.has(key)]
             grown = [each for each in seen if each.growth is not None]
             if grown or key[0] not in _ONLY_GROWING:
                 yield (grown or seen)[0]

@@ -15,13 +15,16 @@ SAMPLES = 32
 
 @dataclass(slots=True)
 class Sample:
-    """One census. batches: the number of the pass over a loader that it was taken in; 0: none."""
+    """One census. batches: the number of the pass over a loader that it was taken in; 0: none.
+
+    heap, files, device: bytes in use, open descriptors, bytes on the GPU; None where not measured.
+    """
 
     step: int
     batches: int
     found: dict[Key, Measure]
     heap: float | None = None
-    descriptors: float | None = None
+    files: float | None = None
     device: float | None = None
 
 
@@ -54,6 +57,9 @@ class Clock:
     def keys(self) -> set[Key]:
         return {key for sample in self.samples for key in sample.found}
 
+    def has(self, key: Key) -> bool:
+        return any(key in each.found for each in self.samples)
+
     def points(self, key: Key) -> list[tuple[int, float]]:
         return [(each.step, each.found[key].value if key in each.found else 0.0) for each in self.samples]
 
@@ -62,7 +68,7 @@ class Clock:
 
     def curve(self, key: Key) -> tuple[tuple[int, float, float], ...]:
         """Step, value and bytes at each sample: for plots."""
-        if not any(key in each.found for each in self.samples):
+        if not self.has(key):
             return ()
         return tuple((step, value, size) for (step, value), (_, size) in zip(self.points(key), self.sizes(key)))
 

@@ -52,7 +52,7 @@ class StoredSamples:
             if self._fetched < _BATCHES:
                 self._fetched += 1
                 self._watch(fetcher.dataset, index)
-            batch = original(fetcher, index)
+            batch = original(fetcher, index)  # type: ignore[no-untyped-call]
             self._check(READING)
             return batch
 

@@ -34,14 +34,14 @@ def text(record: Record, joined: Joined, ended: str) -> str:
 def _findings(record: Record, judged: list[Judged], verdict: Verdict) -> Iterator[str]:
     if judged:
         yield ""
-        yield _HEADINGS[verdict]
+        yield HEADINGS[verdict]
     for each in judged:
         yield f"  {wording.heading(each)}"
         for kept in each.kept:
             yield from _kept(kept, record, "    ")
 
 
-_HEADINGS = {
+HEADINGS = {
     Verdict.CONFIRMED: "Confirmed: found in the source, and seen in the run",
     Verdict.NOT_SEEN: "Not seen: the line ran and kept nothing",
     Verdict.NOT_REACHED: "Not reached: the line did not run",

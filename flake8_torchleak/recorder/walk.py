@@ -23,7 +23,7 @@ OBJECTS = 200_000
 
 
 class Path:
-    """One step of a path, and the path before it. text: `[17]`; pattern: `[*]`; holder: the object that it starts from."""
+    """One step of a path, and the path before it. text: `[17]`; pattern: `[*]`; holder: the object it starts from."""
 
     __slots__ = ("before", "depth", "holder", "pattern", "text")
 
@@ -123,7 +123,7 @@ class Walk:
                 if id(value) not in seen:
                     seen.add(id(value))
                     yield path, value
-                    if value.is_leaf and value.grad is not None and value.grad.grad_fn is not None:
+                    if value.is_leaf and value.grad is not None and value.grad.requires_grad:
                         yield Path(".grad", ".grad", path, value), value.grad
                 continue
             look = reach(kind)

@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from flake8_torchleak.recorder.reach import reach
 from flake8_torchleak.recorder.stored_samples import StoredSamples, unwrapped
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 _EXCLUSIVE = 1 << 56
 """The page table's flag for pages that one process alone has (Linux 4.2 or newer)."""
 
@@ -152,17 +154,10 @@ def containers(data: Any, root: str, depth: int = 4) -> Iterator[tuple[str, Any]
         if id(value) in seen or (look is None and type(value).__module__ != "numpy"):
             continue
         seen.add(id(value))
-        if (
-            hasattr(type(value), "__len__")
-            and isinstance(value, (list, tuple, dict, set, frozenset))
-            or _is_objects(value)
-        ):
+        if isinstance(value, _CONTAINERS) or _is_objects(value):
             yield path, value
             if look is None or len(value) > 64:
                 continue
-        elif type(value).__name__ == "deque":
-            yield path, value
-            continue
         if left and look is not None and not isinstance(value, type):
             queue.extend((path + text, each, left - 1) for text, _, each in look(value))
 

@@ -56,6 +56,12 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Setting]) -> int:
     found = {each: linted.findings(each) for each in sorted({path, *own_files(), *linted.seen})}
     joined = join(record, found, lines.hit if lines.watching else None, linted.source)
     _report(arguments, record, joined, ended)
+    if arguments.html:
+        from flake8_torchleak.recorder.page import page
+        from flake8_torchleak.shells.outfile import replacing
+
+        with replacing(arguments.html) as sink:
+            sink.write(page(record, joined, program.name, ended))
     return 1 if record.leaks else 2 if ended else 0
 
 
