@@ -14,11 +14,11 @@ from flake8_torchleak.recorder.text_report import HEADINGS, LIMITS
 _STYLE = """
 body { font: 16px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1c; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-.bad { background: #fdecea; border-left: 4px solid #c62828; } .good { background: #e8f5e9; border-left: 4px solid #2e7d32; }
+.bad { background: #fdecea; border-left: 4px solid #c62828; }
+.good { background: #e8f5e9; border-left: 4px solid #2e7d32; }
 .verdict { padding: .6rem 1rem; } article { margin: 1rem 0; padding: .2rem 0 .2rem 1rem; border-left: 3px solid #ddd; }
 code, .mono { font-family: ui-monospace, monospace; font-size: .9em; } ul { margin: .3rem 0; }
 svg { max-width: 100%; height: auto; } footer { margin-top: 2rem; color: #666; font-size: .85rem; }
-@media (prefers-color-scheme: dark) { body { background: #fff; } }
 """
 
 

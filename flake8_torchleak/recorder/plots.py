@@ -19,7 +19,7 @@ def by_holder(record: Record) -> str:
     """Bytes by holder over the steps; of those without a size, what was counted. Empty if nothing was kept."""
     growing = [each for each in record.kept if (each.kind, each.pattern) in record.series][:_MOST]
     sized = [each for each in growing if each.size >= 1]
-    curves = {}
+    curves: dict[str, Points] = {}
     for each in sized or growing:
         series = record.series[each.kind, each.pattern]
         curves[each.pattern] = [(step, size if sized else value) for step, value, size in series]
@@ -45,7 +45,9 @@ def _svg(curves: dict[str, Points], unit: str) -> str:
     axes.set_xlabel("step")
     axes.set_ylabel(unit)
     if unit == "bytes":
-        axes.yaxis.set_major_formatter(lambda value, at: f"-{wording.size(-value)}" if value < 0 else wording.size(value))
+        axes.yaxis.set_major_formatter(
+            lambda value, at: f"-{wording.size(-value)}" if value < 0 else wording.size(value)
+        )
     axes.grid(alpha=0.3)
     axes.legend(loc="upper left", fontsize="small")
     out = io.StringIO()

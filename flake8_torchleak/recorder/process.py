@@ -42,7 +42,13 @@ def heap_in_use() -> float | None:
 
 def descriptors() -> float | None:
     """Open file descriptors of this process."""
-    return float(psutil.Process().num_fds()) if hasattr(psutil.Process, "num_fds") else None
+    process = _process()
+    return float(process.num_fds()) if hasattr(process, "num_fds") else None
+
+
+@functools.lru_cache(maxsize=1)
+def _process() -> psutil.Process:
+    return psutil.Process()
 
 
 def device_in_use() -> float | None:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
+import torch
+
 from flake8_torchleak.recorder import graphs, process
 from flake8_torchleak.recorder.batch_census import BatchCollector
 from flake8_torchleak.recorder.graph_census import GraphCollector
@@ -17,7 +19,7 @@ from flake8_torchleak.recorder.idle_graphs import IdleGraphs
 from flake8_torchleak.recorder.measure import Age, Collector, Key, Measure
 from flake8_torchleak.recorder.origins import Origins
 from flake8_torchleak.recorder.result import Kept, Record
-from flake8_torchleak.recorder.series import Clock, Sample
+from flake8_torchleak.recorder.series import FEW, SAMPLES, Clock, Sample
 from flake8_torchleak.recorder.side_census import FigureCollector, HookCollector
 from flake8_torchleak.recorder.steps import Pass, Steps
 from flake8_torchleak.recorder.stored_samples import StoredSamples
@@ -58,7 +60,7 @@ class Recording:
         self._options = options
         self._origins = None if options.light else Origins()
         self._steps = Steps(self._on_step, self._on_batch)
-        self._clocks: defaultdict[str, Clock] = defaultdict(Clock)
+        self._clocks: defaultdict[str, Clock] = defaultdict(lambda: Clock(FEW if options.light else SAMPLES))
         self._ages: defaultdict[str, deque[Age]] = defaultdict(lambda: deque(maxlen=2))
         self._batches = BatchCollector()
         graph = GraphCollector(self._origins)
@@ -101,7 +103,9 @@ class Recording:
         wanted = clock.tick()
         if wanted and len(ages) == ages.maxlen:
             # The frame that the hook was called from, found where torch's and our own frames end.
-            found = self._census(sys._getframe(1), ages[0])
+            # Our own looks at tensors are no operations of the program's.
+            with torch._C.DisableTorchFunction():
+                found = self._census(sys._getframe(1), ages[0])
             numbers = (process.heap_in_use(), process.descriptors(), process.device_in_use())
             clock.add(Sample(clock.step, number, found, *numbers))
         ages.append(Age(graphs.created(), self._origins.made if self._origins is not None else 0))

@@ -9,8 +9,10 @@ from flake8_torchleak.recorder.growth import Growth, fit, growth
 from flake8_torchleak.recorder.measure import Key, Measure
 from flake8_torchleak.recorder.result import Kept, Site
 
-SAMPLES = 32
-"""Samples that are kept of a clock; when there are more, every second goes, and steps are sampled half as often."""
+SAMPLES, FEW = 32, 16
+"""Samples that are kept of a clock; when there are more, every second goes, and steps are sampled half as often.
+
+The second number is for light recordings."""
 
 
 @dataclass(slots=True)
@@ -31,9 +33,10 @@ class Sample:
 class Clock:
     """The samples of one clock. step: how often it has ticked."""
 
-    def __init__(self) -> None:
+    def __init__(self, samples: int = SAMPLES) -> None:
         self.step = 0
         self.samples: list[Sample] = []
+        self._most = samples
         self._stride = 1
 
     def tick(self) -> bool:
@@ -43,7 +46,7 @@ class Clock:
 
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
-        if len(self.samples) > SAMPLES:
+        if len(self.samples) > self._most:
             self._stride *= 2
             self.samples = [each for each in self.samples if each.step % self._stride == 0]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from types import FrameType, ModuleType
 from typing import Any
@@ -97,6 +97,12 @@ def _is_own(names: dict[str, Any]) -> bool:
     return isinstance(file, str) and frames.owner_of_file(file) == frames.OWN
 
 
+_ends: set[type] = {int, float, str, bool, bytes, type(None)}
+"""Types that lead nowhere, as they are met: most of what a walk looks at."""
+_PLAIN = (dict, OrderedDict, list, tuple, set)
+"""Containers whose truth costs nothing; empty ones are passed over: a module alone has a dozen."""
+
+
 class Walk:
     """Everything that can be reached. complete: whether all objects were looked at.
 
@@ -128,7 +134,9 @@ class Walk:
                 continue
             look = reach(kind)
             if look is None:
-                if kind.__module__ == "numpy" and id(value) not in seen:
+                if kind.__module__ != "numpy":
+                    _ends.add(kind)
+                elif id(value) not in seen:
                     seen.add(id(value))
                     yield path, value
                 continue
@@ -142,4 +150,7 @@ class Walk:
             if issubclass(kind, torch.nn.Module):
                 yield path, value
             if path.depth < DEPTH:
-                queue.extend((Path(text, pattern, path, value), each) for text, pattern, each in look(value))
+                for text, pattern, each in look(value):
+                    kind = type(each)
+                    if kind not in _ends and (kind not in _PLAIN or each):
+                        queue.append((Path(text, pattern, path, value), each))

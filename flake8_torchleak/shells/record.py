@@ -7,7 +7,7 @@ import os
 import sys
 import tokenize
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 
 from flake8_torchleak.config import ConfigError
 from flake8_torchleak.finding import Finding
@@ -125,9 +125,11 @@ def _stdout_apart(wanted: bool) -> Iterator[None]:
     sys.stdout.flush()
     own = os.dup(1)
     try:
+        # Both what Python prints and what workers and libraries write.
         os.dup2(2, 1)
-        yield
-        sys.stdout.flush()
+        with redirect_stdout(sys.stderr):
+            yield
+        sys.stderr.flush()
     finally:
         os.dup2(own, 1)
         os.close(own)
