@@ -77,6 +77,13 @@ def test_kept_batches(alias: Any) -> None:
     assert found.made[0].function == "train"
 
 
+def test_aliases_of_one_batch_count_once() -> None:
+    kept: list[Any] = []
+    found = only(recorded(Numbers(), lambda y: kept.extend([y, y.view(-1)])), "batch")
+    assert found.growth is not None
+    assert found.growth.slope == pytest.approx(1)
+
+
 def test_each_kept_batch_holds_a_descriptor() -> None:
     kept: list[Any] = []
     points = recorded(Numbers(400), kept.append).descriptors
@@ -250,7 +257,13 @@ def test_copies_that_are_written_change_nothing_stored() -> None:
 
 def test_stored_elements() -> None:
     data = SimpleNamespace(
-        rows=[{"a": 1}], data=np.zeros((2, 2)), text="ab", pair=(torch.zeros(2), [[1]]), short=[], table={"k": {}}
+        rows=[{"a": 1}],
+        data=np.zeros((2, 2)),
+        text="ab",
+        pair=(torch.zeros(2), [[1]]),
+        short=[],
+        table={"k": {}},
+        names=["a"],
     )
     assert [path for path, _ in stored_samples.stored(data, 0)] == [
         "self.rows[0]",

@@ -302,14 +302,13 @@ def test_a_deque_with_a_bound_is_no_growth() -> None:
 
 
 def test_a_log_handler_that_keeps_records() -> None:
-    before = logging.root.handlers[:]
     logging.root.addHandler(logging.handlers.MemoryHandler(1000, flushLevel=logging.CRITICAL))
     try:
         kept = recorded(lambda: train(lambda loss: logging.root.warning("loss %s", loss))).growing
     finally:
-        logging.root.handlers[:] = before
+        logging.root.handlers.pop()
     # pytest's own handler keeps them as well.
-    assert {each.pattern.partition("[*]")[0] for each in kept} == {"logging.root.handlers"}
+    assert "logging.root.handlers" in {each.pattern.partition("[*]")[0] for each in kept}
 
 
 def test_a_gradient_with_a_graph_of_its_own() -> None:

@@ -34,9 +34,7 @@ class BatchCollector:
         self._count += 1
         for tensor in tensors(batch):
             self._batches[tensor.untyped_storage().data_ptr()] = self._count
-        running = [each for each in frames.stack(sys._getframe(1)) if frames.owner(each.f_code) == frames.OWN]
-        if running:
-            self._site = frames.site(running[-1].f_code, running[-1].f_lineno)
+        self._site = frames.own_site(sys._getframe(1))
 
     def see(self, path: Path, value: Any) -> None:
         if not self._batches:

@@ -25,6 +25,7 @@ _HIDDEN = tuple(
 _INSTALLED = tuple({os.path.join(path, "") for path in sysconfig.get_paths().values()})
 _MARKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
+_KEPT_BY_FRAMES = sys.version_info < (3, 13)
 _owners: dict[str, int] = {}
 _adopted: list[str] = []
 
@@ -100,6 +101,12 @@ def stack(innermost: FrameType | None) -> list[FrameType]:
     return frames
 
 
+def own_site(innermost: FrameType | None) -> Site | None:
+    """The innermost first-party line that runs; None if there is none."""
+    own = [each for each in stack(innermost) if owner(each.f_code) == OWN]
+    return site(own[-1].f_code, own[-1].f_lineno) if own else None
+
+
 def local_values(frame: FrameType) -> Iterator[tuple[str, Any]]:
     """The names and values of a function's locals; nothing for a module or a class body.
 
@@ -110,6 +117,6 @@ def local_values(frame: FrameType) -> Iterator[tuple[str, Any]]:
         return
     seen: Mapping[str, Any] = frame.f_locals
     pairs = list(seen.items())
-    if sys.version_info < (3, 13):
+    if _KEPT_BY_FRAMES:
         frame.f_locals.clear()
     yield from pairs

@@ -18,23 +18,32 @@ LinesOf = Callable[[str], set[int]]
 
 
 class Lines:
-    """hit: pairs of path and line that ran. watching: whether lines are traced at all."""
+    """hit: pairs of path and line that ran. watching: whether lines are traced at all.
 
-    def __init__(self, lines_of: LinesOf) -> None:
+    get, put: how the interpreter's trace function is asked for and set.
+    """
+
+    def __init__(
+        self,
+        lines_of: LinesOf,
+        get: Callable[[], Any] = sys.gettrace,
+        put: Callable[[Any], None] = sys.settrace,
+    ) -> None:
         self._lines_of = lines_of
+        self._get, self._put = get, put
         self._pending: dict[str, set[int]] = {}
         self._codes: dict[CodeType, set[int]] = {}
         self.hit: set[tuple[str, int]] = set()
         self.watching = False
 
     def start(self) -> None:
-        if sys.gettrace() is None:
+        if self._get() is None:
             self.watching = True
-            sys.settrace(self._called)
+            self._put(self._called)
 
     def stop(self) -> None:
-        if self.watching and getattr(sys.gettrace(), "__self__", None) is self:
-            sys.settrace(None)
+        if self.watching and getattr(self._get(), "__self__", None) is self:
+            self._put(None)
 
     def settle(self) -> None:
         """Stop tracing if no line is left to wait for: what was imported so far is all there is."""
