@@ -78,6 +78,9 @@ def test_lines_are_traced_until_none_is_left() -> None:
     other_line: Any = SimpleNamespace(f_code=here.f_code, f_lineno=line + 1)
     assert lines._ran(other_line, "line", None) == lines._ran
     assert lines._ran(frame, "line", None) is None
+    # Another function of the same file: its lines are known by now.
+    neighbour: Any = SimpleNamespace(f_code=steps_of.__code__)
+    assert lines._called(neighbour, "call", None) is None
     lines.settle()
     assert interpreter.tracer is None
     lines.stop()

@@ -60,7 +60,9 @@ class Recording:
         self._options = options
         self._origins = None if options.light else Origins()
         self._steps = Steps(self._on_step, self._on_batch)
-        self._clocks: defaultdict[str, Clock] = defaultdict(lambda: Clock(FEW if options.light else SAMPLES))
+        self._clocks: defaultdict[str, Clock] = defaultdict(
+            lambda: Clock(FEW, stride=2) if options.light else Clock(SAMPLES)
+        )
         self._ages: defaultdict[str, deque[Age]] = defaultdict(lambda: deque(maxlen=2))
         self._batches = BatchCollector()
         graph = GraphCollector(self._origins)

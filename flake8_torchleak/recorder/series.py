@@ -33,11 +33,11 @@ class Sample:
 class Clock:
     """The samples of one clock. step: how often it has ticked."""
 
-    def __init__(self, samples: int = SAMPLES) -> None:
+    def __init__(self, samples: int = SAMPLES, stride: int = 1) -> None:
         self.step = 0
         self.samples: list[Sample] = []
         self._most = samples
-        self._stride = 1
+        self._stride = stride
 
     def tick(self) -> bool:
         """Count a step; whether it is to be sampled."""
