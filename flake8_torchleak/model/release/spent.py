@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import Definition, How, key_of
-from flake8_torchleak.model.effects import TENSOR_METHODS, TORCH_FUNCTIONS
+from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.release.differentiation import Site
+from flake8_torchleak.model.release.freed import Freed, Freeing, Place, place_of
 from flake8_torchleak.model.release.harmless import CONTAINER_METHODS
 from flake8_torchleak.model.release.helpers import runs
-from flake8_torchleak.model.release.paths import Wanted, is_optional
+from flake8_torchleak.model.release.paths import Wanted
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import Scope
@@ -26,17 +24,9 @@ from flake8_torchleak.model.tree import Scope
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_Place = tuple[int, int]
-"""Line and column."""
 _SWITCHES = frozenset(
     {"torch.set_grad_enabled", "torch.autograd.set_grad_enabled", "torch.autograd.grad_mode.set_grad_enabled"}
 )
-_OF_SECONDS = frozenset({"where"})
-"""Functions whose first argument carries no history to their result."""
-_INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "short", "int", "long", "bool"})
-_MOST_PARTS = 64
-"""Variables of which an objective is made that are followed."""
-_JOINS = frozenset({"stack", "cat", "concat", "hstack", "vstack", "sum"})
 _IDLE = frozenset({
     "zero_grad", "print", "len", "float", "int", "str", "format", "item", "tolist", "detach", "set_postfix",
     "set_description", "info", "debug", "warning", "add_scalar", "scale", "isnan", "isfinite", "isinf", "all", "any",
@@ -44,20 +34,12 @@ _IDLE = frozenset({
 """Calls between a store and the backward that reach no holder but by their arguments."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Freed:
-    """A value that `site` frees: an expression, as it stands at `node`; elements: all that it holds, not it itself."""
-
-    site: Site
-    node: ast.expr
-    elements: bool = False
-
-
 class Spent:
     """Which values of one module are spent where they are kept."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
+        self.freeing = Freeing(module)
         self._active: list[ast.FunctionDef] = []
 
     def is_spent(self, value: ast.expr, key: str, node: ast.expr | ast.stmt) -> bool:
@@ -66,7 +48,7 @@ class Spent:
         backward = self.module.infer.backward
         if isinstance(scope, (ast.Lambda, ast.ClassDef)) or key in backward.sources(scope):
             return False
-        return self._is_spent(value, key, node, self._freed(scope), 8)
+        return self._is_spent(value, key, node, self.freeing.in_scope(scope), 8)
 
     def _is_spent(self, value: ast.expr, key: str, node: ast.AST, freed: list[Freed], depth: int) -> bool:
         """By itself, or as an operation on what is: the engine goes through all of a graph, or raises."""
@@ -77,7 +59,7 @@ class Spent:
                 return True
         if self._is_freed_by_helper(value, depth):
             return True
-        inner = self._operands(value)
+        inner = self.freeing.operands(value)
         if not inner:
             return False
         spent = [each for each in inner if self._is_spent(each, key, node, freed, depth - 1)]
@@ -90,7 +72,7 @@ class Spent:
         made: ast.expr = value
         path: tuple[int, ...] = ()
         if isinstance(value, ast.Name):
-            definition = self._only(value)
+            definition = self.freeing.only(value)
             if definition is None or definition.value is None or definition.how is not How.ASSIGN:
                 return False
             made, path = definition.value, definition.path
@@ -110,157 +92,10 @@ class Spent:
                 given.append(part)
         self._active.append(helper)
         try:
-            freed = self._freed(helper)
+            freed = self.freeing.in_scope(helper)
             return bool(given) and all(self._is_spent(each, "", each, freed, depth - 1) for each in given)
         finally:
             self._active.pop()
-
-    def _operands(self, value: ast.expr) -> list[ast.expr]:
-        """What an expression is made of by operations that history goes through."""
-        if isinstance(value, ast.BinOp):
-            return [value.left, value.right]
-        if isinstance(value, ast.UnaryOp):
-            return [value.operand]
-        if isinstance(value, ast.IfExp):
-            return [value.body, value.orelse]
-        if isinstance(value, (ast.NamedExpr, ast.Subscript)):
-            return [value.value]
-        if isinstance(value, ast.Name):
-            definition = self._only(value)
-            if definition is not None and definition.value is not None and definition.how is How.ASSIGN:
-                if not definition.path and self._same_iteration(definition.statement, value):
-                    return [definition.value]
-            return []
-        if isinstance(value, ast.Call):
-            if isinstance(value.func, ast.Attribute) and self.module.names.qualname(value.func) == "":
-                effect = TENSOR_METHODS.get(value.func.attr)
-                moved = value.func.attr in ("to", "cuda") and not self._is_cast_to_integers(value)
-                if moved or (effect is not None and effect.graph):
-                    return [value.func.value]
-            head, _, name = self.module.names.qualname(value.func).rpartition(".")
-            effect = TORCH_FUNCTIONS.get(name) if head == "torch" else None
-            if effect is not None and effect.graph and name not in _OF_SECONDS:
-                return [each for first in value.args[:1] for each in _entries(first)]
-        return []
-
-    def _is_cast_to_integers(self, call: ast.Call) -> bool:
-        """Whether `.to(torch.long)` ends the history."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        return any(self.module.names.qualname(each).removeprefix("torch.") in _INTEGERS for each in given)
-
-    def _only(self, name: ast.Name) -> Definition | None:
-        """The one definition that reaches a variable, if there is but one."""
-        if self.module.names.comprehension(name) is not None:
-            return None
-        reaching = self.module.flow.reaching(name.id, name)
-        return reaching[0] if len(reaching) == 1 else None
-
-    def _same_iteration(self, one: ast.AST, other: ast.AST) -> bool:
-        loops = self.module.tree.loops
-        return loops(one)[:1] == loops(other)[:1]
-
-    # -- what is freed ----------------------------------------------------------------------------------------
-
-    @remembered
-    def _freed(self, scope: Scope) -> list[Freed]:
-        """What the calls of a scope free for sure: the objectives, and what these are made of."""
-        found: list[Freed] = []
-        for site in self.module.release.differentiation.sites(scope):
-            if site.frees and not is_optional(self.module.tree, site.node):
-                found += self._parts(site)
-        return found
-
-    def _parts(self, site: Site) -> Iterator[Freed]:
-        stack: list[tuple[ast.expr, bool]] = [(self.module.release.differentiation.unscaled(site.objective), False)]
-        count = 0
-        while stack and count < _MOST_PARTS:
-            count += 1
-            node, elements = stack.pop()
-            if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
-                yield Freed(site, node, elements)
-            if elements:
-                stack += [(each, False) for each in _entries(node) if each is not node]
-                continue
-            summed = self._summed(node)
-            if summed is not None:
-                stack += [(summed, True)]
-            elif isinstance(node, ast.Name):
-                stack += [(each, False) for each in self._made_of(node, site)]
-            elif isinstance(node, ast.Attribute):
-                stack += [(each, False) for each in self._bound(node)]
-            elif isinstance(node, ast.Subscript):
-                continue  # one of several, perhaps
-            elif self.module.grad.off(node):
-                continue  # what is computed without gradients has no history of what it is computed from
-            elif isinstance(node, ast.Call) and self._is_loss(node):
-                stack += [(node.args[0], False)]
-            elif not isinstance(node, ast.IfExp):  # of a ternary, either part may be the one that is not differentiated
-                stack += [(each, False) for each in self._operands(node)]
-
-    def _made_of(self, name: ast.Name, site: Site) -> list[ast.expr]:
-        """The expression that a variable was given: in the same iteration, and by nothing else."""
-        definition = self._only(name)
-        if definition is None or definition.value is None or definition.path:
-            return []
-        value = definition.value
-        if definition.how is How.ENTER and last_name(getattr(value, "func", value)) == "scale_loss":
-            return value.args[:1] if isinstance(value, ast.Call) else []
-        if not self._same_iteration(definition.statement, site.node):
-            return []
-        if definition.how is How.AUGMENT and isinstance(definition.node, ast.expr):
-            added = isinstance(definition.statement, ast.AugAssign) and isinstance(definition.statement.op, ast.Add)
-            return [value] if added else []
-        return [value] if definition.how is How.ASSIGN else []
-
-    def _bound(self, node: ast.Attribute) -> list[ast.expr]:
-        """What `self.loss` was given, in the same function and iteration."""
-        key = key_of(node)
-        reaching = self.module.flow.reaching(key, node) if key else []
-        if len(reaching) != 1 or reaching[0].how is not How.ASSIGN or reaching[0].path:
-            return []
-        value, statement = reaching[0].value, reaching[0].statement
-        if value is None or not self._same_iteration(statement, node):
-            return []
-        return [] if self._may_be_rebound(node, _place(statement), _place(node)) else [value]
-
-    def _may_be_rebound(self, node: ast.Attribute, start: _Place, end: _Place) -> bool:
-        """Whether a call between two places gets the object whose attribute this is, and may bind the attribute."""
-        scope = self.module.tree.scope(node)
-        owned = self.module.classes.self_attribute(node)
-        if owned is not None:
-            bound = owned[0].attributes.get(f"self.{owned[1]}", [])
-            others = [self.module.tree.scope(each.node) for each in bound]
-            if all(each is scope or getattr(each, "name", "") == "__init__" for each in others):
-                return False
-        root = key_of(node).partition(".")[0]
-        return any(
-            start < _place(call) < end
-            and any(key_of(each) == root for each in (getattr(call.func, "value", None), *call.args) if each)
-            for call in self.module.tree.calls(scope)
-        )
-
-    def _summed(self, node: ast.expr) -> ast.expr | None:
-        """What `sum(x.values())`, `sum(v for v in x.values())` and `torch.stack([...])` go over, whole."""
-        if not isinstance(node, ast.Call) or not node.args or last_name(node.func) not in _JOINS:
-            return None
-        qualname = self.module.names.qualname(node.func)
-        if qualname != "sum" and not qualname.startswith("torch."):
-            return None
-        over = node.args[0]
-        if isinstance(over, (ast.GeneratorExp, ast.ListComp)) and len(over.generators) == 1:
-            first = over.generators[0]
-            if first.ifs or not isinstance(over.elt, ast.Name) or not same(over.elt, first.target):
-                return None
-            over = first.iter
-        if isinstance(over, ast.Call) and last_name(over.func) == "list" and over.args:
-            over = over.args[0]
-        if isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and over.func.attr == "values":
-            return over.func.value
-        return over if isinstance(over, (ast.List, ast.Tuple)) else None
-
-    def _is_loss(self, node: ast.Call) -> bool:
-        """Whether a call is one of torch's own losses, which history goes through from their first argument."""
-        return bool(node.args) and self.module.proof.is_torch_loss(node)
 
     # -- whether it is the same value, on every path ------------------------------------------------------------
 
@@ -286,7 +121,7 @@ class Spent:
             return same(value.value, freed.node) and self._unchanged(value.value, freed.node)
         if not isinstance(value, ast.Name):
             return False
-        definition = self._only(value)
+        definition = self.freeing.only(value)
         if definition is None or definition.how is not How.ITERATE or not isinstance(definition.value, ast.Call):
             return False
         func, path = definition.value.func, definition.path
@@ -298,21 +133,21 @@ class Spent:
         """Whether all that two expressions read is bound alike at both places, and not changed on the way."""
         flow, tree = self.module.flow, self.module.tree
         scope = tree.scope(one)
-        between = sorted((_place(one), _place(other)))
+        between = sorted((place_of(one), place_of(other)))
         for node in ast.walk(one):
             key = key_of(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
             if not key:
                 continue
             if isinstance(node, ast.Name) and self._is_of_comprehension(node):
                 return False
-            if isinstance(node, ast.Attribute) and self._may_be_rebound(node, *between):
+            if isinstance(node, ast.Attribute) and self.freeing.may_be_rebound(node, *between):
                 return False
             if {*flow.reaching(key, one)} != {*flow.reaching(key, other)}:
                 return False
             bound = [each.statement for each in flow.definitions(scope).get(key, [])]
             deep = isinstance(one, (ast.Subscript, ast.Attribute))
             changed = [m.node for m in flow.mutations(scope).get(key, []) if m.method in _CHANGES] if deep else []
-            if any(between[0] <= _place(each) <= between[1] for each in (*bound, *changed)):
+            if any(between[0] <= place_of(each) <= between[1] for each in (*bound, *changed)):
                 return False
         return True
 
@@ -348,7 +183,7 @@ class Spent:
         scope = tree.scope(node)
         own = tree.statement(node)
         start = (own.end_lineno or own.lineno, own.end_col_offset or 0)
-        begin, end = _place(after), (after.end_lineno or after.lineno, after.end_col_offset or 0)
+        begin, end = place_of(after), (after.end_lineno or after.lineno, after.end_col_offset or 0)
         reads, differentiating, calls = self._reading(scope)
         if _any_between(reads.get(key, []), start, end) or _any_between(differentiating, start, begin, ending=False):
             return True
@@ -356,21 +191,21 @@ class Spent:
         return not private and _any_between(calls, start, end)
 
     @remembered
-    def _reading(self, scope: Scope) -> tuple[dict[str, list[_Place]], list[_Place], list[_Place]]:
+    def _reading(self, scope: Scope) -> tuple[dict[str, list[Place]], list[Place], list[Place]]:
         """The places where a scope reads each variable, where it differentiates, and calls what may reach a holder."""
-        reads: dict[str, list[_Place]] = {}
-        calls: list[_Place] = []
+        reads: dict[str, list[Place]] = {}
+        calls: list[Place] = []
         sites = {site.node for site in self.module.release.differentiation.sites(scope)}
         for node in self.module.tree.within(scope):
             if isinstance(node, (ast.Name, ast.Attribute)):
                 key = key_of(node)
                 if key:
-                    reads.setdefault(key, []).append(_place(node))
+                    reads.setdefault(key, []).append(place_of(node))
             elif isinstance(node, ast.Call) and node not in sites and not self._is_idle(node):
-                calls.append(_place(node))
+                calls.append(place_of(node))
         for places in (*reads.values(), calls):
             places.sort()
-        return reads, sorted(map(_place, sites)), calls
+        return reads, sorted(map(place_of, sites)), calls
 
     def _is_idle(self, call: ast.Call) -> bool:
         """Whether a call reaches no holder but by its arguments."""
@@ -390,15 +225,7 @@ def _part(value: ast.expr | None, path: tuple[int, ...]) -> ast.expr | None:
     return value
 
 
-def _entries(node: ast.expr) -> list[ast.expr]:
-    return list(node.elts) if isinstance(node, (ast.List, ast.Tuple)) else [node]
-
-
-def _place(node: ast.AST) -> _Place:
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-
-
-def _any_between(places: list[_Place], start: _Place, end: _Place, ending: bool = True) -> bool:
+def _any_between(places: list[Place], start: Place, end: Place, ending: bool = True) -> bool:
     """Whether one of these places, in order, lies behind `start` and before `end` (or, `ending`, at it)."""
     at = bisect_left(places, start)
     return at < len(places) and (places[at] < end or (ending and places[at] == end))
