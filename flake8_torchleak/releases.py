@@ -64,8 +64,7 @@ def releases(kept: Kept, build: Builder) -> Iterator[Fix]:
 
 def _has_attributes(module: Module, name: ast.Name) -> bool:
     """Whether attributes of a variable's value are set in its scope (`loss.weight = 2`)."""
-    definitions = module.flow.definitions(module.tree.scope(name))
-    return any(key.startswith(f"{name.id}.") for key in definitions)
+    return name.id in module.flow.with_attributes(module.tree.scope(name))
 
 
 def _starts(kept: Kept, build: Builder) -> Iterator[ast.expr]:
@@ -76,7 +75,7 @@ def _starts(kept: Kept, build: Builder) -> Iterator[ast.expr]:
     module = build.module
     scope = module.tree.scope(kept.node)
     values: list[ast.expr] = []
-    for each in module.flow.definitions(scope).get(kept.key, []):
+    for each in module.flow.giving(scope, kept.key):
         if each.statement is kept.node and isinstance(each.value, ast.IfExp) and each.value is not kept.value:
             branches = (each.value.body, each.value.orelse)
             values += [branch for branch in branches if not module.tree.inside(kept.value, branch)]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from flake8_torchleak.model.names import Names, dotted, parameters
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, Scope, Tree
 
 
@@ -112,6 +113,22 @@ class Bindings:
             for each in self._collect(scope):
                 found.setdefault(each.key, []).append(each)
         return found
+
+    @remembered
+    def with_attributes(self, scope: Scope) -> frozenset[str]:
+        """The variables of which a scope sets attributes, or attributes of those (`loss.weight = 2`)."""
+        return frozenset(key.partition(".")[0] for key in self.definitions(scope) if "." in key)
+
+    @remembered
+    def assigned(self, scope: Scope, key: str) -> list[Definition]:
+        """The definitions of a key that are plain assignments: few of what is added to at many places."""
+        return [each for each in self.definitions(scope).get(key, []) if each.how is How.ASSIGN]
+
+    @remembered
+    def giving(self, scope: Scope, key: str) -> list[Definition]:
+        """The plain assignments of a key, and what else gives it a ternary."""
+        found = self.definitions(scope).get(key, [])
+        return [each for each in found if each.how is How.ASSIGN or isinstance(each.value, ast.IfExp)]
 
     def _collect(self, scope: Scope) -> list[Definition]:
         found: list[Definition] = []

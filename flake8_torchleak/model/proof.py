@@ -118,7 +118,7 @@ class Proof:
             key = key_of(node)
             reaching = self.module.flow.reaching(key, node) if key else []
             return bool(reaching) and all(
-                self._proven_by(each, node, self._differentiated(key, self.module.tree.scope(node)))
+                self._proven_by(each, node, self._by_definition(key, self.module.tree.scope(node), True))
                 or (each.value is not None and _is_plain(each) and self.is_scalar(each.value, depth - 1))
                 for each in reaching
             )
@@ -137,9 +137,13 @@ class Proof:
 
     def sums_tensors(self, key: str, value: ast.expr, node: ast.AST) -> bool:
         """Whether a sum that starts at a number, and to which this alone is added, is read as a tensor later."""
-        scope = self.module.tree.scope(node)
         if isinstance(value, ast.Name) and len(self.module.flow.reaching(value.id, value)) != 1:
             return False  # a number at times, a tensor at others: their sum is a tensor
+        return self._is_sum(key, self.module.tree.scope(node))
+
+    @remembered
+    def _is_sum(self, key: str, scope: Scope) -> bool:
+        """Whether a variable starts at numbers, is added to at one place, and is read as a tensor."""
         definitions = self.module.flow.definitions(scope).get(key, [])
         return (
             any(n.attr in _ONLY_TENSORS or n.attr in _OF_A_GRAPH for n in self._attributes(key, scope))
@@ -162,7 +166,7 @@ class Proof:
             return bool(built) and all(
                 _is_plain(d) and d.value is not None and proves(d.value, depth - 1) for d in built
             )
-        uses = [*self._uses(key, scope), *self._differentiated(key, scope)] if proves == self.is_tensor else []
+        uses = self._by_definition(key, scope, False) if proves == self.is_tensor else {}
         return bool(reaching) and all(
             (each.value is not None and _is_plain(each) and proves(each.value, depth - 1))
             or self._proven_by(each, node, uses)
@@ -183,12 +187,10 @@ class Proof:
                     done.add(function)
         return found
 
-    def _proven_by(self, definition: Definition, node: ast.expr, uses: list[ast.expr]) -> bool:
+    def _proven_by(self, definition: Definition, node: ast.expr, uses: dict[Definition, list[ast.expr]]) -> bool:
         """Whether what a definition gives to `node` passes a use that only a tensor survives."""
         flow, tree = self.module.flow, self.module.tree
-        for use in uses:
-            if definition not in flow.reaching(definition.key, use) or self._is_optional(use):
-                continue
+        for use in uses.get(definition, []):
             statement = tree.statement(use)
             together = flow.always_before(statement, node) and not self._leaves(node, statement)
             if together or statement is tree.statement(node):
@@ -196,6 +198,18 @@ class Proof:
             if self._follows(statement, definition):
                 return True
         return False
+
+    @remembered
+    def _by_definition(self, key: str, scope: Scope, certain: bool) -> dict[Definition, list[ast.expr]]:
+        """Definition of a variable -> what proves it a tensor and is evaluated with its statement.
+
+        certain: only where it is differentiated, as a tensor of one element can be.
+        """
+        found: dict[Definition, list[ast.expr]] = {}
+        for use in [*([] if certain else self._uses(key, scope)), *self._differentiated(key, scope)]:
+            for each in self.module.flow.reaching(key, use) if not self._is_optional(use) else ():
+                found.setdefault(each, []).append(use)
+        return found
 
     def _is_optional(self, use: ast.expr) -> bool:
         """Whether a part of a statement may not be evaluated: in a branch, behind `and` / `or`, in a function."""

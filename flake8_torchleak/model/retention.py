@@ -88,10 +88,7 @@ class Retention:
         """Where the graph comes from, where the holder starts, and the loop it outlives."""
         notes = list(self.infer.value(value).why[:2])
         scope = self.tree.scope(node)
-        start = next(
-            (d for d in self.flow.definitions(scope).get(key, []) if d.how is How.ASSIGN and d.statement is not node),
-            None,
-        )
+        start = next((each for each in self.flow.assigned(scope, key) if each.statement is not node), None)
         if start is not None:
             notes.append((start.statement, f"`{key}` starts here and lives on"))
         for loop in self.loops.step_loops(node)[:1]:

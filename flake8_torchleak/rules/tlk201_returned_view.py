@@ -96,7 +96,7 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     if not method:
         raise Unfixable(f"`{short(report.target)}` is not proven to be an array or a tensor")
     yield Fix(
-        build.module.release.sharing.level(of_array=True),
+        build.module.release.sharing.level(True),
         f"return `.{method}()` of it",
         build.method(report.target, method),
     )

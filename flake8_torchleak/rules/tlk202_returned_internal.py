@@ -100,5 +100,5 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         raise Unfixable("its class keeps results on the object: a copy would lose them at every sample")
     flat = given.value.is_container and is_flat(given.value)
     copies, imported = build.reference("copy.copy" if flat else "copy.deepcopy", given.node)
-    level = build.module.release.sharing.level(of_array=False) if is_plain(given.value) else FixLevel.UNSAFE
+    level = build.module.release.sharing.level(False) if is_plain(given.value) else FixLevel.UNSAFE
     yield Fix(level, f"return `{copies}(...)` of it", (*imported, *build.wrapped(given.node, f"{copies}(", ")")))

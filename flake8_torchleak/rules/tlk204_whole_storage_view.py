@@ -108,7 +108,7 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     if not build.module.proof.is_tensor(report.target):
         raise Unfixable(f"`{short(report.target)}` is not proven to be a tensor")
     yield Fix(
-        build.module.release.sharing.level(of_array=True),
+        build.module.release.sharing.level(True),
         "return `.clone()` of it",
         build.method(report.target, "clone"),
     )

@@ -69,6 +69,7 @@ class Callers:
             return any(self._goes_into_training(each, levels - 1) for each in self._callers(caller))
         return False
 
+    @remembered
     def _is_in_step(self, node: ast.AST, levels: int) -> bool:
         """Whether a place is run by a training loop's step: in the loop that differentiates, or in what it calls."""
         tree = self.module.tree

@@ -7,13 +7,13 @@ that it is handed to. What cannot be followed is out of sight, and with it wheth
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.release.differentiation import Site
@@ -90,7 +90,7 @@ class Escapes:
         """Whether a variable of a scope is seen by other code: by a function inside, or bound further out."""
         if isinstance(scope, ast.Lambda) or self.module.names.scope_of(name, scope.body[0]) is not scope:
             return True
-        return any(node.id == name and self.module.tree.scope(node) is not scope for node in self.reads_below(scope))
+        return any(self.module.tree.scope(node) is not scope for node in self._by_name(scope).get(name, []))
 
     @remembered
     def reads_below(self, scope: Scope) -> list[ast.Name]:
@@ -98,6 +98,20 @@ class Escapes:
         if self.module.tree.is_own(scope):
             return self.module.tree.below(scope, ast.Name)
         return [node for node in ast.walk(scope) if isinstance(node, ast.Name)]
+
+    @remembered
+    def _by_name(self, scope: Scope) -> dict[str, list[ast.Name]]:
+        """The names that stand below a scope, by what they are."""
+        found: dict[str, list[ast.Name]] = {}
+        for node in self.reads_below(scope):
+            found.setdefault(node.id, []).append(node)
+        return found
+
+    def reads(self, name: str, owner: Scope) -> list[ast.Name]:
+        """Where a variable of a scope is read, in source order."""
+        scope_of = self.module.names.scope_of
+        below = self._by_name(owner).get(name, [])
+        return [node for node in below if isinstance(node.ctx, ast.Load) and scope_of(name, node) is owner]
 
     @remembered
     def of_holder(self, key: str, node: ast.expr | ast.stmt) -> Ending:
@@ -109,16 +123,21 @@ class Escapes:
         owner = self.module.names.scope_of(head, node)
         if owner is None or isinstance(owner, (ast.ClassDef, ast.Lambda)):
             return Ending(Fate.OPEN, node, f"`{key}` is no variable of its own")
-        followed = self._follow(key, owner)
+        followed = self._followed(key, owner)
         if owner is not scope:
             return max(followed, Ending(Fate.OPEN, node, f"`{key}` is a variable of an outer scope"), key=_fate)
-        return max(followed, self._start(key, owner, node), key=_fate)
+        return max(followed, self._start(key, owner), key=_fate)
 
     def _of_attribute(self, key: str, node: ast.expr | ast.stmt) -> Ending:
         """An attribute is open to all code that has the object; what the module does with it can be seen."""
-        facts = self.module.classes.around(node)
+        open_ = Ending(Fate.OPEN, node, f"`{key}` is open to all code that has the object")
+        return max(open_, self._of_uses(key, self.module.classes.around(node)), key=_fate)
+
+    @remembered
+    def _of_uses(self, key: str, facts: ClassFacts | None) -> Ending:
+        """What the module does with an attribute, of objects of a class or of any."""
         attribute = key.partition(".")[2]
-        worst = Ending(Fate.OPEN, node, f"`{key}` is open to all code that has the object")
+        worst = _READ
         own: set[ast.AST] = set()
         if facts is not None and "." not in attribute:
             for function in facts.all_functions:
@@ -126,13 +145,17 @@ class Escapes:
                     own.add(use)
                     if isinstance(use.ctx, ast.Load):
                         worst = max(worst, _Trail(self, {(key, function)}).destiny(use), key=_fate)
-        for use in self._attributes.get(attribute.rpartition(".")[2], []):
+        for use, found in self._asked(attribute.rpartition(".")[2]):
             if use not in own:
                 # The same name on another object, perhaps: enough to leave it alone, not to know what is done to it.
-                found = _Trail(self, set()).destiny(use)
-                if found.fate is Fate.ASKED:
-                    worst = max(worst, found, key=_fate)
+                worst = max(worst, found, key=_fate)
         return worst
+
+    @remembered
+    def _asked(self, name: str) -> list[tuple[ast.Attribute, Ending]]:
+        """The attributes of one name in the module whose value is asked for its history."""
+        found = [(use, _Trail(self, set()).destiny(use)) for use in self._attributes.get(name, [])]
+        return [each for each in found if each[1].fate is Fate.ASKED]
 
     @cached_property
     def _attributes(self) -> dict[str, list[ast.Attribute]]:
@@ -143,7 +166,8 @@ class Escapes:
                 found.setdefault(node.attr, []).append(node)
         return found
 
-    def _start(self, key: str, owner: Scope, node: ast.AST) -> Ending:
+    @remembered
+    def _start(self, key: str, owner: Scope) -> Ending:
         """Whether the holder is made here: another object under another name would be open to others."""
         for each in self.module.flow.definitions(owner).get(key, []):
             plain = each.how is How.ASSIGN and not each.path and each.value is not None
@@ -163,7 +187,20 @@ class Escapes:
             return qualname in _MAKERS or qualname.startswith("torch.")
         return value is not None and self.module.infer.value(value).kind is Kind.NUMBER
 
+    @remembered
+    def sites(self, scope: Scope) -> dict[ast.AST, list[Site]]:
+        """Where a scope differentiates, by call."""
+        found: dict[ast.AST, list[Site]] = {}
+        for site in self.module.release.differentiation.sites(scope):
+            found.setdefault(site.node, []).append(site)
+        return found
+
     # -- following a variable ---------------------------------------------------------------------------------
+
+    @remembered
+    def _followed(self, name: str, owner: Scope) -> Ending:
+        """The same, asked of no other variable's way: nothing is cut short for having been followed already."""
+        return self._follow(name, owner)
 
     def _follow(self, name: str, owner: Scope) -> Ending:
         return _Trail(self, set()).variable(name, owner)
@@ -202,10 +239,8 @@ class _Trail:
             return Ending(Fate.HANDED, owner, f"`{name}` goes through too many variables to follow")
         self.seen.add((name, owner))
         worst = _READ
-        tree, names = self.module.tree, self.module.names
-        for node in self.escapes.reads_below(owner):
-            if node.id != name or not isinstance(node.ctx, ast.Load) or names.scope_of(name, node) is not owner:
-                continue
+        tree = self.module.tree
+        for node in self.escapes.reads(name, owner):
             where = tree.scope(node)
             if where is not owner:
                 inner = tree.function(node)
@@ -382,9 +417,8 @@ class _Trail:
             return Ending(Fate.HANDED, call, f"`{short(function)}` is applied to it"), False
         return _READ, bool(keys) or qualname not in READ_ONLY
 
-    def _sites(self, call: ast.Call) -> Iterator[Site]:
-        sites = self.module.release.differentiation.sites(self.module.tree.scope(call))
-        return (site for site in sites if site.node is call)
+    def _sites(self, call: ast.Call) -> list[Site]:
+        return self.escapes.sites(self.module.tree.scope(call)).get(call, [])
 
     def _is_tensor_method(self, call: ast.Call) -> bool:
         func = call.func

@@ -53,6 +53,7 @@ class Sharing:
                         return change.node
         return None
 
+    @remembered
     def level(self, of_array: bool) -> FixLevel:
         """How safe it is to hand out a copy instead of the stored array, or container."""
         if self.edits_samples(of_array) is not None:
@@ -62,10 +63,12 @@ class Sharing:
         edited = any(True for dataset in self.module.datasets.all for _ in edits(self.module, dataset))
         return FixLevel.UNSAFE if edited else FixLevel.SAFE
 
+    @remembered
     def _may_be_a_sample(self, key: str, use: ast.AST, hops: int) -> bool:
         """Whether a variable may stand for what somebody got of a Dataset: all but what is made or found here."""
         return not hops or any(self._may_give_samples(each, hops - 1) for each in self.module.flow.reaching(key, use))
 
+    @remembered
     def _may_give_samples(self, definition: Definition, hops: int) -> bool:
         value = definition.value
         if self.module.infer.definition(definition, NO_ENV).kind in _NONE:
@@ -107,6 +110,7 @@ class Sharing:
         ]
         return not given or any(each is None or self._may_hold_samples(each, hops) for each in given)
 
+    @remembered
     def asking(self) -> FixLevel:
         """How safe a copy is where code may ask what shares its memory with what: it sees the difference."""
         tree = self.module.tree
@@ -115,11 +119,13 @@ class Sharing:
         )
         return FixLevel.UNSAFE if asked else FixLevel.SAFE
 
+    @remembered
     def edits_content(self, key: str, node: ast.AST) -> bool:
         """Whether what a container holds is edited in place through it (`kept[-1][0] = 0`)."""
         changes = self.module.flow.mutations(self.module.tree.scope(node)).get(key, [])
         return any(may_change(each) and (each.depth or each.method == "augitem") for each in changes)
 
+    @remembered
     def edits_batches(self, scope: Scope) -> ast.AST | None:
         """The first place in a function that edits what shares a batch's memory, if there is one."""
         for change in self._changes(scope):
