@@ -9,8 +9,8 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.release.escapes import Fate
 from flake8_torchleak.model.release.facts import Kept, carriers
+from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.uses import other_use
 from flake8_torchleak.wording import released, short
 

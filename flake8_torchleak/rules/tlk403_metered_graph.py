@@ -50,8 +50,8 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.keeping import keeps
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.release.escapes import Fate
 from flake8_torchleak.model.release.facts import Kept
+from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import graph_severity, in_evaluation, releases, worth
 from flake8_torchleak.rule import Report, rule

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from flake8_torchleak.model.release.escapes import Ending, Fate
+from flake8_torchleak.model.release.fate import Ending, Fate
 
 
 def _answers(value: object) -> Callable[..., object]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.release.differentiation import Site
-from flake8_torchleak.model.release.escapes import Fate
+from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FunctionNode
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.release.callers import Callers
 from flake8_torchleak.model.release.differentiation import Differentiation
-from flake8_torchleak.model.release.escapes import Ending, Escapes, Fate
+from flake8_torchleak.model.release.escapes import Escapes
+from flake8_torchleak.model.release.fate import Ending, Fate
 from flake8_torchleak.model.release.paths import Paths
 from flake8_torchleak.model.release.saving import Saving
 from flake8_torchleak.model.release.sharing import Sharing

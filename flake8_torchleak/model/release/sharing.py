@@ -10,7 +10,7 @@ from flake8_torchleak.finding import FixLevel
 from flake8_torchleak.model.bindings import Definition, How, Mutation, container_of
 from flake8_torchleak.model.edits import edits, may_change
 from flake8_torchleak.model.env import NO_ENV
-from flake8_torchleak.model.release.escapes import compares_identity
+from flake8_torchleak.model.release.trail import compares_identity
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, Scope
 from flake8_torchleak.model.values import Kind, OriginKind

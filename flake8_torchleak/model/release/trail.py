@@ -1,0 +1,255 @@
+"""One value on its way through a module: every expression that it becomes a part of, up to where it ends."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.effects import TENSOR_METHODS
+from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.release.differentiation import Site
+from flake8_torchleak.model.release.fate import READ, Ending, Fate, fate_of
+from flake8_torchleak.model.release.harmless import (
+    APPLYING,
+    ASKING,
+    CONTAINER_METHODS,
+    ELEMENT_METHODS,
+    ENDING,
+    HISTORY,
+    MOVING,
+    PLAIN_ATTRIBUTES,
+    READ_ONLY,
+    READ_ONLY_METHODS,
+    READ_ONLY_ROOTS,
+)
+from flake8_torchleak.model.release.helpers import runs
+from flake8_torchleak.model.tree import COMPREHENSIONS, FunctionNode, Scope
+from flake8_torchleak.wording import short
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.release.escapes import Escapes
+
+_MOST_VARIABLES = 40
+"""Variables that what is kept goes through, before it counts as out of sight."""
+
+
+class Trail:
+    """One value on its way: what was followed already is not followed again."""
+
+    def __init__(self, escapes: Escapes, seen: set[tuple[str, ast.AST]]) -> None:
+        self.module, self.escapes = escapes.module, escapes
+        self.seen = seen
+
+    def variable(self, name: str, owner: Scope) -> Ending:
+        """The worst that becomes of a variable, wherever it is read."""
+        if (name, owner) in self.seen:
+            return READ
+        if len(self.seen) >= _MOST_VARIABLES:
+            return Ending(Fate.HANDED, owner, f"`{name}` goes through too many variables to follow")
+        self.seen.add((name, owner))
+        worst = READ
+        tree = self.module.tree
+        for node in self.escapes.reads(name, owner):
+            where = tree.scope(node)
+            if where is not owner:
+                inner = tree.function(node)
+                what = f"`{inner.name}`" if inner is not None and inner is not owner else "a lambda"
+                ending = max(self.destiny(node), Ending(Fate.OPEN, node, f"`{name}` is read in {what}"), key=fate_of)
+            else:
+                ending = self.destiny(node)
+            worst = max(worst, ending, key=fate_of)
+        return worst
+
+    def destiny(self, node: ast.expr) -> Ending:
+        """The worst that becomes of the value of one expression."""
+        tree = self.module.tree
+        child: ast.AST = node
+        while True:
+            up = tree.parents[child]
+            if isinstance(up, ast.keyword):
+                child = up
+                continue
+            if isinstance(up, ast.Call):
+                if child is up.func:
+                    return Ending(Fate.HANDED, up, f"`{short(up.func)}` is called")
+                ending, goes_on = self._handed(up, child)
+                if not goes_on:
+                    return ending
+                if ending.fate:
+                    return max(ending, self.destiny(up), key=fate_of)
+            elif isinstance(up, ast.Attribute):
+                if not isinstance(up.ctx, ast.Load):
+                    return READ
+                found = self._attribute(up)
+                if isinstance(found, Ending):
+                    return found
+                up = found
+            elif isinstance(up, ast.Subscript):
+                if not isinstance(up.ctx, ast.Load):
+                    return READ if child is up.value else self._unknown(up)
+                if child is not up.value:
+                    return READ
+            elif isinstance(up, COMPREHENSIONS):
+                pass
+            elif isinstance(up, ast.comprehension):
+                if child is not up.iter:
+                    return READ
+                return self._comprehension(up)
+            elif isinstance(up, ast.stmt):
+                return self._statement(up, child)
+            elif isinstance(up, ast.Compare) and compares_identity(up):
+                return Ending(Fate.ASKED, up, "its identity is asked for")
+            elif isinstance(up, (ast.FormattedValue, ast.Compare, ast.JoinedStr, ast.Slice)):
+                return READ
+            elif isinstance(up, ast.IfExp) and child is up.test:
+                return READ
+            elif isinstance(up, ast.NamedExpr):
+                named = self._bound(up.target, up)
+                if named.fate:
+                    return named
+            elif isinstance(up, (ast.Yield, ast.YieldFrom)):
+                return Ending(Fate.RETURNED, up, "it is yielded")
+            elif isinstance(up, ast.Lambda):
+                return Ending(Fate.HANDED, up, "a lambda gives it out")
+            elif not isinstance(up, ast.expr):
+                return self._unknown(up)
+            child = up
+
+    def _unknown(self, node: ast.AST) -> Ending:
+        return Ending(Fate.HANDED, node, "it goes where it cannot be followed")
+
+    def _statement(self, statement: ast.stmt, child: ast.AST) -> Ending:
+        if isinstance(statement, ast.Return):
+            return Ending(Fate.RETURNED, statement, "it is returned")
+        if isinstance(statement, (ast.Expr, ast.Assert, ast.If, ast.While, ast.Delete, ast.Raise)):
+            return READ if not isinstance(statement, ast.Raise) else self._unknown(statement)
+        if isinstance(statement, ast.Assign):
+            return max((self._bound(target, statement) for target in statement.targets), key=fate_of)
+        if isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
+            return self._bound(statement.target, statement)
+        if isinstance(statement, (ast.For, ast.AsyncFor)):
+            return self._bound(statement.target, statement)
+        return self._unknown(statement)
+
+    def _bound(self, target: ast.expr, place: ast.AST) -> Ending:
+        """What becomes of what is assigned."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return max((self._bound(each, place) for each in target.elts), key=fate_of, default=READ)
+        if isinstance(target, ast.Starred):
+            return self._bound(target.value, place)
+        if isinstance(target, ast.Name):
+            owner = self.module.names.scope_of(target.id, target)
+            if owner is None or owner is not self.module.tree.scope(target):
+                return Ending(Fate.OPEN, place, f"`{target.id}` is a variable of an outer scope")
+            return self.variable(target.id, owner)
+        root = target
+        while isinstance(root, ast.Subscript):
+            root = root.value
+        if isinstance(root, ast.Name) and root is not target:
+            return self._bound(root, place)
+        return Ending(Fate.HANDED, place, f"it is stored in `{short(target)}`")
+
+    def _comprehension(self, generator: ast.comprehension) -> Ending:
+        """What becomes of the elements that a comprehension goes over."""
+        tree, names = self.module.tree, self.module.names
+        whole = tree.parents[generator]
+        bound = {node.id for node in ast.walk(generator.target) if isinstance(node, ast.Name)}
+        worst = READ
+        for node in ast.walk(whole):
+            if isinstance(node, ast.Name) and node.id in bound and isinstance(node.ctx, ast.Load):
+                if names.comprehension(node) is generator:
+                    worst = max(worst, self.destiny(node), key=fate_of)
+        return worst
+
+    def _attribute(self, node: ast.Attribute) -> Ending | ast.expr:
+        """What becomes of a part or method of the value; the expression to go on from where that is made of it."""
+        call = self.module.tree.parents[node]
+        name = node.attr
+        if name in HISTORY:
+            return Ending(Fate.ASKED, node, f"`.{name}` is asked for")
+        if not isinstance(call, ast.Call) or call.func is not node:
+            if name in PLAIN_ATTRIBUTES:
+                return READ
+            if name in ("T", "mT", "real", "values", "indices"):
+                return node
+            part = Ending(Fate.OPEN, node, f"`{short(node)}` is read")
+            return max(part, self.destiny(node), key=fate_of)
+        if name == "backward":
+            return Ending(Fate.DIFFERENTIATED, call, "backward() is called on it")
+        if name in ENDING or name in CONTAINER_METHODS:
+            return READ
+        if name in ELEMENT_METHODS or name in ("to", "cuda", "type", "add_", "sub_", "mul_", "div_", "zero_"):
+            return call
+        effect = TENSOR_METHODS.get(name)
+        if effect is None:
+            return Ending(Fate.HANDED, call, f"`.{name}()` is called on it")
+        return call if effect.graph else READ
+
+    def _handed(self, call: ast.Call, child: ast.AST) -> tuple[Ending, bool]:
+        """(what a call does with one of its arguments, whether its result is made of it)."""
+        qualname = self.module.names.qualname(call.func)
+        name = last_name(call.func)
+        if any(child is site.objective or self.module.tree.inside(child, site.objective) for site in self._sites(call)):
+            return Ending(Fate.DIFFERENTIATED, call, f"`{short(call)}` differentiates it"), False
+        if qualname in ASKING:
+            return Ending(Fate.ASKED, call, f"`{short(call.func)}` is asked about it"), False
+        if qualname in READ_ONLY or qualname.partition(".")[0] in READ_ONLY_ROOTS:
+            return READ, False
+        if qualname in APPLYING or any(keyword.arg == "key" for keyword in call.keywords):
+            return self._applied(call, child)
+        if qualname in MOVING or (qualname.startswith("torch.") and qualname.count(".") == 1):
+            return READ, True
+        if qualname.startswith(("torch.nn.functional.", "torch.special.", "torch.linalg.")):
+            return READ, True
+        helper = self.module.classes.callee(call)
+        if helper is not None:
+            return self._in_helper(call, child, helper)
+        if isinstance(call.func, ast.Attribute):
+            if name in READ_ONLY_METHODS:
+                return READ, False
+            if name in CONTAINER_METHODS or name in ("update", "setdefault"):
+                return self._bound(call.func.value, call), False
+            if self._is_tensor_method(call):
+                return READ, True
+        return Ending(Fate.HANDED, call, f"it is handed to `{short(call.func)}`"), False
+
+    def _applied(self, call: ast.Call, child: ast.AST) -> tuple[Ending, bool]:
+        """What becomes of the elements that a call applies a function to: `map(f, x)`, `sorted(x, key=f)`."""
+        keys = [keyword.value for keyword in call.keywords if keyword.arg == "key"]
+        function = keys[0] if keys else call.args[0]
+        qualname = self.module.names.qualname(function)
+        by_torch = qualname.startswith("torch.") and qualname.count(".") == 1
+        known = by_torch or qualname in READ_ONLY or qualname.startswith("operator.")
+        if isinstance(function, ast.Lambda):
+            known = not any(isinstance(node, ast.Call) for node in ast.walk(function.body))
+        if not known or child is function:
+            return Ending(Fate.HANDED, call, f"`{short(function)}` is applied to it"), False
+        return READ, bool(keys) or qualname not in READ_ONLY
+
+    def _sites(self, call: ast.Call) -> list[Site]:
+        return self.escapes.sites(self.module.tree.scope(call)).get(call, [])
+
+    def _is_tensor_method(self, call: ast.Call) -> bool:
+        func = call.func
+        return isinstance(func, ast.Attribute) and func.attr in TENSOR_METHODS and func.attr != "backward"
+
+    def _in_helper(self, call: ast.Call, child: ast.AST, helper: FunctionNode) -> tuple[Ending, bool]:
+        """What a function of the project does with an argument."""
+        for parameter in parameters(helper):
+            argument = self.module.classes.argument(call, parameter, helper)
+            if argument is child or (isinstance(child, ast.keyword) and child.value is argument):
+                if not runs(self.module, call, helper):
+                    break
+                ending = self.escapes.of_parameter(helper, parameter.arg)
+                if ending.fate is Fate.RETURNED:
+                    return READ, True
+                return ending, False
+        return Ending(Fate.HANDED, call, f"it is handed to `{short(call.func)}`"), False
+
+
+def compares_identity(node: ast.Compare) -> bool:
+    """Whether a comparison asks if two values are one object: `x is y`, not `x is None`."""
+    sides = [node.left, *node.comparators]
+    return any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops) and not any(
+        isinstance(each, ast.Constant) for each in sides
+    )
