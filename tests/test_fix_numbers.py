@@ -37,7 +37,42 @@ def collate(rows):
     return 1
 loader = DataLoader(Rows(100), collate_fn=collate, num_workers=2)
 """
+VIEWS = """\
+import numpy as np, torch
+from torch.utils.data import Dataset, DataLoader
+class Rows(Dataset):
+    def __init__(self, root):
+        self.data = torch.zeros(root, 4)
+    def __len__(self):
+        return len(self.data)
+    def __getitem__(self, i):
+        return self.data[i]
+loader = DataLoader(Rows(100), collate_fn=list, num_workers=2)
+for rows in loader:
+    rows[0] += 1
+"""
+CROPS = """\
+import numpy as np, torch
+def crops(paths):
+    kept = []
+    for path in paths:
+        whole = np.load(path)
+        kept.append(whole[:10, :10])
+    print(np.shares_memory(kept[0], kept[1]))
+"""
+BATCHES = """\
+from torch.utils.data import DataLoader
+def collect(data):
+    kept = []
+    for x, y in DataLoader(data, num_workers=2):
+        kept.append(y.numpy())
+    print(y.data_ptr())
+"""
 BESIDE_FIXTURES = {
+    "TLK201": VIEWS,
+    "TLK204": VIEWS,
+    "TLK205": CROPS,
+    "TLK404": BATCHES,
     "TLK402": SHOWN.replace("total = 0", "total = []")
     .replace("total += loss", "total.append(loss)")
     .replace("return total", "print(total)"),

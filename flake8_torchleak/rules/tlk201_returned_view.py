@@ -37,7 +37,8 @@ the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a
 
 Fix
 ---
-Safe: `.copy()` for arrays, `.clone()` for tensors: same values, own memory.
+Safe: `.copy()` for arrays, `.clone()` for tensors: same values, own memory. Unsafe where the module edits what may be a
+sample, or asks what shares whose memory: such an edit no longer reaches the Dataset.
 """
 
 from __future__ import annotations
@@ -56,7 +57,14 @@ from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
 
-@rule("TLK201", "returned-view", fix=FixLevel.SAFE, severity=Severity.WARNING, subject=Subject.DATASET)
+@rule(
+    "TLK201",
+    "returned-view",
+    fix=FixLevel.SAFE,
+    also=FixLevel.UNSAFE,
+    severity=Severity.WARNING,
+    subject=Subject.DATASET,
+)
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
     for dataset in module.datasets.all:

@@ -34,7 +34,8 @@ is a string, number or tuple, is copied or rebuilt, or its type is not known (TL
 Fix
 ---
 `copy.copy(...)` where all that is in it is immutable, else `copy.deepcopy(...)`. Safe for containers of text, numbers,
-arrays and the like; unsafe where its elements are not known: they may be costly to copy.
+arrays and the like; unsafe where its elements are not known (they may be costly to copy), and where the module edits
+what may be a sample: such an edit no longer reaches the Dataset.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ passes samples through; the tensor holds labels; `share_memory_()` was called on
 
 Fix
 ---
-Safe: `.clone()`: same values, a storage of their own. `self.rows.share_memory_()` in `__init__` keeps one copy for all
+Safe: `.clone()`: same values, a storage of their own; unsafe where the module edits what may be a sample. `self.rows.share_memory_()` in `__init__` keeps one copy for all
 workers instead of one for each; the views stay views.
 """
 
@@ -71,6 +71,7 @@ from flake8_torchleak.wording import short
     "TLK204",
     "whole-storage-view",
     fix=FixLevel.SAFE,
+    also=FixLevel.UNSAFE,
     severity=Severity.WARNING,
     subject=Subject.DATASET,
     words=("collate_fn", "batch_size=None"),

@@ -34,7 +34,8 @@ h5py) or starts anew with each array; the array is memory-mapped.
 
 Fix
 ---
-Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: same values, and the rest is freed.
+Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: same values, and the rest is freed. Unsafe where the
+module asks what shares whose memory.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ from flake8_torchleak.wording import short
     "TLK205",
     "view-outlives-base",
     fix=FixLevel.SAFE,
+    also=FixLevel.UNSAFE,
     severity=Severity.WARNING,
     subject=Subject.TORCH,
     words=("append", "add(", "insert(", "setdefault(", "] = "),

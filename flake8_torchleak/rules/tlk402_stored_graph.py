@@ -38,7 +38,9 @@ is emptied in every step, is bounded (`deque(maxlen=...)`), or one slot is overw
 
 Fix
 ---
-Safe: `.detach()` on what is proven a tensor, entry by entry in a display; unsafe, where it is only shown: `.item()`.
+Safe: `.detach()` on what is proven a tensor, entry by entry in a display, where it cannot change what is trained: the
+value is differentiated, and its graph freed, on every path of the same iteration, or what is stored is only printed,
+logged or turned into numbers. Unsafe, where it is only shown: `.item()`.
 For outputs in evaluation, no_grad around the loop (TLK501) is better still.
 """
 

@@ -36,7 +36,8 @@ The class releases its argument, is found neither here nor in the project, or st
 
 Fix
 ---
-Safe: `.detach()` on the argument that is proven a tensor. `.item()` where the meter only prints is up to you.
+Safe: `.detach()` on the argument that is proven a tensor, where it is differentiated, and its graph freed, on every
+path of the same iteration. `.item()` where the meter only prints is up to you.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ first, what is kept is new memory (arithmetic, `torch.cat`, `np.array`), or it i
 
 Fix
 ---
-Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: one small copy per step.
+Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: one small copy per step. Unsafe where the module asks
+what shares whose memory; none where the batch, or what is kept of it, is edited in place in the same function.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
 
-@rule("TLK404", "retained-batch", fix=FixLevel.SAFE, severity=Severity.ERROR, subject=Subject.STEPS)
+@rule(
+    "TLK404", "retained-batch", fix=FixLevel.SAFE, also=FixLevel.UNSAFE, severity=Severity.ERROR, subject=Subject.STEPS
+)
 def check(module: Module) -> Iterator[Report]:
     for store in stores(module):
         held = list(_held(module, store))
