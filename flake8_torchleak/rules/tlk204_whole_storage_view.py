@@ -46,8 +46,8 @@ passes samples through; the tensor holds labels; `share_memory_()` was called on
 
 Fix
 ---
-Safe: `.clone()`: same values, a storage of their own; unsafe where the module edits what may be a sample. `self.rows.share_memory_()` in `__init__` keeps one copy for all
-workers instead of one for each; the views stay views.
+Safe: `.clone()`: same values, a storage of their own; unsafe where the module edits what may be a sample.
+`self.rows.share_memory_()` in `__init__` keeps one copy for all workers instead of one for each; the views stay views.
 """
 
 from __future__ import annotations
