@@ -34,8 +34,8 @@ first, what is kept is new memory (arithmetic, `torch.cat`, `np.array`), or it i
 
 Fix
 ---
-Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: one small copy per step. Unsafe where the module asks
-what shares whose memory; none where the batch, or what is kept of it, is edited in place in the same function.
+Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: one small copy per step. Unsafe where the module
+asks what shares whose memory; none where the batch, or what is kept of it, is edited in place in the same function.
 """
 
 from __future__ import annotations
