@@ -41,9 +41,9 @@ Fix
 ---
 Safe: `.detach()` on what is proven a tensor, where it cannot change what is trained: the value is differentiated, and
 its graph freed, on every path of the same iteration, or the sum is only printed, logged or turned into numbers. It
-costs no synchronisation. Where a sum that may still be differentiated is returned, handed on or an attribute, nothing
-is changed, and the finding says so. Unsafe, where the sum is only printed, formatted or logged: `.item()`, which gives a
-float and waits for the GPU.
+costs no synchronisation. Where a sum that may still be differentiated is returned, handed on or an attribute,
+nothing is changed, and the finding says so. Unsafe, where the sum is only printed, formatted or logged: `.item()`,
+which gives a float and waits for the GPU.
 """
 
 from __future__ import annotations
