@@ -101,10 +101,10 @@ class Differentiation:
                 yield Site(call, call.args[0], True, frees)
             else:  # `loss.backward(gradient)` or an engine that nothing here shows
                 given = self.module.infer.value(call.args[0])
-                plain = (
-                    given.kind is Kind.TENSOR and given.graph is False
-                )  # no engine differentiates what has no history
-                is_tensor = plain or self.module.infer.value(func.value).kind is Kind.TENSOR
+                # No engine differentiates what has no history.
+                is_tensor = given.kind is Kind.TENSOR and given.graph is False
+                is_tensor = is_tensor or self.module.infer.value(func.value).kind is Kind.TENSOR
+                is_tensor = is_tensor or self._is_made_in_loop(func.value, call)
                 yield Site(call, func.value, is_tensor, frees and is_tensor)
                 yield Site(call, call.args[0], False, False)
             return
@@ -167,6 +167,19 @@ class Differentiation:
 
     def _yields(self, function: FunctionNode) -> bool:
         return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in self.module.tree.within(function))
+
+    def _is_made_in_loop(self, node: ast.expr, call: ast.Call) -> bool:
+        """Whether a variable is what a call gave in the same iteration: an engine lives as long as the training."""
+        loops = self.module.tree.loops(call)
+        if not isinstance(node, ast.Name) or not loops:
+            return False
+        reaching = self.module.flow.reaching(node.id, node)
+        return bool(reaching) and all(
+            isinstance(each.value, ast.Call)
+            and each.how is How.ASSIGN
+            and self.module.tree.loops(each.statement)[:1] == loops[:1]
+            for each in reaching
+        )
 
     def _is_made(self, node: ast.expr, classes: re.Pattern[str]) -> bool:
         """Whether an object is made as, or annotated with, one of these classes, wherever it is bound."""
