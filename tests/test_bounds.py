@@ -271,6 +271,28 @@ def test_other_bounds_are_said_too(text: str, why: str) -> None:
     assert why in left[1]
 
 
+def sample(returned: str, rest: str = "") -> str:
+    """A Dataset with rows that gives out an expression."""
+    return (
+        "class Rows(Dataset):\n    def __init__(self, root):\n        self.rows = [[line] for line in open(root)]\n\n"
+        f"    def __getitem__(self, i):\n        pair = self.rows[i], 1\n        return {returned}\n\n{rest}"
+    )
+
+
+def test_a_sample_of_many_parts_is_looked_at_in_full() -> None:
+    assert len(found(sample("self.rows[i], " + "0, " * 300), "TLK202")) == 1
+    assert len(found(sample("pair, pair"), "TLK202")) == 1
+
+
+def test_what_a_sample_depends_on_by_too_many_expressions_is_said() -> None:
+    rest = "    @functools.cache\n    def read(self, n):\n        return np.load(n)\n"
+    assert [len(found(sample("self.read(i)", rest), code)) for code in ("TLK104", BOUND)] == [1, 0]
+    many = sample("self.read([i, " + "i0, " * 300 + "])", rest)
+    assert [len(found(many, code)) for code in ("TLK104", BOUND)] == [0, 1]
+    (note,) = found(many, BOUND)
+    assert "a sample depends on more than 100 expressions" in note.message
+
+
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a file that is too large to analyse in full, and has nothing else to report."""
