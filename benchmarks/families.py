@@ -414,9 +414,12 @@ FAMILIES = (
         "Datasets in a chain",
         at_module_level(
             lambda n: (
-                f"class Rows{n}({f'Rows{n - 1}' if n else 'Dataset'}):\n    def __getitem__(self, index):\n        return self.rows{n}[index]\n\n    def __init__(self, root):\n        self.rows{n} = [line.split() for line in open(root)]  # LEAK TLK101\n\n\n"
+                f"class Rows{n}({f'Rows{n - 1}' if n else 'Dataset'}):\n    def __getitem__(self, index):\n"
+                f"        return self.rows{n}[index]\n\n    def __init__(self, root):\n"
+                f"        self.rows{n} = [line.split() for line in open(root)]  # LEAK TLK101\n\n\n"
             )
         ),
+        hostile=True,  # a class of thousands of bases: beyond 50, facts of bases are left out, and that is said
     ),
     Family(
         "methods of one class",
@@ -456,7 +459,8 @@ FAMILIES = (
         "global statements",
         at_module_level(
             lambda n: (
-                f"count{n} = 0\n\n\ndef bump{n}(x):\n    global count{n}\n    count{n} += x.item()\n    return count{n}\n\n\n"
+                f"count{n} = 0\n\n\ndef bump{n}(x):\n    global count{n}\n    count{n} += x.item()\n"
+                f"    return count{n}\n\n\n"
             )
         ),
     ),

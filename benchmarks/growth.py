@@ -94,7 +94,8 @@ def project(folder: Path, importers: int) -> tuple[str, str]:
         (folder / f"user{n}.py").write_text(
             "from torch.utils.data import DataLoader\nfrom shared import Photos, Meter, train, evaluate\n\n\n"
             f"def main{n}(root, model, optimizer):\n    loader = DataLoader(Photos(root, None), num_workers={n % 4})\n"
-            "    meter = Meter()\n    train(model, loader, None, optimizer)\n    meter.update(evaluate(model, loader))\n"
+            "    meter = Meter()\n    train(model, loader, None, optimizer)\n"
+            "    meter.update(evaluate(model, loader))\n"
         )
     return str(folder / "shared.py"), text
 

@@ -58,7 +58,7 @@ class Imports:
                 (f"_{attribute}", f"from {package} import {attribute} as _{attribute}", f"_{attribute}"),
             ]
         for name, text, written in options:
-            if name not in self._taken:
+            if name not in self.module.names.taken:
                 return written, self._place(package, text)
         return None
 
@@ -67,8 +67,7 @@ class Imports:
 
         name: what the statement needs; its import may stand below the others.
         """
-        binding = [each for each in self.module.root.body if isinstance(each, (ast.Import, ast.ImportFrom))]
-        binding = [s for s in binding if any((a.asname or a.name.partition(".")[0]) == name for a in s.names)]
+        binding = self.module.names.importing(name)
         last = max([*self._top, *binding[:1]], key=lambda each: each.lineno, default=None)
         if last is None:
             return self._before_all(text)
@@ -82,13 +81,6 @@ class Imports:
         if last.endswith(("\n", "\r")):
             return line + 1, 0, text + self.newline
         return line, len(last), self.newline + text
-
-    @cached_property
-    def _taken(self) -> frozenset[str]:
-        """Every name that the module binds or reads anywhere."""
-        tree = self.module.tree
-        bound = {name for scope in self.module.names.bindings.values() for name in scope}
-        return frozenset(bound | {name.id for name in tree.all(ast.Name)})
 
     @cached_property
     def _top(self) -> list[Import]:

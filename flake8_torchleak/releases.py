@@ -11,7 +11,6 @@ from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.facts import Kept, carriers
 from flake8_torchleak.model.release.fate import Fate
-from flake8_torchleak.model.uses import other_use
 from flake8_torchleak.wording import released, short
 
 
@@ -102,4 +101,4 @@ def _is_only_shown(kept: Kept, build: Builder) -> bool:
     module = build.module
     if not module.proof.is_scalar(kept.value):
         return False
-    return other_use(module, kept.key, kept.node) is None
+    return module.release.uses.other(kept.key, kept.node) is None

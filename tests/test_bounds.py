@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
 from flake8_torchleak.finding import BOUND, Finding, Severity
 from flake8_torchleak.lint import lint
-from flake8_torchleak.model import inorder
+from flake8_torchleak.model import flow, inorder
 from flake8_torchleak.model.bounds import unfinished
 from flake8_torchleak.model.flow import MOST_DEFINITIONS
 from flake8_torchleak.model.module import Module
@@ -91,6 +93,59 @@ def test_a_proof_asks_about_nothing_twice() -> None:
         return sum(len(memo) for name, memo in vars(model.proof).items() if name.endswith("_remembered"))
 
     assert asked(60) <= 2.2 * asked(30)
+
+
+def calls(text: str) -> int:
+    """The calls of functions, of Python or built in, that checking and fixing a text takes."""
+    counted = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        lint(IMPORTS + text, fixes=True)
+    finally:
+        sys.setprofile(before)
+    return counted
+
+
+BLOCKS = {
+    "Datasets": (
+        "class Rows{n}(Dataset):\n    def __init__(self, root):\n        self.rows = torch.load(root)\n\n"
+        "    def __getitem__(self, index):\n        return self.rows[index], self.rows\n\n\n"
+        "def change{n}(x):\n    x[0] = 1\n\n\n"
+    ),
+    "holders": (
+        "class Meter{n}:\n    def __init__(self):\n        self.total = 0\n\n    def update(self, model, loader):\n"
+        "        for x, y in loader:\n            loss = F.mse_loss(model(x), y)\n            loss.backward()\n"
+        "            self.total += loss\n        print(self.total)\n\n\n"
+    ),
+    "evaluations": (
+        "def evaluate{n}(model, loader):\n    model.eval()\n    losses = []\n    for x, y in loader:\n"
+        "        loss = F.mse_loss(model(x), y)\n        losses.append(loss)\n    return losses\n\n\n"
+    ),
+    "stores in one function": (
+        "    for x, y in loader:\n        loss = F.mse_loss(model(x), y)\n        loss.backward()\n"
+        "        many.append(loss)\n        print(many)\n"
+    ),
+    "samples handed on": "def use{n}(x):\n    x[0] += 1\n    use{n}(x)\n\n\nfor b in loader:\n    use{n}(b)\n\n\n",
+}
+
+
+@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
+def test_checking_and_fixing_grow_with_the_length(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow, "MOST_DEFINITIONS", 5)  # as many as there are to look at in a long file
+    head = "" if "{n}" in block else "def train(model, loader):\n    many = []\n"
+
+    def whole(count: int) -> int:
+        return calls(head + "".join(block.replace("{n}", str(n)) for n in range(count)))
+
+    whole(1)  # what is worked out once a process
+    few, some, many = whole(10), whole(40), whole(70)
+    assert many - some <= 1.01 * (some - few)
 
 
 def reaching(text: str, key: str) -> tuple[Module, list[str]]:
@@ -214,6 +269,28 @@ def test_other_bounds_are_said_too(text: str, why: str) -> None:
     left = unfinished(model)
     assert left is not None
     assert why in left[1]
+
+
+def sample(returned: str, rest: str = "") -> str:
+    """A Dataset with rows that gives out an expression."""
+    return (
+        "class Rows(Dataset):\n    def __init__(self, root):\n        self.rows = [[line] for line in open(root)]\n\n"
+        f"    def __getitem__(self, i):\n        pair = self.rows[i], 1\n        return {returned}\n\n{rest}"
+    )
+
+
+def test_a_sample_of_many_parts_is_looked_at_in_full() -> None:
+    assert len(found(sample("self.rows[i], " + "0, " * 300), "TLK202")) == 1
+    assert len(found(sample("pair, pair"), "TLK202")) == 1
+
+
+def test_what_a_sample_depends_on_by_too_many_expressions_is_said() -> None:
+    rest = "    @functools.cache\n    def read(self, n):\n        return np.load(n)\n"
+    assert [len(found(sample("self.read(i)", rest), code)) for code in ("TLK104", BOUND)] == [1, 0]
+    many = sample("self.read([i, " + "i0, " * 300 + "])", rest)
+    assert [len(found(many, code)) for code in ("TLK104", BOUND)] == [0, 1]
+    (note,) = found(many, BOUND)
+    assert "a sample depends on more than 100 expressions" in note.message
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, How, key_of
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.names import Names, last_name, mentions
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import Scope, Tree
 
 _BY_ARGUMENT = frozenset(
@@ -94,6 +95,7 @@ class Backward:
             elif isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in _WRAPPERS:
                 stack += each.args[:1] if each.func.attr in ("scale", "scale_loss") else [each.func.value]
 
+    @remembered
     def slots(self, scope: Scope) -> frozenset[str]:
         """Lists of which one entry is differentiated (`losses[-1].backward()`): what is appended carries a graph."""
         found = set()

@@ -18,6 +18,7 @@ from flake8_torchleak.model.names import Names, last_name, mentions
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, Scope, Tree
 
+_ENDS = frozenset({How.PARAMETER, How.ITERATE})
 _WHOLE = (*FUNCTIONS, ast.Module, ast.ClassDef)
 MOST_DEFINITIONS = 200
 """Definitions of one variable that are looked at for one use, the nearest first; and as many that a loop brings."""
@@ -44,6 +45,10 @@ class Track:
         self.other_branches = [flow.other_branches(each.statement) for each in self.definitions]
         self.in_tests = any(isinstance(each.statement, ast.NamedExpr) for each in self.definitions)
         """Whether some may stand in the test of an `elif`, which other branches of the `if` see."""
+        self.ends = [each.how in _ENDS for each in self.definitions]
+        """Whether no definition above it may reach, wherever it stands or inside of it."""
+        self.caught = any(isinstance(each.statement, ast.ExceptHandler) for each in self.definitions)
+        """Whether some are exceptions' names, which are gone when their handlers end."""
         self.covering = [_may_cover(flow.branch(each.statement), flow.tree) for each in self.definitions]
         """Whether it stands in a branch of an `if` that has others, or needs none."""
 
@@ -114,7 +119,7 @@ class Flow(Bindings):
         stop: Definition | None = None
         for index in self._before(track, use, after):
             each = track.definitions[index]
-            if not self._seen(each, use):
+            if track.caught and not self._seen(each, use):
                 continue
             if len(found) == MOST_DEFINITIONS:
                 self._leave_out(scope, key)
@@ -123,10 +128,13 @@ class Flow(Bindings):
                     found.append(stop)
                 break
             found.append(each)
+            for start, end in track.passed[index]:
+                if start <= number < end:
+                    stop = each
+                    break
             if (
-                each.how is How.PARAMETER
-                or any(start <= number < end for start, end in track.passed[index])
-                or (each.how is How.ITERATE and self._is_in_loop(use, each.statement))
+                stop is not None
+                or (track.ends[index] and (each.how is How.PARAMETER or self._is_in_loop(use, each.statement)))
                 or (track.covering[index] and self._covered(each.statement, use, seen_branches))
             ):
                 stop = each
@@ -140,7 +148,8 @@ class Flow(Bindings):
             if end - after > MOST_DEFINITIONS:
                 self._leave_out(scope, key)
             after = max(after, end)
-        return found + [each for each in brought[:MOST_DEFINITIONS] if self._seen(each, use)]
+        brought = brought[:MOST_DEFINITIONS]
+        return found + ([each for each in brought if self._seen(each, use)] if track.caught else brought)
 
     def _leave_out(self, scope: Scope, key: str) -> None:
         self.cut.setdefault(scope, f"more than {MOST_DEFINITIONS} values may reach a use of `{key}`")
@@ -162,14 +171,12 @@ class Flow(Bindings):
         number = self.tree.number(use)
         groups = [g for span in (None, *self.exits(use)) if (g := track.by_exit.get(span)) is not None]
         ends = [bisect_left(group, after) for group in groups]
-        while True:
-            nearest, of = -1, 0
-            for i, group in enumerate(groups):
-                if ends[i] and group[ends[i] - 1] > nearest:
-                    nearest, of = group[ends[i] - 1], i
-            if nearest < 0:
-                return
+        while any(ends):
+            of = 0
+            if len(groups) > 1:
+                of = max((group[end - 1], i) for i, (group, end) in enumerate(zip(groups, ends, strict=True)) if end)[1]
             ends[of] -= 1
+            nearest = groups[of][ends[of]]
             for top, body, start, end in track.other_branches[nearest]:
                 if start <= number < end:
                     first = bisect_left(track.numbers, body if track.in_tests else top)

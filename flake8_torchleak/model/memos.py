@@ -109,4 +109,7 @@ def follows(module: Module, dataset: DatasetFacts, node: ast.expr) -> bool:
                 passed = module.classes.argument(call, found.node, function) if isinstance(call, ast.Call) else None
                 queue += [passed] if passed is not None else []
         queue = [each for each in queue if each not in seen]
+    if queue:
+        scope = module.tree.scope(node)
+        module.flow.cut.setdefault(scope, f"a sample depends on more than {_MOST_STEPS} expressions")
     return False

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Span
 from flake8_torchleak.model.classes import ClassTable
+from flake8_torchleak.model.climb import Climb
 from flake8_torchleak.model.dataset import Datasets
 from flake8_torchleak.model.evaluation import Evaluation, unguarded_evaluations
 from flake8_torchleak.model.files import File
@@ -173,13 +174,24 @@ class Module:
 
     def evaluation(self, node: ast.AST) -> Evaluation | None:
         """The one of them that `node` is in, so that gradients off there release what it keeps."""
-        for each in self.evaluations:
+        for at in sorted({at for places in self._evaluated(node) for at in places}):
+            each = self.evaluations[at]
             function = each.function
             if function is not None and self.tree.inside(node, function) and not self.loops.trains(function):
                 return each
             if each.loop is not None and self.tree.inside(node, each.loop):
                 return each
         return None
+
+    @cached_property
+    def _evaluated(self) -> Climb[list[int]]:
+        """By node: which evaluations have their function or their loop around it."""
+        found: dict[ast.AST, list[int]] = {}
+        for at, each in enumerate(self.evaluations):
+            for place in (each.function, each.loop):
+                if place is not None:
+                    found.setdefault(place, []).append(at)
+        return Climb(self.tree, found.get)
 
     @cached_property
     def proof(self) -> Proof:

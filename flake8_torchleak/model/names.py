@@ -97,6 +97,25 @@ class Names:
             tree.own_bindings = _bindings(tree, tree.all)
         return {**tree.own_bindings, **_bindings(tree, tree.attached)}
 
+    @cached_property
+    def taken(self) -> frozenset[str]:
+        """Every name that the module binds or reads anywhere."""
+        bound = {name for scope in self.bindings.values() for name in scope}
+        return frozenset(bound | {name.id for name in self.tree.all(ast.Name)})
+
+    def importing(self, name: str) -> list[ast.Import | ast.ImportFrom]:
+        """The statements at the module's top level that import something as `name`."""
+        return self._importing.get(name, [])
+
+    @cached_property
+    def _importing(self) -> dict[str, list[ast.Import | ast.ImportFrom]]:
+        found: dict[str, list[ast.Import | ast.ImportFrom]] = {}
+        for each in self.tree.root.body:
+            if isinstance(each, (ast.Import, ast.ImportFrom)):
+                for alias in each.names:
+                    found.setdefault(alias.asname or alias.name.partition(".")[0], []).append(each)
+        return found
+
     def scope_of(self, name: str, node: ast.AST) -> Scope | None:
         """The scope whose binding of `name` is seen from `node`; None for builtins and unbound names."""
         tree, bindings = self.tree, self.bindings

@@ -16,7 +16,6 @@ from flake8_torchleak.model.values import UNKNOWN, Kind, OriginKind, Value
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_MOST_PARTS = 200
 _IMMUTABLE = frozenset({Kind.NONE, Kind.NUMBER, Kind.STRING, Kind.PATH})
 _LEAVES = _IMMUTABLE | {Kind.ARRAY, Kind.TENSOR, Kind.JSON}
 
@@ -109,10 +108,13 @@ def is_flat(value: Value) -> bool:
 
 def _parts(module: Module, node: ast.expr) -> Iterator[ast.expr]:
     """The expressions a returned display is made of; local variables are followed to helpers of the file."""
-    stack, count = [node], 0
-    while stack and count < _MOST_PARTS:
-        count += 1
+    stack = [node]
+    seen: set[ast.expr] = set()
+    while stack:
         each = stack.pop()
+        if each in seen:
+            continue
+        seen.add(each)
         if isinstance(each, (ast.Tuple, ast.List)):
             stack += each.elts
         elif isinstance(each, ast.Dict):

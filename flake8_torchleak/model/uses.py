@@ -6,6 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.tree import Scope
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -23,32 +25,38 @@ _COUNTS = frozenset({
 _MOST_VARIABLES = 8
 
 
-def other_use(module: Module, key: str, own: ast.AST) -> ast.AST | None:
-    """The first use of a variable of the file that could tell a number from a tensor; None if it is only shown.
+class Uses:
+    """What variables of one module are used for."""
 
-    own: the statement that adds to the variable, whose own reading of it does not count.
-    """
-    if "." in key:
-        return own
-    scope_of = module.names.scope_of
-    queue = [(key, scope_of(key, own))]
-    seen = {queue[0]}
-    while queue:
-        name, scope = queue.pop()
-        for node in module.tree.below(scope or module.root, ast.Name):
-            if node.id != name or not isinstance(node.ctx, ast.Load) or module.tree.inside(node, own):
-                continue
-            if scope_of(name, node) is not scope:
-                continue
-            where = _destination(module, node)
-            if isinstance(where, ast.Name) and len(seen) < _MOST_VARIABLES:
-                variable = where.id, scope_of(where.id, where)
-                if variable not in seen:
-                    seen.add(variable)
-                    queue.append(variable)
-            elif where is not None:
-                return node
-    return None
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def other(self, key: str, own: ast.AST) -> ast.AST | None:
+        """The first use of a variable of the file that could tell a number from a tensor; None if it is only shown.
+
+        own: the statement that adds to the variable, whose own reading of it does not count.
+        """
+        if "." in key:
+            return own
+        others = self._others(key, self.module.names.scope_of(key, own))
+        return next((each for each in others if not self.module.tree.inside(each, own)), None)
+
+    @remembered
+    def _others(self, key: str, owner: Scope | None) -> list[ast.Name]:
+        """The uses that could tell a number from a tensor: of the variable, and of those that get its value."""
+        queue, found = [(key, owner)], []
+        seen = {queue[0]}
+        while queue:
+            for node in self.module.release.escapes.reads(*queue.pop()):
+                where = _destination(self.module, node)
+                if isinstance(where, ast.Name) and len(seen) < _MOST_VARIABLES:
+                    variable = where.id, self.module.names.scope_of(where.id, where)
+                    if variable not in seen:
+                        seen.add(variable)
+                        queue.append(variable)
+                elif where is not None:
+                    found.append(node)
+        return found
 
 
 def _destination(module: Module, node: ast.expr) -> ast.AST | None:

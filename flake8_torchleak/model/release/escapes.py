@@ -59,10 +59,10 @@ class Escapes:
             found.setdefault(node.id, []).append(node)
         return found
 
-    def reads(self, name: str, owner: Scope) -> list[ast.Name]:
-        """Where a variable of a scope is read, in source order."""
+    def reads(self, name: str, owner: Scope | None) -> list[ast.Name]:
+        """Where a variable of a scope (None: of none in the module) is read, in source order."""
         scope_of = self.module.names.scope_of
-        below = self._by_name(owner).get(name, [])
+        below = self._by_name(owner or self.module.root).get(name, [])
         return [node for node in below if isinstance(node.ctx, ast.Load) and scope_of(name, node) is owner]
 
     @remembered

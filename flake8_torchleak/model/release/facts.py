@@ -16,6 +16,7 @@ from flake8_torchleak.model.release.paths import Paths
 from flake8_torchleak.model.release.saving import Saving
 from flake8_torchleak.model.release.sharing import Sharing
 from flake8_torchleak.model.release.spent import Spent
+from flake8_torchleak.model.uses import Uses
 from flake8_torchleak.wording import short
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ class Release:
     def sharing(self) -> Sharing:
         """Who edits what the module hands out."""
         return Sharing(self.module)
+
+    @cached_property
+    def uses(self) -> Uses:
+        """What is only shown."""
+        return Uses(self.module)
 
     def ending(self, kept: Kept) -> Ending:
         """What becomes of the history that is kept; READ where nobody can need it: it is spent, or only looked at."""
