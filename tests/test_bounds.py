@@ -340,3 +340,15 @@ def test_a_noqa_is_not_called_unused_where_something_was_left_out(
 def test_explain_tells_what_it_means(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "analysis-bound"]) == 0
     assert "the nearest 200" in capsys.readouterr().out
+
+
+def test_what_trains_beside_an_evaluation_is_not_a_part_of_it() -> None:
+    model = module(
+        "def run(model, train_loader, val_loader, optimizer):\n    for x, y in train_loader:\n"
+        "        loss = F.mse_loss(model(x), y)\n        loss.backward()\n        optimizer.step()\n"
+        "    model.eval()\n    for x, y in val_loader:\n        print(F.mse_loss(model(x), y))\n"
+    )
+    first, last = model.tree.all(ast.For)
+    assert len(model.evaluations) == 1
+    assert model.evaluation(first) is None
+    assert model.evaluation(last) is model.evaluations[0]
