@@ -377,7 +377,12 @@ def test_a_signal_leaves_nothing_half_done(arguments: list[str], number: signal.
     program = STOPPED.format(signal=int(number)).replace(
         "range(2)", "range(1)" if number == signal.SIGINT else "range(2)"
     )
-    run = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # the tests may run under nohup
+    )
     assert (run.returncode, run.stderr) == (128 + number, b"")
     assert os.listdir() == ["leak.py"]
     assert Path("leak.py").read_text() == LEAK

@@ -76,7 +76,7 @@ class Callers:
         for loop in tree.loops(node)[:1]:
             if any(tree.inside(site.node, loop) for site in self._sites(node)):
                 return True
-        if self._sites(node) and not tree.loops(node):
+        if not tree.loops(node) and any(not tree.loops(site.node) for site in self._sites(node)):
             return True
         caller = tree.function(node)
         if caller is None or not levels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import FixLevel
@@ -85,18 +86,18 @@ class Sharing:
 
     def _may_hold_samples(self, value: ast.expr, hops: int) -> bool:
         """Whether what is iterated over or looked into may be a loader, a Dataset, a batch."""
-        inner: ast.expr = value
-        while isinstance(inner, (ast.Subscript, ast.Call)):
-            if isinstance(inner, ast.Subscript):
-                inner = inner.value
-            elif isinstance(inner.func, ast.Name) and inner.args:
-                inner = inner.args[-1] if inner.func.id in ("zip", "map") else inner.args[0]
-            else:
-                break
-        kind = self.module.infer.value(inner).kind
-        if kind in (Kind.LOADER, Kind.DATASET):
+        while isinstance(value, ast.Subscript):
+            value = value.value
+        found = self.module.infer.value(value)
+        if found.kind in (Kind.LOADER, Kind.DATASET) or found.made in self._datasets:
             return True
-        return isinstance(inner, ast.Name) and self._may_be_a_sample(inner.id, inner, hops)
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            return bool(hops) and any(self._may_hold_samples(each, hops - 1) for each in value.args)
+        return isinstance(value, ast.Name) and self._may_be_a_sample(value.id, value, hops)
+
+    @cached_property
+    def _datasets(self) -> frozenset[ast.AST | None]:
+        return frozenset(each.facts.node for each in self.module.datasets.all)
 
     def _may_be_handed_samples(self, definition: Definition, hops: int) -> bool:
         """Whether a parameter may get samples: from calls that show it, or where no call shows anything."""

@@ -1,0 +1,89 @@
+"""Evaluations whose results go into training are none: the callers say so, in this file and in others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.config import DEFAULT
+from flake8_torchleak.fixing.fix import fix
+from flake8_torchleak.model import importers
+from tests.fixer import mended
+from tests.test_users import found, project
+
+PREDICT = """\
+import torch
+def predict(model, loader):
+    model.eval()
+    outputs = []
+    for x, y in loader:
+        outputs.append(model(x))
+    return outputs
+"""
+CALLERS = {
+    "nobody": ("", True),
+    "one that shows": ("def main(model, loader):\n    print(len(predict(model, loader)))\n", True),
+    "one that hands on, after training": (
+        "def main(model, loader, opt):\n    for x, y in loader:\n        model(x).sum().backward()\n"
+        "    save(predict(model, loader))\n",
+        True,
+    ),
+    "one that differentiates": (
+        "def main(model, loader):\n    torch.cat(predict(model, loader)).sum().backward()\n",
+        False,
+    ),
+    "one without gradients": (
+        "def main(model, loader):\n    with torch.no_grad():\n        kept = predict(model, loader)\n"
+        "    torch.cat(kept).sum().backward()\n",
+        None,
+    ),
+    "one that hands on in its step": (
+        "def main(model, loaders, opt):\n    for loader in loaders:\n        loss = combine(predict(model, loader))\n"
+        "        loss.backward()\n        opt.step()\n",
+        False,
+    ),
+    "one that hands on beside a backward of its own": (
+        "def main(model, loader, loss):\n    combine(predict(model, loader))\n    loss.backward()\n",
+        False,
+    ),
+    "one that gives it to who differentiates": (
+        "def outer(model, loader):\n    return predict(model, loader)\n"
+        "def main(model, loader):\n    torch.cat(outer(model, loader)).sum().backward()\n",
+        False,
+    ),
+    "one that gives it to who shows": (
+        "def outer(model, loader):\n    return predict(model, loader)\n"
+        "def main(model, loader):\n    print(outer(model, loader))\n",
+        True,
+    ),
+    "one that a step calls": (
+        "def outer(model, loader):\n    return combine(predict(model, loader))\n"
+        "def main(model, loaders):\n    for loader in loaders:\n        loss = outer(model, loader) + other(loader)\n"
+        "        loss.backward()\n",
+        False,
+    ),
+    "one that nobody calls": ("def outer(model, loader):\n    combine(predict(model, loader))\n", True),
+    "the module itself": ("combine(predict(net, data))\n", True),
+}
+
+
+@pytest.mark.parametrize(("caller", "evaluates"), CALLERS.values(), ids=CALLERS)
+def test_what_callers_do_with_it(caller: str, evaluates: bool | None) -> None:
+    done = mended(PREDICT + caller, unsafe=True, codes="TLK501")
+    assert ("@torch.no_grad()" in done.text) is bool(evaluates)
+    assert (done.found > 0) is bool(evaluates)
+
+
+@pytest.mark.parametrize(("use", "offered"), [("print(len({}))", True), ("torch.cat({}).sum().backward()", False)])
+def test_callers_in_other_files(tmp_path: Path, use: str, offered: bool) -> None:
+    importers.forget()
+    used = use.format("predict(model, loader)")
+    caller = f"import torch\nfrom scores import predict\n\ndef main(model, loader):\n    {used}\n"
+    path = project(tmp_path, scores=PREDICT, main=caller) / "scores.py"
+    assert ("TLK501", 6) in found(path)
+    done = fix(path.read_text(), DEFAULT, True, lambda code: code == "TLK501", str(path))
+    assert ("@torch.no_grad()" in done.text) is offered
+    if not offered:
+        (left,) = done.left
+        assert left.unfixed == "what `predict` gives goes into training, as one of its callers shows"
