@@ -122,3 +122,28 @@ def test_batches_that_are_edited(body: str, expected: str) -> None:
     found = [each for each in lint(IMPORTS + BATCHES.format(body), fixes=True) if each.code == "TLK404"]
     assert {fix.level.value for each in found for fix in each.fixes} == ({expected} if expected else set())
     assert bool(expected) or found[0].unfixed.startswith("the batch is edited in place here")
+
+
+CROPS = """\
+def crops(paths):
+    kept, total = [], 0
+    for path in paths:
+        whole = np.load(path)
+        {}
+    return kept
+"""
+VIEWS = {
+    "as it is": ("kept.append(whole[:10, :10])", "safe"),
+    "a number beside it": ("kept.append(whole[:10, :10])\n        total += 1", "safe"),
+    "edited": ("kept.append(whole[:10, :10])\n        whole *= 2", ""),
+    "edited by another name": ("kept.append(whole[:10, :10])\n        part = whole\n        part[0] = 1", ""),
+    "through the holder": ("kept.append(whole[:10, :10])\n        kept[-1][0] = 1", ""),
+    "through a call": ("kept.append(whole[:10, :10])\n        list(kept)[-1][0] = 1", ""),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), VIEWS.values(), ids=VIEWS)
+def test_views_that_are_edited(body: str, expected: str) -> None:
+    found = [each for each in lint(IMPORTS + CROPS.format(body), fixes=True) if each.code == "TLK205"]
+    assert {fix.level.value for each in found for fix in each.fixes} == ({expected} if expected else set())
+    assert bool(expected) or found[0].unfixed == "an array is edited in place here, and a view sees it"

@@ -35,7 +35,7 @@ h5py) or starts anew with each array; the array is memory-mapped.
 Fix
 ---
 Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: same values, and the rest is freed. Unsafe where the
-module asks what shares whose memory.
+module asks what shares whose memory; none where an array is edited in place in the same function.
 """
 
 from __future__ import annotations
@@ -106,4 +106,7 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         method = "clone"
     else:
         raise Unfixable(f"`{short(kept.view)}` is not proven to be a tensor")
-    yield Fix(build.module.release.sharing.asking(), f"keep `.{method}()` of it", build.method(kept.view, method))
+    sharing, scope = build.module.release.sharing, build.module.tree.scope(kept.node)
+    if sharing.edits_content(kept.key, kept.node) or sharing.edits_arrays(kept.key, scope):
+        raise Unfixable("an array is edited in place here, and a view sees it")
+    yield Fix(sharing.asking(), f"keep `.{method}()` of it", build.method(kept.view, method))

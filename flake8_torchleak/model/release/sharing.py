@@ -134,10 +134,23 @@ class Sharing:
                 origin = self.module.infer.definition(each, NO_ENV).origin
                 if origin is not None and origin.kind is OriginKind.BATCH:
                     return change.node
+        return self._edits_element(scope)
+
+    def edits_arrays(self, key: str, scope: Scope) -> bool:
+        """Whether a function edits an array or tensor, other than by putting something into the variable `key`."""
+        for change in self._changes(scope):
+            reaching = self.module.flow.reaching(change.key, change.node)
+            kinds = {self.module.infer.definition(each, NO_ENV).kind for each in reaching}
+            if change.key != key and _edits_array(change) and not kinds <= _NONE:
+                return True
+        return self._edits_element(scope) is not None
+
+    def _edits_element(self, scope: Scope) -> ast.AST | None:
+        """The first place that sets an element of what a call gives: of a list of what is kept, perhaps."""
         for node in self.module.tree.within(scope):
             if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
                 if isinstance(container_of(node)[0], ast.Call):
-                    return node  # an element of what a call gives: of a list of batches, perhaps
+                    return node
         return None
 
     def _changes(self, scope: Scope) -> Iterator[Mutation]:
