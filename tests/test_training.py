@@ -1,6 +1,6 @@
 """Law 5: a program before and after its safe fixes ends with the same parameters and prints the same numbers.
 
-Two hundred programs of the harness here, five thousand with `-m long`; `python -m tests.training` makes others.
+Two hundred programs of the harness here, five thousand with `-m soak`; `python -m tests.training` makes others.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def test_safe_fixes_keep_training_as_it_is() -> None:
     balanced(checked(COUNT, SEED), COUNT)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_safe_fixes_keep_training_as_it_is_at_length() -> None:
     balanced(checked(LONG, SEED + 1), LONG)
 
