@@ -163,13 +163,25 @@ class Saving:
         return any(each.how is How.PARAMETER for each in self.module.flow.reaching(key, iterable)) if key else False
 
     def _given_saves(self, definition: Definition) -> bool:
-        """Whether what a function is handed saves: unless a call in the file shows that it does not."""
+        """Whether what a function is handed saves, by the calls in the file: without one, it may be a leaf."""
+        given = self._given(definition)
+        return bool(given) and all(each is None or self.saves(each) for each in given)
+
+    def _given(self, definition: Definition) -> list[ast.expr | None]:
+        """What the calls in the file hand over for a parameter."""
         function, parameter = definition.statement, definition.node
         if not isinstance(function, FUNCTIONS) or not isinstance(parameter, ast.arg):
-            return False
+            return []
         calls = [call for call in self.module.classes.calls_of(function) if not self.module.tree.inside(call, function)]
-        given = [self.module.classes.argument(call, parameter, function) for call in calls]
-        return all(each is None or self.saves(each) for each in given)
+        return [self.module.classes.argument(call, parameter, function) for call in calls]
+
+    def is_handed(self, node: ast.expr) -> bool:
+        """Whether a value is a parameter for which the file shows no argument: what is differentiated as it comes.
+
+        Somebody computed it, then; in a sum with others it may be a leaf.
+        """
+        reaching = self.module.flow.reaching(node.id, node) if isinstance(node, ast.Name) else []
+        return bool(reaching) and all(each.how is How.PARAMETER and not self._given(each) for each in reaching)
 
 
 _LEAVES = frozenset({"parameters", "named_parameters", "buffers", "named_buffers"})

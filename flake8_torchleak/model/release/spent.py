@@ -101,7 +101,8 @@ class Spent:
 
     def _is_freed(self, value: ast.expr, key: str, node: ast.AST, freed: list[Freed]) -> bool:
         statements = [self.module.tree.statement(each.site.node) for each in freed if self._is_same(value, each)]
-        if not statements or not self.module.release.saving.saves(value):
+        saving = self.module.release.saving
+        if not statements or not (saving.saves(value) or saving.is_handed(value)):
             return False
         paths = self.module.release.paths
         wanted = Wanted(frozenset(statements), self._flags(value))
