@@ -223,10 +223,6 @@ class Flow(Bindings):
 
     def dominates(self, definition: Definition, use: ast.AST) -> bool:
         """Whether every way to `use` passes the definition (or enters the loop that makes it)."""
-        if definition.how is How.PARAMETER:
-            return True
-        if isinstance(definition.statement, ARMS):
-            return self.tree.inside(use, definition.statement)
         return self.always_before(definition.statement, use)
 
     def always_before(self, statement: ast.AST, use: ast.AST) -> bool:

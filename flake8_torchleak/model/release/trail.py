@@ -75,8 +75,6 @@ class Trail:
                 ending, goes_on = self._handed(up, child)
                 if not goes_on:
                     return ending
-                if ending.fate:
-                    return max(ending, self.destiny(up), key=fate_of)
             elif isinstance(up, ast.Attribute):
                 if not isinstance(up.ctx, ast.Load):
                     return READ
