@@ -54,6 +54,13 @@ def torchleak(*arguments: str, cwd: Path, stdin: bytes = b"", **env: str) -> sub
     return python("-m", "flake8_torchleak", *arguments, cwd=cwd, stdin=stdin, **env)
 
 
+@pytest.fixture(autouse=True)
+def _anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests say the same at a desk and in a continuous integration: what the package asks of either is unset."""
+    for name in ("CI", "GITHUB_ACTIONS", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def leak(tmp_path: Path) -> Path:
     """A folder with the one file leak.py."""

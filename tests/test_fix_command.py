@@ -204,6 +204,21 @@ def test_bytes_around_a_fix_stay_and_diffs_apply(
     assert (folder / "leak.py").read_bytes() == new
 
 
+@pytest.mark.parametrize(
+    "text", ["plain", "no newline at the end", "no newline at the end, which is fixed", "CRLF", "mixed", "BOM", "latin-1"]
+)
+def test_diffs_of_plain_files_apply_from_a_log_too(
+    leak: Path, text: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "true")
+    raw = TEXTS[text].replace("é".encode("latin-1"), b"e")
+    (leak / "leak.py").write_bytes(raw)
+    assert main(["check", "--diff"]) == 1
+    subprocess.run(["git", "init", "-q"], cwd=leak, check=True)
+    subprocess.run(["git", "apply", "-"], input=capsysbinary.readouterr().out, cwd=leak, check=True)
+    assert (leak / "leak.py").read_bytes() == raw.replace(b"total += loss", b"total += loss.detach()", 1)
+
+
 def test_diff_of_several_files_and_of_none(leak: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     (leak / "more.py").write_text(EVALUATION)
     (leak / "clean.py").write_text("x = 1\n")

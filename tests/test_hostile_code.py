@@ -20,8 +20,6 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture(autouse=True)
 def _in_folder(leak: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(leak)
-    for name in ("CI", "GITHUB_ACTIONS", "NO_COLOR", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
 
 
 COOKIES = [

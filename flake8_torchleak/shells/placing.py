@@ -81,10 +81,17 @@ def _quoted(name: bytes) -> bytes:
     return name + b"\t" * (b" " in name)  # where a name with blanks ends, for patch
 
 
-def _shown(line: bytes) -> bytes:
-    """A line of a diff for people; it is UTF-8, or its bytes are shown one by one."""
-    text = line.removesuffix(b"\n").decode("utf-8", "surrogateescape")
-    return f"{leading(text)}\n".encode("utf-8", "backslashreplace")
+def _shown(lines: bytes) -> bytes:
+    """Lines of a diff for people; they are UTF-8, or their bytes are shown one by one.
+
+    A CR before the newline steers nothing and stays, so that the diff of a file with CRLF can be applied from a pipe
+    in a continuous integration, too.
+    """
+    shown = []
+    for line in lines.removesuffix(b"\n").split(b"\n"):
+        text = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
+        shown.append(leading(text).encode("utf-8", "backslashreplace") + b"\r" * line.endswith(b"\r"))
+    return b"\n".join(shown) + b"\n"
 
 
 def _to_stdout(raw: bytes) -> None:
