@@ -20,10 +20,11 @@ from flake8_torchleak.model.values import MUTABLE, UNKNOWN, Kind, Value
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_EDITS = frozenset({
+EDITING_METHODS = frozenset({
     "append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add",
     "discard", "fill", "resize", "partition", "itemset", "put",
 })  # fmt: skip
+"""Methods of containers and arrays that change them."""
 _STATEMENTS = frozenset({"augment", "setitem", "augitem", "del"})
 """Changes that are no calls."""
 _ARRAY_EDITS = frozenset({"fill", "sort", "resize", "partition", "itemset", "put"})
@@ -109,7 +110,7 @@ def _is_looked_up(module: Module, name: ast.Name) -> bool:
 
 def may_change(change: Mutation) -> bool:
     """Whether a change may be one in place: a statement, a method of containers and arrays, `add_`."""
-    return change.method in _STATEMENTS or change.method in _EDITS or _is_in_place(change.method)
+    return change.method in _STATEMENTS or change.method in EDITING_METHODS or is_in_place(change.method)
 
 
 def copy_place(module: Module, edit: Edit) -> tuple[ast.expr, bool] | None:
@@ -207,14 +208,14 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
             return None
     elif value.kind in (Kind.ARRAY, Kind.TENSOR):
         edits_array = method in _ARRAY_EDITS and value.kind is Kind.ARRAY
-        if not (edits_array or _is_in_place(method)) or method in ARRAY_METHODS:
+        if not (edits_array or is_in_place(method)) or method in ARRAY_METHODS:
             return None
-    elif method not in _EDITS or value.kind not in MUTABLE - {Kind.INSTANCE}:
+    elif method not in EDITING_METHODS or value.kind not in MUTABLE - {Kind.INSTANCE}:
         return None
     return target, value
 
 
-def _is_in_place(method: str) -> bool:
+def is_in_place(method: str) -> bool:
     """Whether a tensor's method changes it in place: `add_`, `clamp_`."""
     return method.endswith("_") and not method.startswith("_") and method not in ("requires_grad_", "detach_")
 
