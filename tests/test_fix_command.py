@@ -205,7 +205,8 @@ def test_bytes_around_a_fix_stay_and_diffs_apply(
 
 
 @pytest.mark.parametrize(
-    "text", ["plain", "no newline at the end", "no newline at the end, which is fixed", "CRLF", "mixed", "BOM", "latin-1"]
+    "text",
+    ["plain", "no newline at the end", "no newline at the end, which is fixed", "CRLF", "mixed", "BOM", "latin-1"],
 )
 def test_diffs_of_plain_files_apply_from_a_log_too(
     leak: Path, text: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch

@@ -147,14 +147,15 @@ class Draft:
         """The program."""
         files = {ENTRY: self.main.text(), **{path: each.text() for path, each in self.others.items()}}
         as_is = {path: text.replace(COPY, "").replace(END, "") for path, text in files.items()}
-        copied = {path: text.replace(COPY, _COPIES).replace(END, ")") for path, text in files.items()}
-        meant = [copied] if copied != as_is else []
+        meant = [{path: text.replace(COPY, made).replace(END, ")") for path, text in files.items()} for made in _COPIES]
+        meant = [] if as_is in meant else meant
         return Program(
             as_is, self.construct, frozenset(self.tags), self.escape, tuple(meant), self.holders, dict(self.cell)
         )
 
 
-_COPIES = "__import__('copy').deepcopy("
+_COPIES = "__import__('copy').deepcopy(", "__import__('copy').copy("
+"""What was meant: a deep copy, or a shallow one, which some objects allow alone."""
 
 
 def block(header: str, lines: Iterable[str]) -> Lines:

@@ -29,22 +29,31 @@ class Store:
 EDITS = {
     "array": (
         "{v} *= 2", "{v}[0] = -1.0", "{v} += 1", "{v}[1:] = 0", "np.multiply({v}, 3, out={v})", "{v}.sort()",
-        "{v}[:] = {v} - 1", "{v}.fill(3)",
+        "{v}[:] = {v} - 1", "{v}.fill(3)", "{v}.flat[0] = 5", "{v}.reshape(2, 2)[0] = 3", "np.asarray({v})[0] = 3",
+        "np.copyto({v}, {v} * 2)", "np.add.at({v}, 0, 5)", "torch.from_numpy({v}).mul_(2)", "{v}.T[1] = 9",
+        "{v}.__setitem__(0, 7)", "{v}.__imul__(2)", "np.put({v}, [0], 4)", "({v}[0], {v}[1]) = 3, 4",
+        "[{v}[0], *{v}[1:3]] = 3, 4, 5", "memoryview({v})[0] = 6",
     ),
     "tensor": (
         "{v}.mul_(2)", "{v}[0] = -1.0", "{v} += 1", "{v}[1:] = 0", "{v}.clamp_(max=1)", "{v}.sub_(1)",
         "torch.mul({v}, 3, out={v})", "{v}.data += 1", "{v}.copy_({v} * 2)",
+        "{v}.view(2, 2)[0] = 1", "{v}.numpy()[0] = 4", "torch.nn.init.zeros_({v})", "torch.relu_({v} - 1)",
+        "{v}.T[0] = 2", "{v}.data = {v} * 2", "{v}.unsqueeze(0).mul_(2)", "torch.nn.functional.threshold_({v}, 2, 0)",
+        "torch.nn.functional.threshold({v}, 2.0, 0.0, inplace=True)", "torch.Tensor.mul_({v}, 2)",
+        "torch.split({v}, 2)[0].fill_(6)", "[each.mul_(2) for each in [{v}]]", "np.asarray({v})[1] = 3",
     ),
     "dict": (
         "{v}['b'] = {v}['b'] + 1", "{v}['a'].append(9.0)", "{v}['a'][0] += 1", "{v}['b'] += 2", "{v}['c'] = 3",
         "{v}.update(b=7)", "{v}['a'] = [sum({v}['a'])]", "{v}['a'].extend([1.0, 2.0])", "{v}.pop('c', 0)",
         "{v}['a'].reverse()", "{v}.setdefault('d', 1)", "del {v}['a'][1:]",
+        "{v}.__setitem__('b', 4)", "{v} |= {{'b': 6}}", "dict.update({v}, b=3)", "{v}['b'], _ = 5, 6",
     ),
     "dict of arrays": ("{v}['a'] *= 2", "{v}['a'] = {v}['a'] + 1", "{v}['a'][0] = 5", "{v}['b'] += 1"),
     "dict of tensors": ("{v}['a'].mul_(2)", "{v}['a'] = {v}['a'] + 1", "{v}['a'][0] = 5", "{v}['a'] += 1"),
     "list": (
         "{v}.append(4.0)", "{v}[0] += 1", "{v}.reverse()", "{v} += [5.0]", "{v}.insert(0, 0.5)",
         "{v}[:] = [w * 2 for w in {v}]", "{v}.pop()", "{v}.sort(reverse=True)",
+        "list.append({v}, 3.0)", "{v}.__iadd__([2.0])", "{v} *= 2", "{v}[0], {v}[1] = {v}[1], {v}[0]",
     ),
     "object": ("{v}.a.append(1.0)", "{v}.b += 1", "{v}.b = 7", "{v}.a[0] = 3.0"),
     "maybe": ("{v} and {v}.update(b=7)", "{v} and {v}['a'].append(9.0)"),

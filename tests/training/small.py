@@ -37,7 +37,7 @@ def small(verdict: Verdict, fixer: Fixer = mend, seconds: float = 20) -> Program
 class _Uncopy(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        return node.args[0] if ast.unparse(node.func) == "__import__('copy').deepcopy" else node
+        return node.args[0] if ast.unparse(node.func).startswith("__import__('copy').") else node
 
 
 def _uncopied(text: str) -> str:

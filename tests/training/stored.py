@@ -46,7 +46,7 @@ def _dataset(d: Draft, construct: str, escape: bool) -> None:
     )
     where = d.rng.choice(places)
     d.cell.update(holder=stored.kind, form=where, ending="trap" if trap else "purpose" if escape else "accident")
-    edit = d.rng.choice(EDITS[stored.kind])
+    edit = _through_helper(d, d.rng.choice(EDITS[stored.kind]))
     # A copy that was meant: what was edited by accident is the next reader's sample.
     read = (
         f"{COPY}self.{rows}[{i}]{END}"
@@ -100,6 +100,15 @@ def _dataset(d: Draft, construct: str, escape: bool) -> None:
     body = block(f"for {s} in {batch}:", reading)
     loops = block(f"for {d.new('epoch')} in range(2):", block(f"for {batch} in {loader}:", body))
     _placed(d, [*loops, *(line.replace("DATASET", made).replace("LOADER", loader) for line in after)])
+
+
+def _through_helper(d: Draft, edit: str) -> str:
+    """The edit as it is, or as a call of a function that makes it, in this file or another."""
+    if not d.chance(0.2):
+        return edit
+    name, v = d.new("helper"), d.new("temp")
+    called = d.placed(name, function(name, v, [edit.format(v=v)]), ["import torch", "import numpy as np"])
+    return f"{called}({{v}})"
 
 
 def _collate(d: Draft, where: str, reach: str, edit: str) -> str:
@@ -209,15 +218,10 @@ def _batches(d: Draft, escape: bool) -> None:
         way = d.pick("edited", "edited in the next", "identity", "shares memory", "written through", "pointer")
         d.escape = f"batch: {way}"
         if way == "edited":
-            body.append(
-                d.pick(
-                    f"{whole} += 1",
-                    f"{whole}.mul_(2)",
-                    f"{whole}[0] = 7",
-                    f"{whole}.fill_(3)",
-                    f"{whole}.numpy()[:] = 4",
-                )
-            )
+            edit = d.pick("{v} += 1", "{v}.mul_(2)", "{v}[0] = 7", "{v}.fill_(3)", "{v}.numpy()[:] = 4", "{v}.data += 1",
+                          "{v}.view(-1)[0] = 5", "torch.add({v}, 1, out={v})", "torch.nn.init.zeros_({v}.data)",
+                          "{v}.data = {v} * 0")  # fmt: skip
+            body.append(_through_helper(d, edit).format(v=whole))
         elif way == "identity":
             body.append(f"print({last} is {whole})")
         elif way == "shares memory":
@@ -259,7 +263,9 @@ def _views(d: Draft, escape: bool) -> None:
         way = d.pick("base edited", "view edited", "both parts", "shares memory", "base")
         d.escape = f"view: {way}"
         if way == "base edited":
-            body.append(d.pick(f"{big} *= 3", f"{big}[:] = 1", f"{big} += 1"))
+            ways = ["{v} *= 3", "{v}[:] = 1", "{v} += 1", "{v}.reshape(-1)[:] = 4", "{v}.T[1:] = 2", "{v}.sort()"]
+            ways += ["np.copyto({v}, 1)", "np.add({v}, 1, out={v})"] if kind == "array" else ["{v}.data.fill_(2)"]
+            body.append(_through_helper(d, d.pick(*ways)).format(v=big))
         elif way == "view edited":
             body += [f"{last}[0] = 9", f"print({big}.sum())"]
         elif way == "both parts":

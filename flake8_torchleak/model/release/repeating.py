@@ -6,6 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.edits import Edit, may_change, root
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -35,7 +37,9 @@ def repeats(module: Module, edit: Edit) -> bool:
                     return False
     owner = module.classes.around(edit.function)
     others = [each for each in owner.all_functions if each is not edit.function] if owner is not None else []
-    return bool(changes) and not any(
+    if not changes or _is_read_whole(module, edit, others, records=all(isinstance(key, str) for key in keys)):
+        return False
+    return not any(
         isinstance(node, ast.Subscript)
         and isinstance(node.ctx, ast.Load)
         and isinstance(node.slice, ast.Constant)
@@ -43,3 +47,22 @@ def repeats(module: Module, edit: Edit) -> bool:
         for function in others
         for node in module.tree.within(function)
     )
+
+
+def _is_read_whole(module: Module, edit: Edit, others: list[FunctionNode], *, records: bool) -> bool:
+    """Whether others read what the attribute holds with no key of an entry: they would see that an edit is missing.
+
+    That is all of it (`iter(self.rows)`); or, where what is edited are no records but arrays or lists, any of it.
+    """
+    attribute = edit.value.origin.name if edit.value.origin is not None else ""
+    inside = [use for each in others for use in module.classes.self_uses(each).get(attribute, [])]
+    for use in module.tree.everywhere(ast.Attribute):
+        if use.attr == attribute and isinstance(use.ctx, ast.Load) and module.classes.self_attribute(use) is None:
+            return True
+    for use in inside:
+        up = module.tree.parents[use]
+        if isinstance(use.ctx, ast.Store) or (isinstance(up, ast.Call) and last_name(up.func) == "len"):
+            continue
+        if not records or isinstance(up, (ast.Call, ast.Return, ast.YieldFrom)):
+            return True
+    return False

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import FixLevel
 from flake8_torchleak.model.bindings import Definition, How, container_of, key_of
+from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.edits import edits, may_change
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.release.touched import Touches
 from flake8_torchleak.model.release.trail import compares_identity
 from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.samples import is_stored
 from flake8_torchleak.model.tree import FUNCTIONS, Scope
 from flake8_torchleak.model.values import Kind, OriginKind
 
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
 _MOST_HOPS = 6
 """Variables and calls that a sample is followed through."""
-_NONE = frozenset({Kind.NUMBER, Kind.STRING, Kind.METRIC, Kind.MODULE, Kind.NONE, Kind.PATH, Kind.FILE})
+_PLAIN = frozenset({Kind.NUMBER, Kind.STRING, Kind.NONE})
+_NONE = _PLAIN | {Kind.METRIC, Kind.MODULE, Kind.PATH, Kind.FILE}
+"""What is no sample; of a parameter only a name says that it is a metric, a model, a path."""
 _ASKS = frozenset({
     "shares_memory", "may_share_memory", "_base", "data_ptr", "storage", "untyped_storage", "is_set_to", "_is_view",
 })  # fmt: skip
@@ -36,22 +40,32 @@ class Sharing:
         self.touches = Touches(module)
 
     @remembered
-    def edits_samples(self, of_array: bool) -> ast.AST | None:
-        """The first place that edits what may be a sample, if there is one: an array (or tensor), or a container.
+    def edits_samples(self, of_array: bool, guess: bool = True) -> ast.AST | None:
+        """The first place that edits what may be a sample, if there is one: an array (or tensor), or anything.
 
-        Whoever edits samples on purpose reads them again. What Datasets do to their own elements has rules of its own
-        (TLK203).
+        guess: count what a parameter gets that no call in sight shows, too. Whoever edits samples on purpose reads
+        them again. What Datasets do to their own elements has rules of its own (TLK203).
         """
         own = {function for each in self.module.datasets.all for function in each.facts.methods.values()}
-        scopes: list[Scope] = [self.module.root, *self.module.tree.everywhere(*FUNCTIONS)]
-        for scope in scopes:
+        for scope in (self.module.root, *self.module.tree.everywhere(*FUNCTIONS)):
             if scope in own or getattr(scope, "name", "") == "__init__":
                 continue
             for touch in self.touches.within(scope):
-                if touch.array or not of_array:
-                    if any(self._may_be_a_sample(name.id, name, own, _MOST_HOPS) for name, own in touch.names):
-                        return touch.node
+                names = touch.names if touch.array or not of_array else ()
+                if any(self._may_be_a_sample(name.id, name, own and guess, _MOST_HOPS) for name, own in names):
+                    return touch.node
+            for call in self.module.tree.calls(scope):
+                for surely in (True, False) if guess else (True,):
+                    if any(self._may_hold_samples(each, not surely, _MOST_HOPS) for each in _given(call)):
+                        if self.touches.edits(call, surely):
+                            return call
         return None
+
+    @cached_property
+    def _collating(self) -> frozenset[ast.AST | None]:
+        """Collate functions, of other files too: they are handed samples, and called by nobody in sight."""
+        keywords = (keyword for call in self.module.tree.all(ast.Call) for keyword in call.keywords)
+        return frozenset(self.module.names.definition(each.value) for each in keywords if each.arg == "collate_fn")
 
     @remembered
     def level(self, of_array: bool) -> FixLevel:
@@ -60,8 +74,33 @@ class Sharing:
             return FixLevel.UNSAFE
         if self.asking() is FixLevel.UNSAFE:
             return FixLevel.UNSAFE
-        edited = any(True for dataset in self.module.datasets.all for _ in edits(self.module, dataset))
-        return FixLevel.UNSAFE if edited else FixLevel.SAFE
+        for dataset in self.module.datasets.all:
+            if self._edits_own(dataset) or self._is_edited_by_users(dataset, of_array):
+                return FixLevel.UNSAFE
+        return FixLevel.SAFE
+
+    def _is_edited_by_users(self, dataset: DatasetFacts, of_array: bool) -> bool:
+        """Whether a module of the project that names the Dataset edits samples."""
+        answers = self.module.users.answers(
+            lambda user: user.release.sharing.edits_samples(of_array, False) is not None, dataset.facts.node.name
+        )
+        return any(edits_them for _, edits_them in answers)
+
+    def _edits_own(self, dataset: DatasetFacts) -> bool:
+        """Whether a Dataset edits the elements that it stores, itself or by functions that it hands them to."""
+        if any(True for _ in edits(self.module, dataset)):
+            return True
+        for function in dataset.calls_in:
+            if any(self._is_element(each) for touch in self.touches.within(function) for each in touch.parts):
+                return True
+            for call in self.module.tree.calls(function):
+                if self.touches.edits(call, True) and any(map(self._is_element, _given(call))):
+                    return True
+        return False
+
+    def _is_element(self, node: ast.expr) -> bool:
+        """Whether an expression stands for what a Dataset stores, and is not the attribute that holds all of it."""
+        return self.module.classes.self_attribute(node) is None and is_stored(self.module.infer.value(node))
 
     @remembered
     def _may_be_a_sample(self, key: str, use: ast.AST, guess: bool, hops: int) -> bool:
@@ -75,7 +114,8 @@ class Sharing:
     @remembered
     def _may_give_samples(self, definition: Definition, guess: bool, hops: int) -> bool:
         value = definition.value
-        if self.module.infer.definition(definition, NO_ENV).kind in _NONE:
+        kind = self.module.infer.definition(definition, NO_ENV).kind
+        if kind in (_PLAIN if definition.how is How.PARAMETER else _NONE):
             return False
         if definition.how is How.PARAMETER:
             return self._may_be_handed_samples(definition, guess, hops)
@@ -91,6 +131,8 @@ class Sharing:
         """Whether what is iterated over or looked into may be a loader, a Dataset, a batch."""
         while isinstance(value, ast.Subscript):
             value = value.value
+        if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
+            return bool(hops) and any(self._may_hold_samples(each, guess, hops - 1) for each in value.elts)
         found = self.module.infer.value(value)
         if found.kind in (Kind.LOADER, Kind.DATASET) or found.made in self._datasets:
             return True
@@ -112,6 +154,8 @@ class Sharing:
         given = [
             self.module.classes.argument(call, parameter, function) for call in self.module.classes.calls_of(function)
         ]
+        if function in self._collating:
+            return True
         if not given or None in given:
             return guess
         return any(each is not None and self._may_hold_samples(each, guess, hops) for each in given)
@@ -142,7 +186,7 @@ class Sharing:
                         return touch.node
             if touch.array and _is_of_a_call(touch.target):
                 return touch.node
-        return scope if self.touches.hands_to_editor(scope) else None
+        return scope if self.touches.hands_to_editor(scope, False) else None
 
     def edits_arrays(self, key: str, scope: Scope) -> bool:
         """Whether a function edits an array or tensor, other than by putting something into the variable `key`."""
@@ -150,12 +194,17 @@ class Sharing:
             if touch.array and key_of(container_of(touch.target)[0]) != key:
                 if any(not self._kinds(name) <= _NONE for name, _ in touch.names):
                     return True
-        return self.touches.hands_to_editor(scope)
+        return self.touches.hands_to_editor(scope, False)
 
     def _kinds(self, name: ast.Name) -> frozenset[Kind]:
         """What a variable may be; nothing for one that is defined elsewhere, a module's or a library's."""
         reaching = self.module.flow.reaching(name.id, name)
         return frozenset(self.module.infer.definition(each, NO_ENV).kind for each in reaching)
+
+
+def _given(call: ast.Call) -> tuple[ast.expr, ...]:
+    """What a call hands over."""
+    return (*call.args, *(keyword.value for keyword in call.keywords))
 
 
 def _is_of_a_call(target: ast.expr) -> bool:

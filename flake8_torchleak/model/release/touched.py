@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchleak.model.edits import EDITING_METHODS, is_in_place
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import FunctionNode, Scope
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -23,10 +23,18 @@ _FIRST = frozenset({
     "numpy.copyto", "numpy.put", "numpy.place", "numpy.putmask", "numpy.fill_diagonal", "numpy.put_along_axis",
     "numpy.random.shuffle", "random.shuffle", "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heapreplace",
     "bisect.insort", "bisect.insort_left", "bisect.insort_right", "operator.setitem", "operator.delitem",
-    "operator.iadd", "operator.isub", "operator.imul", "operator.itruediv", "operator.ior", "operator.iand", "setattr",
-    "list.append", "list.extend", "list.sort", "dict.update",
+    "setattr", "numpy.add.at", "numpy.subtract.at", "numpy.multiply.at", "numpy.divide.at", "numpy.maximum.at",
+    "numpy.minimum.at",
 })  # fmt: skip
 """Functions that edit their first argument. One whose name ends in `_`, and all that draw, stand beside them."""
+_OPERATORS = frozenset({
+    "__setitem__", "__delitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__",
+    "__ipow__", "__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__", "__imatmul__", "iadd", "isub", "imul",
+    "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior", "ixor", "ilshift", "irshift", "imatmul", "iconcat",
+})  # fmt: skip
+"""Statements by the names of their methods, and of the functions of `operator`."""
+_TYPES = frozenset({"list", "dict", "set", "collections.deque", "numpy.ndarray", "torch.Tensor"})
+"""Types whose methods may be called as functions: `list.append(x, 1)`."""
 _DRAWN = frozenset({
     "rectangle", "circle", "line", "polylines", "fillPoly", "putText", "drawContours", "ellipse", "fillConvexPoly",
     "arrowedLine", "drawMarker", "floodFill", "clipLine",
@@ -43,25 +51,31 @@ class Touch(NamedTuple):
     array: bool
 
     @property
+    def parts(self) -> Iterator[ast.expr]:
+        """The expressions whose memory the target may be: all but those of its indexes, which are only read."""
+        return (each for each, _ in self._walk())
+
+    @property
     def names(self) -> Iterator[tuple[ast.Name, bool]]:
         """The variables whose memory the target may be, and whether it is theirs or that of an attribute of theirs.
 
-        `x[i]`, `x.data` and `x.view(-1)` are the memory of `x`; `m.weight.data` is that of an attribute of `m`. What
-        is in an index is only read.
+        `x[i]`, `x.data` and `x.view(-1)` are the memory of `x`; `m.weight.data` is that of an attribute of `m`.
         """
-        queue: list[tuple[ast.AST, bool]] = [(self.target, True)]
+        return ((each, own) for each, own in self._walk() if isinstance(each, ast.Name))
+
+    def _walk(self) -> Iterator[tuple[ast.expr, bool]]:
+        queue = [(self.target, True)]
         while queue:
             each, own = queue.pop()
-            if isinstance(each, ast.Name):
-                yield each, own
-            elif isinstance(each, ast.Subscript):
-                queue.append((each.value, own))
-            elif isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
-                queue += ((part, own) for part in (each.func.value, *each.args, *(k.value for k in each.keywords)))
+            yield each, own
+            inner: Iterable[ast.AST] = ast.iter_child_nodes(each)
+            if isinstance(each, ast.Subscript):
+                inner = [each.value]
             elif isinstance(each, ast.Attribute):
-                queue.append((each.value, own and each.attr in _CONTENT))
-            else:
-                queue += ((part, own) for part in ast.iter_child_nodes(each))
+                inner, own = [each.value], own and each.attr in _CONTENT
+            elif isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute):
+                inner = [each.func.value, *each.args, *(keyword.value for keyword in each.keywords)]
+            queue += ((part, own) for part in inner if isinstance(part, ast.expr))
 
 
 class Touches:
@@ -90,33 +104,40 @@ class Touches:
                 yield Touch(call, keyword.value, array=True)
         qualname = self.module.names.qualname(call.func)
         name = last_name(call.func)
-        in_place = is_in_place(name) and name not in _HARMLESS
+        in_place = (is_in_place(name) and name not in _HARMLESS) or name in _OPERATORS
+        typed = qualname.rpartition(".")[0] in _TYPES and name in EDITING_METHODS
         draws = name in _DRAWN and qualname.startswith("cv2.")
         asked = any(k.arg == "inplace" and not is_false(k.value) for k in call.keywords)
-        if call.args and (qualname in _FIRST or in_place or draws or asked):
+        if call.args and (qualname in _FIRST or in_place or typed or draws or asked):
             yield Touch(call, call.args[0], array=True)
         if isinstance(call.func, ast.Attribute) and (in_place or name in EDITING_METHODS):
             yield Touch(call, call.func.value, array=in_place or name in _OF_ARRAYS)
 
     @remembered
-    def edits_arguments(self, function: FunctionNode, calls: int = _MOST_CALLS) -> bool:
-        """Whether a function of this module may edit an array or a tensor that it is handed.
+    def edits_arguments(self, function: FunctionNode, surely: bool, calls: int = _MOST_CALLS) -> bool:
+        """Whether a function of this module may edit what it is handed; `surely` tells what counts, see `edits`.
 
         Whoever is handed something and hands it to another function edits it where that one does.
         """
-        own = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
-        if any(each.array and any(name.id in own for name, _ in each.names) for each in self.within(function)):
+        handed = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+        touched = (each for touch in self.within(function) for each in touch.names)
+        if any(name.id in handed and (own or surely) for name, own in touched):
             return True
-        return not calls or self.hands_to_editor(function, calls - 1)
+        return bool(calls) and self.hands_to_editor(function, surely, calls - 1)
 
     @remembered
-    def hands_to_editor(self, scope: Scope, calls: int = _MOST_CALLS) -> bool:
+    def hands_to_editor(self, scope: Scope, surely: bool, calls: int = _MOST_CALLS) -> bool:
         """Whether a scope calls a function of this module that edits what it is handed."""
-        for call in self.module.tree.calls(scope):
-            callee = self.module.classes.callee(call)
-            if callee is not None and callee is not scope and self.edits_arguments(callee, calls):
-                return True
-        return False
+        return any(self.edits(call, surely, calls) for call in self.module.tree.calls(scope))
+
+    def edits(self, call: ast.Call, surely: bool, calls: int = _MOST_CALLS) -> bool:
+        """Whether a call runs a function of this module that edits what it is handed.
+
+        surely: what is handed over is what must not be edited, so that its attributes count, too. Where that is a
+        guess they do not: `def init(m): m.weight.data.fill_(0)` edits a module.
+        """
+        callee = self.module.classes.callee(call) or self.module.names.definition(call.func, True)
+        return isinstance(callee, FUNCTIONS) and self.edits_arguments(callee, surely, calls)
 
 
 def _stored(node: ast.AST, target: ast.expr) -> Iterator[Touch]:
@@ -127,8 +148,9 @@ def _stored(node: ast.AST, target: ast.expr) -> Iterator[Touch]:
     elif isinstance(target, ast.Starred):
         yield from _stored(node, target.value)
     elif isinstance(target, ast.Subscript):
+        # An array has no entries with names: `x["a"] = 1` edits a dict; but `x["a"] += 1` perhaps an array in it.
         text = isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str)
-        yield Touch(node, target.value, array=not text)
+        yield Touch(node, target.value, array=not text or isinstance(node, ast.AugAssign))
     elif isinstance(node, ast.AugAssign):
         yield Touch(node, target, array=True)
     elif isinstance(target, ast.Attribute) and target.attr in _CONTENT:
