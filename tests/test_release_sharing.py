@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from flake8_torchleak.lint import lint
@@ -41,6 +43,46 @@ USERS = {
     "its own container": ("kept = {}\nkept['a'] = 1\nkept.update(b=2)\n", "safe", "safe"),
     "a number": ("for n in range(3):\n    n += 1\n", "safe", "safe"),
     "what was unpacked": ("first, second = load()\nfirst[0] = 1\n", "unsafe", "unsafe"),
+    "what a function of the module gets": (
+        "def crop(row):\n    row[0] = 1\ndef show(row):\n    crop(row)\nfor rows in loader:\n    show(rows)\n",
+        "unsafe",
+        "unsafe",
+    ),
+    "its data": ("for rows in loader:\n    rows.data += 1\n", "unsafe", "unsafe"),
+    "its data, set": ("for rows in loader:\n    rows.data = 1\n", "unsafe", "unsafe"),
+    "another attribute, set": ("for rows in loader:\n    rows.name = 1\n", "safe", "safe"),
+    "an attribute of it": ("for rows in loader:\n    rows.x.fill_(1)\n", "unsafe", "unsafe"),
+    "an attribute of what nobody hands over": ("def init(m):\n    m.weight.data.fill_(1)\n", "safe", "safe"),
+    "a view": ("for rows in loader:\n    rows.view(-1)[0] = 1\n", "unsafe", "unsafe"),
+    "a view by a function": ("for rows in loader:\n    np.asarray(rows)[0] = 1\n", "unsafe", "unsafe"),
+    "a function of its own": ("for rows in loader:\n    load()[len(rows)] = 1\n", "safe", "safe"),
+    "out": ("for rows in loader:\n    np.add(1, 2, out=rows)\n", "unsafe", "unsafe"),
+    "a function in place": ("for rows in loader:\n    torch.relu_(rows)\n", "unsafe", "unsafe"),
+    "what only reads in place": ("for rows in loader:\n    model.copy_(rows)\n", "safe", "safe"),
+    "inplace": ("for rows in loader:\n    torch.relu(rows, inplace=True)\n", "unsafe", "unsafe"),
+    "not inplace": ("for rows in loader:\n    torch.relu(rows, inplace=False)\n", "safe", "safe"),
+    "a frame inplace": ("for rows in loader:\n    rows.drop('a', inplace=True)\n", "safe", "unsafe"),
+    "copyto": ("for rows in loader:\n    np.copyto(rows, 0)\n", "unsafe", "unsafe"),
+    "at": ("for rows in loader:\n    np.add.at(rows, 0, 1)\n", "unsafe", "unsafe"),
+    "drawn into": ("import cv2\nfor rows in loader:\n    cv2.line(rows, 1, 2)\n", "unsafe", "unsafe"),
+    "a method of the type": ("for rows in loader:\n    list.append(rows, 1)\n", "unsafe", "unsafe"),
+    "an operator": ("import operator\nfor rows in loader:\n    operator.iadd(rows, 1)\n", "unsafe", "unsafe"),
+    "a special method": ("for rows in loader:\n    rows.__setitem__(0, 1)\n", "unsafe", "unsafe"),
+    "unpacked into": ("for rows in loader:\n    (rows[0], *rows[1]), b = load()\n", "unsafe", "unsafe"),
+    "a loop's target": ("for rows in loader:\n    for rows[0] in range(3):\n        pass\n", "unsafe", "unsafe"),
+    "a with's target": ("for rows in loader:\n    with open('a') as rows[0]:\n        pass\n", "unsafe", "unsafe"),
+    "a with without one": ("for rows in loader:\n    with torch.no_grad():\n        pass\n", "safe", "safe"),
+    "deleted": ("for rows in loader:\n    del rows[0]\n", "unsafe", "unsafe"),
+    "annotated": ("for rows in loader:\n    rows[0]: int = 1\n", "unsafe", "unsafe"),
+    "an entry in place": ("for rows in loader:\n    rows['a'] += 1\n", "unsafe", "unsafe"),
+    "one of a display": ("for rows in loader:\n    for row in [rows, rows]:\n        row[0] = 1\n", "unsafe", "unsafe"),
+    "a number that a function counts": ("def count(i):\n    i -= 1\n", "safe", "safe"),
+    "a collate function": (
+        "def merge(rows):\n    rows[0].x.fill_(1)\nother = DataLoader(Rows(100), collate_fn=merge)\n",
+        "unsafe",
+        "unsafe",
+    ),
+    "one whose name is a network's": ("def train(model):\n    model[0].fill_(0)\n", "unsafe", "unsafe"),
     "what was unpacked from a display": ("first, second = [0], [1]\nfirst[0] = 1\n", "safe", "safe"),
     "another name": ("for rows in loader:\n    other = rows\n    other[0] = 1\n", "unsafe", "unsafe"),
     "what was edited before": ("total = 0\nfor n in range(3):\n    total += n\n    total += 1\n", "safe", "safe"),
@@ -70,6 +112,45 @@ def test_a_dataset_that_edits_its_own_elements() -> None:
     assert level(text, "TLK201") == "unsafe"
 
 
+OWN = {
+    "by a view": "self.data[i].reshape(-1)[0] = 1",
+    "by a function": "shift(self.data[i])",
+    "by a method": "self.shift(self.data[i])",
+    "by a name": "row = self.data[i]\n        shift(row=row)",
+    "an attribute of it": "shift_attribute(self.data[i])",
+}
+
+
+@pytest.mark.parametrize("own", OWN.values(), ids=OWN)
+def test_a_dataset_that_edits_its_own_elements_in_other_ways(own: str) -> None:
+    helpers = "def shift(row):\n    row += 1\ndef shift_attribute(row):\n    row.x += 1\n"
+    method = "    def shift(self, row):\n        row += 1\n"
+    text = ARRAYS.replace("    def __len__", method + "    def __len__")
+    text = text.replace("return self.data[i]", f"{own}\n        return self.data[i]")
+    assert level(helpers + text, "TLK201") == "unsafe"
+
+
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [
+        ("for rows in DataLoader(Rows(1)):\n    rows[0] = 1\n", "unsafe"),
+        ("from edit import shift\nfor rows in DataLoader(Rows(1)):\n    shift(rows)\n", "unsafe"),
+        ("import edit\nfor rows in DataLoader(Rows(1)):\n    edit.shift(rows)\n", "unsafe"),
+        ("from edit import shift\nloader = DataLoader(Rows(1), collate_fn=shift)\n", "unsafe"),
+        ("from edit import shift\nfor rows in DataLoader(Rows(1)):\n    shift(len(rows))\n", "safe"),
+        ("for rows in DataLoader(Rows(1)):\n    print(rows)\n", "safe"),
+        ("def crop(row):\n    row[0] = 1\n", "safe"),  # nobody hands it a sample
+    ],
+)
+def test_modules_that_use_the_dataset(user: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "rows.py").write_text(IMPORTS + ARRAYS)
+    (tmp_path / "train.py").write_text(IMPORTS + "from rows import Rows\n" + user)
+    (tmp_path / "edit.py").write_text("def shift(row):\n    row += 1\n")
+    found = lint(IMPORTS + ARRAYS, fixes=True, path=str(tmp_path / "rows.py"))
+    assert {fix.level.value for each in found if each.code == "TLK201" for fix in each.fixes} == {expected}
+
+
 RECORD = """\
 class Rows(Dataset):
     def __init__(self, root):
@@ -94,6 +175,12 @@ EDITS = {
     "an entry that changes": ("row[i] = 1", "1", "unsafe"),
     "one more": ("row['a'].append(1)", "1", "unsafe"),
     "an entry that others read": ("row['b'] = 1", "self.data[i]['b']", "unsafe"),
+    "an entry of what others read": ("row['b'] = 1", "self.data[i]['a']", "safe"),
+    "an entry of what others count": ("row['b'] = 1", "len(self.data)", "safe"),
+    "an entry of what others go through": ("row['b'] = 1", "iter(self.data)", "unsafe"),
+    "an entry of what others give": ("row['b'] = 1", "self.data", "unsafe"),
+    "an element that others may read": ("row[0] = 1", "self.data[i]['a']", "unsafe"),
+    "an element that nobody reads": ("row[0] = 1", "1", "safe"),
 }
 
 
@@ -103,6 +190,13 @@ def test_edits_that_repeat_themselves(edit: str, other: str, expected: str) -> N
     assert {fix.level.value for each in found if each.code == "TLK203" for fix in each.fixes} == {expected}
 
 
+def test_an_entry_of_what_is_read_from_outside() -> None:
+    text = RECORD.format(edit="row['c'] = i", other="1") + "print(Rows(1).data)\n"
+    found = lint(IMPORTS + text, fixes=True)
+    assert {fix.level.value for each in found if each.code == "TLK203" for fix in each.fixes} == {"unsafe"}
+
+
+SHIFT = "def shift(row):\n    row += 1\n"
 BATCHES = (
     "def collect(data):\n    kept = []\n    for x, y in DataLoader(data, num_workers=2):\n        {}\n    return kept\n"
 )
@@ -112,6 +206,9 @@ KEPT = {
     "edited by another name": ("kept.append(y.numpy())\n        z = y\n        z[0] = 1", ""),
     "through the holder": ("kept.append(y.numpy())\n        kept[-1][0] = 1", ""),
     "through a call": ("kept.append(y.numpy())\n        list(kept)[0][0] = 1", ""),
+    "by a view": ("kept.append(y.numpy())\n        y.view(-1)[0] = 1", ""),
+    "by a function": ("kept.append(y.numpy())\n        shift(y)", ""),
+    "by a function of its own": ("kept.append(y.numpy())\n        shift(kept)", "safe"),
     "of another": ("kept.append(y.numpy())\n        z = [1]\n        z[0] = 1", "safe"),
     "asked about": ("kept.append(y.numpy())\n        print(y.data_ptr())", "unsafe"),
 }
@@ -119,7 +216,7 @@ KEPT = {
 
 @pytest.mark.parametrize(("body", "expected"), KEPT.values(), ids=KEPT)
 def test_batches_that_are_edited(body: str, expected: str) -> None:
-    found = [each for each in lint(IMPORTS + BATCHES.format(body), fixes=True) if each.code == "TLK404"]
+    found = [each for each in lint(IMPORTS + SHIFT + BATCHES.format(body), fixes=True) if each.code == "TLK404"]
     assert {fix.level.value for each in found for fix in each.fixes} == ({expected} if expected else set())
     assert bool(expected) or found[0].unfixed.startswith("the batch is edited in place here")
 
@@ -136,6 +233,8 @@ VIEWS = {
     "as it is": ("kept.append(whole[:10, :10])", "safe"),
     "a number beside it": ("kept.append(whole[:10, :10])\n        total += 1", "safe"),
     "edited": ("kept.append(whole[:10, :10])\n        whole *= 2", ""),
+    "by a function": ("kept.append(whole[:10, :10])\n        shift(whole)", ""),
+    "by its data": ("kept.append(whole[:10, :10])\n        whole.T[0] = 1", ""),
     "edited by another name": ("kept.append(whole[:10, :10])\n        part = whole\n        part[0] = 1", ""),
     "through the holder": ("kept.append(whole[:10, :10])\n        kept[-1][0] = 1", ""),
     "through a call": ("kept.append(whole[:10, :10])\n        list(kept)[-1][0] = 1", ""),
@@ -144,6 +243,6 @@ VIEWS = {
 
 @pytest.mark.parametrize(("body", "expected"), VIEWS.values(), ids=VIEWS)
 def test_views_that_are_edited(body: str, expected: str) -> None:
-    found = [each for each in lint(IMPORTS + CROPS.format(body), fixes=True) if each.code == "TLK205"]
+    found = [each for each in lint(IMPORTS + SHIFT + CROPS.format(body), fixes=True) if each.code == "TLK205"]
     assert {fix.level.value for each in found for fix in each.fixes} == ({expected} if expected else set())
     assert bool(expected) or found[0].unfixed == "an array is edited in place here, and a view sees it"

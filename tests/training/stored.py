@@ -192,6 +192,12 @@ def _purpose(d: Draft, stored: Store, rows: str, where: str, extra: Lines, sampl
 # -- batches and views that are kept ------------------------------------------------------------------------
 
 
+_OF_BATCHES = (
+    "{v} += 1", "{v}.mul_(2)", "{v}[0] = 7", "{v}.fill_(3)", "{v}.numpy()[:] = 4", "{v}.data += 1",
+    "{v}.view(-1)[0] = 5", "torch.add({v}, 1, out={v})", "torch.nn.init.zeros_({v}.data)", "{v}.data = {v} * 0",
+)  # fmt: skip
+
+
 def _batches(d: Draft, escape: bool) -> None:
     """Something of every batch of a loader with workers is kept."""
     x, y = d.new("input"), d.new("target")
@@ -218,9 +224,7 @@ def _batches(d: Draft, escape: bool) -> None:
         way = d.pick("edited", "edited in the next", "identity", "shares memory", "written through", "pointer")
         d.escape = f"batch: {way}"
         if way == "edited":
-            edit = d.pick("{v} += 1", "{v}.mul_(2)", "{v}[0] = 7", "{v}.fill_(3)", "{v}.numpy()[:] = 4", "{v}.data += 1",
-                          "{v}.view(-1)[0] = 5", "torch.add({v}, 1, out={v})", "torch.nn.init.zeros_({v}.data)",
-                          "{v}.data = {v} * 0")  # fmt: skip
+            edit = d.pick(*_OF_BATCHES)
             body.append(_through_helper(d, edit).format(v=whole))
         elif way == "identity":
             body.append(f"print({last} is {whole})")

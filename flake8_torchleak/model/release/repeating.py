@@ -54,7 +54,7 @@ def _is_read_whole(module: Module, edit: Edit, others: list[FunctionNode], *, re
 
     That is all of it (`iter(self.rows)`); or, where what is edited are no records but arrays or lists, any of it.
     """
-    attribute = edit.value.origin.name if edit.value.origin is not None else ""
+    attribute = edit.value.origin.name.partition(".")[2] if edit.value.origin is not None else ""
     inside = [use for each in others for use in module.classes.self_uses(each).get(attribute, [])]
     for use in module.tree.everywhere(ast.Attribute):
         if use.attr == attribute and isinstance(use.ctx, ast.Load) and module.classes.self_attribute(use) is None:

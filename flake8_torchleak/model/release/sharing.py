@@ -46,26 +46,46 @@ class Sharing:
         guess: count what a parameter gets that no call in sight shows, too. Whoever edits samples on purpose reads
         them again. What Datasets do to their own elements has rules of its own (TLK203).
         """
+        self._ask_for_readers()
         own = {function for each in self.module.datasets.all for function in each.facts.methods.values()}
         for scope in (self.module.root, *self.module.tree.everywhere(*FUNCTIONS)):
             if scope in own or getattr(scope, "name", "") == "__init__":
                 continue
             for touch in self.touches.within(scope):
                 names = touch.names if touch.array or not of_array else ()
-                if any(self._may_be_a_sample(name.id, name, own and guess, _MOST_HOPS) for name, own in names):
+                # `i -= 1` is one of a number, as a rule.
+                likely = guess and not (isinstance(touch.node, ast.AugAssign) and isinstance(touch.target, ast.Name))
+                if any(self._may_be_a_sample(name.id, name, own and likely, _MOST_HOPS) for name, own in names):
                     return touch.node
-            for call in self.module.tree.calls(scope):
-                for surely in (True, False) if guess else (True,):
-                    if any(self._may_hold_samples(each, not surely, _MOST_HOPS) for each in _given(call)):
-                        if self.touches.edits(call, surely):
-                            return call
         return None
+
+    def _ask_for_readers(self) -> None:
+        """Functions of other files that are handed samples are looked up, whatever their name says: they may edit."""
+        asked = [each.value for each in self._collating_keywords()]
+        for call in self.module.tree.all(ast.Call):
+            if any(self._may_hold_samples(each, False, _MOST_HOPS) for each in _given(call)):
+                asked.append(call.func)
+        for each in asked:
+            self.module.names.definition(each, True)
+
+    @cached_property
+    def _calls(self) -> dict[ast.AST, list[ast.Call]]:
+        """Functions of other files -> the calls that run them."""
+        found: dict[ast.AST, list[ast.Call]] = {}
+        for call in self.module.tree.all(ast.Call) if self.module.tree.has_guests else ():
+            function = self.module.names.definition(call.func, True)
+            if function is not None and not self.module.tree.is_own(function):
+                found.setdefault(function, []).append(call)
+        return found
 
     @cached_property
     def _collating(self) -> frozenset[ast.AST | None]:
         """Collate functions, of other files too: they are handed samples, and called by nobody in sight."""
-        keywords = (keyword for call in self.module.tree.all(ast.Call) for keyword in call.keywords)
-        return frozenset(self.module.names.definition(each.value) for each in keywords if each.arg == "collate_fn")
+        return frozenset(self.module.names.definition(each.value, True) for each in self._collating_keywords())
+
+    def _collating_keywords(self) -> list[ast.keyword]:
+        calls = self.module.tree.all(ast.Call)
+        return [keyword for call in calls for keyword in call.keywords if keyword.arg == "collate_fn"]
 
     @remembered
     def level(self, of_array: bool) -> FixLevel:
@@ -122,7 +142,7 @@ class Sharing:
         if value is None:
             return False
         if definition.how is How.ASSIGN and not isinstance(value, (ast.Name, ast.Subscript)):
-            return bool(definition.path) and not isinstance(value, (ast.Tuple, ast.List))
+            return guess and bool(definition.path) and not isinstance(value, (ast.Tuple, ast.List))
         if definition.how is How.AUGMENT:
             return False  # what it was before is another definition
         return self._may_hold_samples(value, guess, hops)
@@ -151,9 +171,8 @@ class Sharing:
             return guess
         if parameter.arg in ("self", "cls"):
             return False
-        given = [
-            self.module.classes.argument(call, parameter, function) for call in self.module.classes.calls_of(function)
-        ]
+        calls = self._calls.get(function) or self.module.classes.calls_of(function)
+        given = [self.module.classes.argument(call, parameter, function) for call in calls]
         if function in self._collating:
             return True
         if not given or None in given:
@@ -179,14 +198,24 @@ class Sharing:
     def edits_batches(self, scope: Scope) -> ast.AST | None:
         """The first place in a function that edits what shares a batch's memory, if there is one."""
         for touch in self.touches.within(scope):
-            for name, _ in touch.names:
-                for each in self.module.flow.reaching(name.id, name):
-                    origin = self.module.infer.definition(each, NO_ENV).origin
-                    if origin is not None and origin.kind is OriginKind.BATCH:
-                        return touch.node
-            if touch.array and _is_of_a_call(touch.target):
+            if any(self._is_of_a_batch(name) for name, _ in touch.names):
                 return touch.node
-        return scope if self.touches.hands_to_editor(scope, False) else None
+            if touch.array and isinstance(container_of(touch.target)[0], ast.Call):
+                return touch.node  # an element of a list of what is kept, perhaps
+        for call in self.module.tree.calls(scope):
+            parts = (part for each in _given(call) for part in ast.walk(each))
+            if any(isinstance(part, ast.Name) and self._is_of_a_batch(part) for part in parts):
+                if self.touches.edits(call, True):
+                    return call
+        return None
+
+    @remembered
+    def _is_of_a_batch(self, name: ast.Name) -> bool:
+        """Whether a variable may share the memory of a loader's batch."""
+        origins = (
+            self.module.infer.definition(each, NO_ENV).origin for each in self.module.flow.reaching(name.id, name)
+        )
+        return any(origin is not None and origin.kind is OriginKind.BATCH for origin in origins)
 
     def edits_arrays(self, key: str, scope: Scope) -> bool:
         """Whether a function edits an array or tensor, other than by putting something into the variable `key`."""
@@ -205,8 +234,3 @@ class Sharing:
 def _given(call: ast.Call) -> tuple[ast.expr, ...]:
     """What a call hands over."""
     return (*call.args, *(keyword.value for keyword in call.keywords))
-
-
-def _is_of_a_call(target: ast.expr) -> bool:
-    """Whether what is edited is what a call gives: an element of a list of what is kept, perhaps."""
-    return isinstance(container_of(target)[0], ast.Call)

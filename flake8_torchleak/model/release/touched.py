@@ -23,7 +23,7 @@ _FIRST = frozenset({
     "numpy.copyto", "numpy.put", "numpy.place", "numpy.putmask", "numpy.fill_diagonal", "numpy.put_along_axis",
     "numpy.random.shuffle", "random.shuffle", "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heapreplace",
     "bisect.insort", "bisect.insort_left", "bisect.insort_right", "operator.setitem", "operator.delitem",
-    "setattr", "numpy.add.at", "numpy.subtract.at", "numpy.multiply.at", "numpy.divide.at", "numpy.maximum.at",
+    "numpy.add.at", "numpy.subtract.at", "numpy.multiply.at", "numpy.divide.at", "numpy.maximum.at",
     "numpy.minimum.at",
 })  # fmt: skip
 """Functions that edit their first argument. One whose name ends in `_`, and all that draw, stand beside them."""
@@ -35,6 +35,8 @@ _OPERATORS = frozenset({
 """Statements by the names of their methods, and of the functions of `operator`."""
 _TYPES = frozenset({"list", "dict", "set", "collections.deque", "numpy.ndarray", "torch.Tensor"})
 """Types whose methods may be called as functions: `list.append(x, 1)`."""
+_LIBRARIES = ("torch.", "numpy.", "operator.")
+"""Whose functions say by their name, or by `inplace`, that they edit their first argument."""
 _DRAWN = frozenset({
     "rectangle", "circle", "line", "polylines", "fillPoly", "putText", "drawContours", "ellipse", "fillConvexPoly",
     "arrowedLine", "drawMarker", "floodFill", "clipLine",
@@ -108,9 +110,10 @@ class Touches:
         typed = qualname.rpartition(".")[0] in _TYPES and name in EDITING_METHODS
         draws = name in _DRAWN and qualname.startswith("cv2.")
         asked = any(k.arg == "inplace" and not is_false(k.value) for k in call.keywords)
-        if call.args and (qualname in _FIRST or in_place or typed or draws or asked):
+        of_library = qualname.startswith(_LIBRARIES) and (in_place or asked)
+        if call.args and (qualname in _FIRST or of_library or typed or draws):
             yield Touch(call, call.args[0], array=True)
-        if isinstance(call.func, ast.Attribute) and (in_place or name in EDITING_METHODS):
+        elif isinstance(call.func, ast.Attribute) and (in_place or asked or name in EDITING_METHODS):
             yield Touch(call, call.func.value, array=in_place or name in _OF_ARRAYS)
 
     @remembered
