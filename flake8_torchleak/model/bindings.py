@@ -50,6 +50,11 @@ class Definition:
                 node = getattr(self.node, "type", self.node) or self.node  # a pattern, or what a handler catches
             object.__setattr__(self, "effect", (getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)))
 
+    @property
+    def is_plain(self) -> bool:
+        """`x = value` as a whole, not one of several that are unpacked or iterated over."""
+        return self.how is How.ASSIGN and not self.path
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mutation:

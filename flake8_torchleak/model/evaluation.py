@@ -74,7 +74,7 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
         if any(module.loops.trains(loop) for loop in loops[:1]) or module.grad.at(call) is not Grad.ON:
             continue
         evidence = _evidence(module, scope, call, loops)
-        if evidence and not module.loops.contradicted(scope) and not _switches_itself(module, call):
+        if evidence and not module.loops.modes.contradicted(scope) and not _switches_itself(module, call):
             function = scope if isinstance(scope, FUNCTIONS) else None
             return Evaluation(call, loops[0], function, evidence)
     return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
@@ -93,7 +93,7 @@ def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:
         runs = _runs_model(module, call) or _helper_runs_model(module, call)
         if (
             runs
-            and not module.loops.contradicted(scope)
+            and not module.loops.modes.contradicted(scope)
             and module.grad.at(call) is Grad.ON
             and not module.loops.trains(scope)
         ):
@@ -133,7 +133,7 @@ def _helper_runs_model(module: Module, call: ast.Call) -> bool:
         helper is None
         or module.loops.trains(helper)
         or _is_forward(module, helper)
-        or module.loops.contradicted(helper)
+        or module.loops.modes.contradicted(helper)
     ):
         return False
     return any(_runs_model(module, c) and module.grad.at(c) is Grad.ON for c in module.tree.calls(helper))
@@ -188,7 +188,7 @@ def _needs_grad(module: Module, scope: Scope) -> bool:
 
 
 def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -> tuple[tuple[ast.AST, str], ...]:
-    switched = module.loops.evaluates(call)
+    switched = module.loops.modes.evaluates(call)
     over_batches = next(
         (loop for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter)),
         None,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.tree import FunctionNode
@@ -95,6 +95,5 @@ def is_cuda(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
     owned = module.classes.self_attribute(node)
     definitions = owned[0].attributes.get(f"self.{owned[1]}", []) if owned else module.flow.reaching(key_of(node), node)
     return any(
-        each.value is not None and each.how is How.ASSIGN and not each.path and is_cuda(module, each.value, depth - 1)
-        for each in definitions
+        each.value is not None and each.is_plain and is_cuda(module, each.value, depth - 1) for each in definitions
     )

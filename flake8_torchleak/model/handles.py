@@ -167,7 +167,7 @@ def _kept(module: Module, dataset: DatasetFacts, attr: str, building: list[Funct
 
 
 def _is_built(module: Module, binding: Definition, building: list[FunctionNode]) -> bool:
-    return binding.how is How.ASSIGN and not binding.path and module.tree.function(binding.node) in building
+    return binding.is_plain and module.tree.function(binding.node) in building
 
 
 def _uses(module: Module, read: Read) -> bool:

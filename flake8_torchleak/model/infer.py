@@ -302,11 +302,7 @@ class Infer:
         if isinstance(iterable, ast.Call) and last_name(iterable.func) in WRAPPERS:
             inner = [a for a in iterable.args if not isinstance(a, ast.Starred)]
         elif isinstance(iterable, ast.Name):
-            inner = [
-                d.value
-                for d in self.flow.reaching(iterable.id, iterable)
-                if d.value is not None and d.how is How.ASSIGN and not d.path
-            ]
+            inner = [d.value for d in self.flow.reaching(iterable.id, iterable) if d.value is not None and d.is_plain]
         found = (self.loader_of(each, depth - 1) for each in inner)
         return next((each for each in found if each is not None), None)
 

@@ -16,6 +16,7 @@ from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
 from flake8_torchleak.model.infer import WRAPPERS, Infer
+from flake8_torchleak.model.modes import Modes
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope, Tree
@@ -43,6 +44,7 @@ class Loops:
     ) -> None:
         self.tree, self.flow, self.classes = tree, flow, classes
         self.infer, self.grad, self.backward = infer, grad, backward
+        self.modes = Modes(tree, classes, infer)
 
     @remembered
     def why_step(self, loop: Loop) -> str:
@@ -57,7 +59,7 @@ class Loops:
             return "one iteration per training step"
         if self.draws_batches(loop):
             return "draws one batch per iteration"
-        if self.evaluates(loop.body[0]) is not None and self.runs_model(loop) and not self.is_short(loop):
+        if self.modes.evaluates(loop.body[0]) is not None and self.runs_model(loop) and not self.is_short(loop):
             if not any(self.runs_model(outer) and not self.is_short(outer) for outer in self.tree.loops(loop)):
                 return "one iteration per evaluation step"
         return ""
@@ -180,61 +182,6 @@ class Loops:
         if self.tree.class_of(function) is not None and function.name in hints.STEP_METHODS:
             return True
         return any(self.step_loops(call) for call in self.classes.calls_of(function))
-
-    def evaluates(self, node: ast.AST) -> ast.Call | None:
-        """The `.eval()` call on a model above or around `node` in its function, if there is one."""
-        scope = self.tree.scope(node)
-        switches = self._switches.get(scope, [])
-        above = bisect_right(switches, getattr(node, "lineno", 0), key=lambda call: call.lineno)
-        return self._evaluating(scope)[above - 1] if above else None
-
-    @remembered
-    def _evaluating(self, scope: Scope) -> list[ast.Call | None]:
-        """After each switch of a scope: the `.eval()` call that is in force."""
-        found: ast.Call | None = None
-        modes = []
-        for call in self._switches[scope]:
-            assert isinstance(call.func, ast.Attribute)
-            if call.func.attr == "eval" or self._is_false(call):
-                if self.infer.value(call.func.value).kind is Kind.MODULE or not isinstance(call.func.value, ast.Call):
-                    found = found or call
-            elif self.tree.loops(call):
-                found = None
-            modes.append(found)
-        return modes
-
-    @cached_property
-    def _switches(self) -> dict[Scope, list[ast.Call]]:
-        """Scope -> calls of `.eval()` and `.train(...)`, in source order."""
-        found = [
-            c
-            for name in ("eval", "train")
-            for c in self.classes.callers.get(name, ())
-            if isinstance(c.func, ast.Attribute)
-        ]
-        by_scope: dict[Scope, list[ast.Call]] = {}
-        for call in sorted(found, key=lambda c: (c.lineno, c.col_offset)):
-            if last_name(call.func) == "train" or not call.args:
-                by_scope.setdefault(self.tree.scope(call), []).append(call)
-        return by_scope
-
-    @staticmethod
-    def _is_false(call: ast.Call) -> bool:
-        return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
-
-    @remembered
-    def contradicted(self, scope: Scope) -> bool:
-        """Whether the code could not run with gradients on: it calls `.numpy()` on what would carry a graph.
-
-        torch raises there, so somebody outside the file turns gradients off.
-        """
-        return any(
-            isinstance(call.func, ast.Attribute)
-            and not call.keywords
-            and self.tree.scope(call) is scope
-            and bool(self.infer.value(call.func.value).graph)
-            for call in self.classes.callers.get("numpy", ())
-        )
 
     def used_as_tensor(self, node: ast.expr) -> bool:
         """Whether a variable is treated as a tensor somewhere in its function: a tensor method, or a model's input."""

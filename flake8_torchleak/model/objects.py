@@ -83,7 +83,7 @@ def _states(module: Module) -> Iterator[tuple[DatasetFacts, str, StateFacts, Def
 def _objects(module: Module, node: ast.expr | None, depth: int) -> tuple[ast.AST, str] | None:
     """What makes the value of an expression an array or list of objects: (where, in words)."""
     if isinstance(node, ast.Name) and depth:
-        values = [d.value for d in module.flow.reaching(node.id, node) if d.how is How.ASSIGN and not d.path]
+        values = [d.value for d in module.flow.reaching(node.id, node) if d.is_plain]
         return _objects(module, values[0], depth - 1) if len(values) == 1 else None
     if not isinstance(node, ast.Call) or not depth:
         return None
@@ -131,7 +131,7 @@ def _table(module: Module, node: ast.expr | None, depth: int) -> ast.Call | None
     if not depth or node is None:
         return None
     if isinstance(node, ast.Name):
-        values = [d.value for d in module.flow.reaching(node.id, node) if d.how is How.ASSIGN and not d.path]
+        values = [d.value for d in module.flow.reaching(node.id, node) if d.is_plain]
         return next((t for each in values if (t := _table(module, each, depth - 1)) is not None), None)
     if isinstance(node, ast.Subscript):
         return _table(module, node.value, depth - 1)

@@ -78,7 +78,7 @@ class Retention:
         found = self.infer.value(value)
         if stored and not found.graph and key in self.backward.slots(self.tree.scope(node)) and not self.grad.off(node):
             return Value(Kind.TENSOR, graph=True)
-        if not found.graph or self.loops.contradicted(self.tree.scope(node)):
+        if not found.graph or self.loops.modes.contradicted(self.tree.scope(node)):
             return None
         if self.is_objective(key, node) or not self._is_log(key, node, outlived):
             return None
@@ -268,6 +268,6 @@ class Retention:
         if self.loops.trains(outlived) or isinstance(outlived, FUNCTIONS):
             return True
         function = self.tree.function(node)
-        if function is None or self.loops.evaluates(node) is not None or hints.is_evaluation(function.name):
+        if function is None or self.loops.modes.evaluates(node) is not None or hints.is_evaluation(function.name):
             return True
         return not self._returns(function, key)

@@ -122,7 +122,7 @@ class Escapes:
     def _start(self, key: str, owner: Scope) -> Ending:
         """Whether the holder is made here: another object under another name would be open to others."""
         for each in self.module.flow.definitions(owner).get(key, []):
-            plain = each.how is How.ASSIGN and not each.path and each.value is not None
+            plain = each.is_plain and each.value is not None
             if each.how is How.AUGMENT or (plain and self._is_fresh(each.value, key)):
                 continue
             return Ending(Fate.OPEN, each.statement, f"`{key}` is not made here")

@@ -187,7 +187,7 @@ class Freeing:
 
     def _is_loss(self, node: ast.Call) -> bool:
         """Whether a call is one of torch's own losses, which history goes through from their first argument."""
-        return bool(node.args) and self.module.proof.is_torch_loss(node)
+        return bool(node.args) and self.module.proof.networks.is_torch_loss(node)
 
 
 def place_of(node: ast.AST) -> Place:

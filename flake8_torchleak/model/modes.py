@@ -1,0 +1,77 @@
+"""Evaluation mode: which `.eval()` is in force at a place, and what shows that gradients are off there."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from functools import cached_property
+
+from flake8_torchleak.model.classes import ClassTable
+from flake8_torchleak.model.infer import Infer
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.tree import Scope, Tree
+from flake8_torchleak.model.values import Kind
+
+
+class Modes:
+    """Where models of a module are in evaluation mode."""
+
+    def __init__(self, tree: Tree, classes: ClassTable, infer: Infer) -> None:
+        self.tree, self.classes, self.infer = tree, classes, infer
+
+    def evaluates(self, node: ast.AST) -> ast.Call | None:
+        """The `.eval()` call on a model above or around `node` in its function, if there is one."""
+        scope = self.tree.scope(node)
+        switches = self._switches.get(scope, [])
+        above = bisect_right(switches, getattr(node, "lineno", 0), key=lambda call: call.lineno)
+        return self._evaluating(scope)[above - 1] if above else None
+
+    @remembered
+    def _evaluating(self, scope: Scope) -> list[ast.Call | None]:
+        """After each switch of a scope: the `.eval()` call that is in force."""
+        found: ast.Call | None = None
+        modes = []
+        for call in self._switches[scope]:
+            assert isinstance(call.func, ast.Attribute)
+            if call.func.attr == "eval" or _is_false(call):
+                if self.infer.value(call.func.value).kind is Kind.MODULE or not isinstance(call.func.value, ast.Call):
+                    found = found or call
+            elif self.tree.loops(call):
+                found = None
+            modes.append(found)
+        return modes
+
+    @cached_property
+    def _switches(self) -> dict[Scope, list[ast.Call]]:
+        """Scope -> calls of `.eval()` and `.train(...)`, in source order."""
+        found = [
+            c
+            for name in ("eval", "train")
+            for c in self.classes.callers.get(name, ())
+            if isinstance(c.func, ast.Attribute)
+        ]
+        by_scope: dict[Scope, list[ast.Call]] = {}
+        for call in sorted(found, key=lambda c: (c.lineno, c.col_offset)):
+            if last_name(call.func) == "train" or not call.args:
+                by_scope.setdefault(self.tree.scope(call), []).append(call)
+        return by_scope
+
+    @remembered
+    def contradicted(self, scope: Scope) -> bool:
+        """Whether the code could not run with gradients on: it calls `.numpy()` on what would carry a graph.
+
+        torch raises there, so somebody outside the file turns gradients off.
+        """
+        return any(
+            isinstance(call.func, ast.Attribute)
+            and not call.keywords
+            and self.tree.scope(call) is scope
+            and bool(self.infer.value(call.func.value).graph)
+            for call in self.classes.callers.get("numpy", ())
+        )
+
+
+def _is_false(call: ast.Call) -> bool:
+    """`.train(False)`."""
+    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
