@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,19 @@ def leak(tmp_path: Path) -> Path:
     """A folder with the one file leak.py."""
     (tmp_path / "leak.py").write_text(LEAK)
     return tmp_path
+
+
+@pytest.fixture
+def never_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """In an empty folder; what opens a pipe is interrupted, for it would wait for ever."""
+
+    def waiting(*_: object) -> None:
+        raise AssertionError("something waits for ever")
+
+    (tmp_path / "checkout").mkdir()
+    monkeypatch.chdir(tmp_path / "checkout")
+    before = signal.signal(signal.SIGALRM, waiting)
+    signal.alarm(300)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)

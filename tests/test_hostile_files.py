@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +14,7 @@ from flake8_torchleak.lint import lint
 from flake8_torchleak.model.importers import forget
 from flake8_torchleak.shells.cli import main
 from flake8_torchleak.shells.gitignore import Patterns
-from tests.conftest import LEAK, flake8, torchleak
+from tests.conftest import LEAK, flake8
 
 Capture = pytest.CaptureFixture[str]
 
@@ -25,20 +22,7 @@ IMPORTS = "from helper import anything\n" + LEAK
 WRITER = "[tool.torchleak]\nbaseline = {}\n"
 
 
-@pytest.fixture(autouse=True)
-def _never_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """In an empty folder; what opens a pipe is interrupted, for it would wait for ever."""
-
-    def waiting(*_: object) -> None:
-        raise AssertionError("something waits for ever")
-
-    (tmp_path / "checkout").mkdir()
-    monkeypatch.chdir(tmp_path / "checkout")
-    before = signal.signal(signal.SIGALRM, waiting)
-    signal.alarm(300)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+pytestmark = pytest.mark.usefixtures("never_hang")
 
 
 def bound(path: Path) -> None:
@@ -337,99 +321,3 @@ def test_a_setting_that_is_wrong_and_named_very_often(capsys: Capture) -> None:
     Path("pyproject.toml").write_text("# min-literal\n" * 2000 + "[tool.torchleak]\nmin-literal = 0\n")
     assert main(["check"]) == 2
     assert "pyproject.toml: min-literal: expected" in capsys.readouterr().err
-
-
-# The current folder, signals, and what is run
-
-
-def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
-    (tmp_path / "leak.py").write_text(LEAK)
-    (tmp_path / "gone").mkdir()
-    script = 'cd gone; rmdir ../gone; "$0" -m flake8_torchleak "$@"'
-    for command, status in (("check", 2), ("check ../leak.py", 2), ("config", 2), ("rules", 0)):
-        run = subprocess.run(
-            ["sh", "-c", script, sys.executable, *command.split()], cwd=tmp_path, capture_output=True, check=False
-        )
-        assert run.returncode == status
-        if status:
-            assert run.stderr == b"torchleak: error: the current folder: No such file or directory\n"
-        (tmp_path / "gone").mkdir()
-
-
-STOPPED = """
-import os, sys
-from flake8_torchleak.shells import cli
-def stop(old, new):
-    assert any(name.startswith(".torchleak-") for name in os.listdir())
-    for _ in range(2):
-        os.kill(os.getpid(), {signal})
-os.replace = stop
-sys.exit(cli.main(sys.argv[1:]))
-"""
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize(
-    "arguments", [["check", "--fix"], ["check", "--output-file=report"], ["baseline", "write"]], ids=" ".join
-)
-def test_a_signal_leaves_nothing_half_done(arguments: list[str], number: signal.Signals) -> None:
-    Path("leak.py").write_text(LEAK)
-    program = STOPPED.format(signal=int(number)).replace(
-        "range(2)", "range(1)" if number == signal.SIGINT else "range(2)"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        capture_output=True,
-        check=False,
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # the tests may run under nohup
-    )
-    assert (run.returncode, run.stderr) == (128 + number, b"")
-    assert os.listdir() == ["leak.py"]
-    assert Path("leak.py").read_text() == LEAK
-
-
-def test_signals_that_are_ignored_stay_so() -> None:
-    """As under `nohup`; and after the run all is as it was."""
-    program = (
-        "import signal; from flake8_torchleak.shells import cli;"
-        "signal.signal(signal.SIGHUP, signal.SIG_IGN); cli.main(['rules']);"
-        "assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN;"
-        "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL;"
-        "import threading; each = threading.Thread(target=cli.main, args=(['rules'],)); each.start(); each.join()"
-    )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-    assert (run.returncode, run.stderr) == (0, b"")
-
-
-def test_nothing_of_a_checkout_is_run() -> None:
-    """Its modules have the names of all that is imported on the way, and say so if they are."""
-    loud = "open('RUN', 'a').write(__file__ + '\\n')\n"
-    names = ["json", "tomllib", "tomli", "libcst", "difflib", "ast", "tokenize", "torch", "numpy", "helper", "conftest"]
-    names += ["setup", "sitecustomize", "usercustomize", "encodings", "rot13", "readline", "signal", "flake8", "mccabe"]
-    for name in names:
-        Path(f"{name}.py").write_text(loud + IMPORTS)
-    Path("pyproject.toml").write_text("[tool.torchleak]\nextend-select = ['TLK9']\n")
-    Path("torch.pth").write_text(f"import os; {loud}")
-    for start in (
-        ["-m", "flake8_torchleak"],
-        ["-c", "import sys; sys.path.remove('')\nfrom flake8_torchleak.shells.cli import main; main()"],
-    ):
-        subprocess.run(
-            [sys.executable, *start, "check", "--diff", "--output-format=json", "--output-file=report"],
-            capture_output=True,
-            check=False,
-        )
-        assert Path("report").read_text().count("TLK401") == len(names)
-        assert not Path("RUN").exists()
-        Path("report").unlink()
-
-
-def test_without_the_current_folder_none_is_taken_away() -> None:
-    run = subprocess.run([sys.executable, "-I", "-m", "flake8_torchleak", "rules"], capture_output=True, check=False)
-    assert (run.returncode, run.stderr) == (0, b"")
-
-
-def test_a_module_named_on_the_command_line_is_not_run() -> None:
-    Path("leak.py").write_text("open('RUN', 'w')\n" + LEAK)
-    assert torchleak("check", "--fix", "leak.py", cwd=Path()).returncode == 0
-    assert not Path("RUN").exists()
