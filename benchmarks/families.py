@@ -326,6 +326,73 @@ FAMILIES = (
         "loops in one function",
         in_a_step(lambda n: f"        for part in terms[{n}]:\n            loss = loss + part(x)\n"),
     ),
+    Family(
+        "backward calls in one function",
+        in_a_step(
+            lambda n: f"        loss = F.mse_loss(model(x * {n}), y)\n        loss.backward()\n        total += loss\n",
+            before="        total = 0.0\n",
+        ),
+    ),
+    Family(
+        "stores of one freed value",
+        in_a_step(
+            lambda n: f"        sums[{n % 9}] += loss\n        kept_{n} = [loss, loss * {n}]\n",
+            before="        sums = [0.0] * 9\n",
+        ),
+    ),
+    Family(
+        "holders of one freed value",
+        in_a_step(lambda n: f"        total_{n} = total_{n} + loss\n", before="        loss = loss * 2\n"),
+    ),
+    Family(
+        "loops with a backward call in one function",
+        in_a_step(
+            lambda n: (
+                f"        for part in terms[{n}]:\n            loss = part(x).mean()\n            loss.backward()\n"
+                "            total += loss\n"
+            ),
+            before="        total = 0.0\n",
+        ),
+    ),
+    Family(
+        "terms of a loss that are kept",
+        in_a_step(
+            lambda n: (
+                f"        term_{n} = terms[{n}](x)\n        loss = loss + term_{n}\n        history.append(term_{n})\n"
+            )
+        ),
+    ),
+    Family(
+        "steps in one function",
+        in_a_step(
+            lambda n: (
+                f"        loss = F.mse_loss(model(terms[{n}]), y)\n        optimizer.zero_grad()\n"
+                "        loss.backward()\n        optimizer.step()\n        history.append(loss.item())\n"
+            )
+        ),
+    ),
+    Family(
+        "training loops in one function",
+        lambda lines: spread(
+            lines,
+            HEAD + "def train(model, loader, optimizer):\n    total = 0.0\n",
+            lambda n: rows([*STEP_LOOP.splitlines(), f"    value{n} = loss.item()"], 4),
+            "    return total\n",
+            lambda name: rows([*STEP_LOOP.splitlines(), "    total += loss  # LEAK TLK401"], 4),
+        ),
+    ),
+    Family(
+        "sums of 60 kept terms",
+        in_a_step(
+            lambda n: (
+                rows((f"term_{k} = terms[{k}](x, {n})" for k in range(60)), 8)
+                + "        loss = loss + (\n"
+                + rows(("+" * bool(k) + f" term_{k}" for k in range(60)), 12)
+                + "        )\n"
+                + rows((f"history.append(term_{k})" for k in range(60)), 8)
+            )
+        ),
+    ),
     Family("deep nesting", in_a_step(lambda n: NESTED + "    " * 42 + f"loss = loss + terms[{n}](x)\n")),
     Family("try chains", in_a_step(lambda n: TRY.format(n=n))),
     Family("many with", in_a_step(lambda n: f"        with terms[{n}] as part:\n            loss = loss + part(x)\n")),

@@ -64,6 +64,7 @@ def measure(name: str, size: int, fixes: bool, engine: bool) -> None:
         if engine:
             from flake8_torchleak.fixing.fix import fix
 
+            fix(SEED.format(name="warm"), DEFAULT, unsafe=True, takes=lambda code: True)  # libcst is imported, too
             whole = cpu(lambda: fix(text, DEFAULT, unsafe=True, takes=lambda code: True))
         else:
             whole = cpu(lambda: found.extend(lint(text, path=path, fixes=fixes)))

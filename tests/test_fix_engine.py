@@ -153,6 +153,8 @@ def test_no_more_than_ten_passes(sums: ModuleType, monkeypatch: pytest.MonkeyPat
     statements = "\n".join(f"total += loss * {number}" for number in range(12))
     done = mended(IMPORTS + step(statements, after="return total"))
     assert (len(done.fixed), len(done.left)) == (10, 2)
+    assert {each.unfixed for each in done.left} == {"10 passes were made over this file: run it again"}
+    assert done.mended == 10
 
 
 @pytest.mark.parametrize("comment", ["# noqa", "# noqa: TLK401", "# noqa: TLK4,E501", "# NOQA:TLK401 because"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import NamedTuple
@@ -53,6 +53,8 @@ class Batch:
     def __init__(self, offsets: Offsets) -> None:
         self._offsets = offsets
         self._edits: dict[tuple[int, int], list[Edit]] = {}
+        self._places: list[tuple[int, int]] = []
+        """Where edits are, in order: they do not touch each other."""
 
     def add(self, fix: Fix) -> bool:
         """Take in a fix; False (and nothing taken) if it would touch what another one of the batch touches.
@@ -66,15 +68,23 @@ class Batch:
         for place, edits in mine.items():
             known = self._edits.get(place)
             shared = known == edits and (same or all(each.text.endswith(("\n", "\r")) for each in edits))
-            if not shared and any(_touch(place, other) for other in self._edits):
+            if not shared and self._touches(place):
                 return False
+        for place in mine:
+            if place not in self._edits:
+                insort(self._places, place)
         self._edits.update(mine)
         return True
 
+    def _touches(self, place: tuple[int, int]) -> bool:
+        """Whether a stretch shares a character with an edit, or is an insertion where one is."""
+        at = bisect_left(self._places, place)
+        return any(_touch(place, other) for other in self._places[max(at - 1, 0) : at + 1])
+
     def __iter__(self) -> Iterator[Replacement]:
         """The edits in order of place."""
-        for (start, end), edits in sorted(self._edits.items(), key=lambda item: item[0]):
-            yield Replacement(start, end, "".join(edit.text for edit in edits))
+        for start, end in self._places:
+            yield Replacement(start, end, "".join(edit.text for edit in self._edits[start, end]))
 
 
 def _touch(one: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -89,11 +99,13 @@ class Edited:
         parts, position, shift = [], 0, 0
         self._places: list[int] = []
         self._shifts = [0]
+        self._starts: list[int] = []
         for start, end, new in edits:
             parts += [text[position:start], new]
             position = end
             shift += len(new) - (end - start)
             self._places.append(start)
+            self._starts.append(start + self._shifts[-1])
             self._shifts.append(shift)
         self.text = "".join([*parts, text[position:]])
 
@@ -101,3 +113,8 @@ class Edited:
         """Where what stood at an offset stands now: before or behind what was inserted right there."""
         before, behind = bisect_left(self._places, offset), bisect_right(self._places, offset)
         return {offset + self._shifts[before], offset + self._shifts[behind]}
+
+    def was(self, offset: int) -> int:
+        """Where in the old text stood what stands at an offset of the new one; of what was inserted, where that was."""
+        at = bisect_right(self._starts, offset)
+        return max(offset - self._shifts[at], self._places[at - 1] if at else 0)

@@ -10,6 +10,7 @@ it is not parsed: libcst takes 70 ms for 1,000 lines.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -35,15 +36,36 @@ class Witness:
 
     def __init__(self, source: Source, tree: ast.Module, offsets: Offsets) -> None:
         self._source, self._tree, self._offsets = source, tree, offsets
+        self._inner: dict[ast.AST, tuple[list[ast.AST], list[int]]] = {}
+        self._units: dict[int, tuple[int, int] | None] = {}
+        self._judged: dict[tuple[int, int, tuple[Replacement, ...]], bool] = {}
 
     def keeps_whole(self, edits: Sequence[Replacement]) -> bool:
         """Whether every statement that the edits touch stands whole in what becomes of it, and libcst can tell."""
-        if any(each.start < each.end and not _is_constant(self._source.text[each.start : each.end]) for each in edits):
-            return False
+        return not self.broken(edits)
+
+    def broken(self, edits: Sequence[Replacement]) -> list[list[Replacement]]:
+        """The edits, in order of place, by which a statement does not stand whole: those of each such statement."""
+        text = self._source.text
+        found = [[each] for each in edits if each.start < each.end and not _is_constant(text[each.start : each.end])]
         inside = [each for each in edits if not self._is_line(each)]
         inside += [each for each in edits if each.is_line and self._splits(each.start)]
-        units = {self._unit(each.start) for each in inside}
-        return all(unit is not None and self._same(*unit, edits) for unit in units)
+        units: dict[tuple[int, int], None] = {}
+        for each in inside:
+            unit = self._unit(each.start)
+            if unit is None:
+                found.append([each])
+            else:
+                units[unit] = None
+        starts = [each.start for each in edits]
+        for start, end in units:
+            mine = edits[bisect_left(starts, start) : bisect_right(starts, end)]
+            mine = [
+                each for each in mine if each.end <= end and not (self._is_line(each) and each.start in (start, end))
+            ]
+            if not self._same(start, end, mine):
+                found.append(mine)
+        return found
 
     def _is_line(self, edit: Replacement) -> bool:
         """Whether an edit adds lines of its own, also below a last line that is not ended."""
@@ -52,45 +74,53 @@ class Witness:
     def _splits(self, offset: int) -> bool:
         """Whether a line begins at an offset in the middle of a simple statement."""
         line = self._offsets.line(offset)
-        around = self._around(line)
+        around = self.around(line)
         return bool(around) and not hasattr(around[-1], "body") and _first(around[-1]) < line
 
-    def _around(self, line: int) -> list[ast.stmt]:
+    def around(self, line: int) -> list[ast.stmt]:
         """The statements that a line belongs to, from the outside in."""
         found: list[ast.stmt] = []
-        body: Sequence[ast.AST] = self._tree.body
-        while body:
-            each = next((one for one in body if _first(one) <= line <= (getattr(one, "end_lineno", None) or 0)), None)
-            if each is None:
-                break
+        each: ast.AST = self._tree
+        while True:
+            inner, ends = self._below(each)
+            at = bisect_left(ends, line)
+            if at == len(inner) or _first(inner[at]) > line:
+                return found
+            each = inner[at]
             if isinstance(each, ast.stmt):
                 found.append(each)
-            body = [child for name in _BLOCKS for child in getattr(each, name, ())]
-        return found
+
+    def _below(self, node: ast.AST) -> tuple[list[ast.AST], list[int]]:
+        """The statements and handlers that stand in the blocks of a node, and the last line of each."""
+        known = self._inner.get(node)
+        if known is None:
+            inner = [child for name in _BLOCKS for child in getattr(node, name, ())]
+            known = self._inner[node] = inner, [each.end_lineno for each in inner]
+        return known
 
     def _unit(self, offset: int) -> tuple[int, int] | None:
         """Where the lines of the smallest statement around an offset begin and end that libcst can parse alone."""
-        for each in reversed(self._around(self._offsets.line(offset))):
-            start = self._offsets.at(_first(each), 0)
-            end = self._offsets.at((each.end_lineno or each.lineno) + 1, 0)
-            if _parsed(self._source.text[start:end]) is not None:
-                return start, end
-        return None
+        line = self._offsets.line(offset)
+        if line not in self._units:
+            around = reversed(self.around(line))
+            places = ((_first(each), (each.end_lineno or each.lineno) + 1) for each in around)
+            spans = ((self._offsets.at(first, 0), self._offsets.at(end, 0)) for first, end in places)
+            self._units[line] = next((span for span in spans if _parsed(self._source.text[slice(*span)])), None)
+        return self._units[line]
 
     def _same(self, start: int, end: int, edits: Sequence[Replacement]) -> bool:
         """Whether the text between two offsets is kept whole by the edits in it."""
-        text = self._source.text[start:end]
-        mine = [
-            Replacement(each.start - start, each.end - start, each.text)
-            for each in edits
-            if start <= each.start and each.end <= end and not (self._is_line(each) and each.start in (start, end))
-        ]
-        old = _parsed(Edited(text, [each for each in mine if each.start < each.end]).text)
-        new = _parsed(Edited(text, mine).text)
-        try:
-            return old is not None and new is not None and only_grown(old, new)
-        except RecursionError:
-            return False
+        key = start, end, tuple(edits)
+        if key not in self._judged:
+            text = self._source.text[start:end]
+            mine = [Replacement(each.start - start, each.end - start, each.text) for each in edits]
+            old = _parsed(Edited(text, [each for each in mine if each.start < each.end]).text)
+            new = _parsed(Edited(text, mine).text)
+            try:
+                self._judged[key] = old is not None and new is not None and only_grown(old, new)
+            except RecursionError:
+                self._judged[key] = False
+        return self._judged[key]
 
 
 _BLOCKS = ("body", "handlers", "orelse", "finalbody")
@@ -115,7 +145,9 @@ def _is_flat(tree: ast.AST) -> bool:
     level = [tree]
     for _ in range(_DEEPEST):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
-    return not level
+        if not level:
+            return True
+    return False
 
 
 def _parsed(text: str) -> libcst.Module | None:

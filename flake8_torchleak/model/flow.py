@@ -25,6 +25,8 @@ MOST_DEFINITIONS = 200
 
 Span = tuple[int, int]
 """A block, as the numbers of its first node and of what comes after its last."""
+Above = tuple[list[Definition], "Definition | None"]
+"""Definitions that may reach a place from above, nearest first, and the one above which none is looked for."""
 
 
 class Track:
@@ -51,6 +53,10 @@ class Track:
         """Whether some are exceptions' names, which are gone when their handlers end."""
         self.covering = [_may_cover(flow.branch(each.statement), flow.tree) for each in self.definitions]
         """Whether it stands in a branch of an `if` that has others, or needs none."""
+        self.above: dict[ast.If, Above] = {}
+        """What reaches an `if`, for all of its arms."""
+        self.cut = False
+        """Whether there was a use that too many may reach."""
 
     def _blocks_passed(self, statement: ast.AST, flow: Flow) -> tuple[Span, ...]:
         if isinstance(statement, ARMS):
@@ -87,7 +93,7 @@ class Flow(Bindings):
     def __init__(self, tree: Tree, names: Names) -> None:
         super().__init__(tree, names)
         self._tracks: dict[tuple[Scope, str], Track] = {}
-        self._tops: dict[ast.AST, int] = {}
+        self._tops: dict[ast.If, ast.If] = {}
         self.exits = Climb(tree, self._exit)
         self.other_branches = Climb(tree, self._other_branch)
         self.cut: dict[ast.AST, str] = {}
@@ -113,32 +119,9 @@ class Flow(Bindings):
         if track is None:
             return []
         after = bisect_right(track.effects, _position(use))
-        number = self.tree.number(use)
-        found = []
-        seen_branches: dict[ast.AST, set[str]] = {}
-        stop: Definition | None = None
-        for index in self._before(track, use, after):
-            each = track.definitions[index]
-            if track.caught and not self._seen(each, use):
-                continue
-            if len(found) == MOST_DEFINITIONS:
-                self._leave_out(scope, key)
-                stop = track.passed_last(use, after)
-                if stop is not None:
-                    found.append(stop)
-                break
-            found.append(each)
-            for start, end in track.passed[index]:
-                if start <= number < end:
-                    stop = each
-                    break
-            if (
-                stop is not None
-                or (track.ends[index] and (each.how is How.PARAMETER or self._is_in_loop(use, each.statement)))
-                or (track.covering[index] and self._covered(each.statement, use, seen_branches))
-            ):
-                stop = each
-                break
+        found, stop = self._above(track, use, after)
+        if track.cut:
+            self._leave_out(scope, key)
         brought: list[Definition] = []
         for loop in self.tree.loops(use):
             if stop is not None and self.tree.inside(stop.statement, loop):
@@ -150,6 +133,50 @@ class Flow(Bindings):
             after = max(after, end)
         brought = brought[:MOST_DEFINITIONS]
         return found + ([each for each in brought if self._seen(each, use)] if track.caught else brought)
+
+    def _above(self, track: Track, use: ast.AST, after: int) -> Above:
+        """Of the first `after` definitions those that may reach `use`, nearest first, and the one that ends the search.
+
+        What reaches an `if` reaches all of its arms: it is looked for once, however many there are.
+        """
+        branch = self._jumped(track, use, after)
+        if branch is not None:
+            found = track.above.get(branch)
+            if found is None:
+                before = bisect_left(track.numbers, self.tree.number(branch))
+                found = track.above[branch] = self._above(track, branch, before)
+            return found
+        number = self.tree.number(use)
+        reaching: list[Definition] = []
+        seen_branches: dict[ast.AST, set[str]] = {}
+        for index in self._before(track, use, after):
+            each = track.definitions[index]
+            if track.caught and not self._seen(each, use):
+                continue
+            if len(reaching) == MOST_DEFINITIONS:
+                track.cut = True
+                stop = track.passed_last(use, after)
+                return (reaching if stop is None else [*reaching, stop]), stop
+            reaching.append(each)
+            if (
+                any(start <= number < end for start, end in track.passed[index])
+                or (track.ends[index] and (each.how is How.PARAMETER or self._is_in_loop(use, each.statement)))
+                or (track.covering[index] and self._covered(each.statement, use, seen_branches))
+            ):
+                return reaching, each
+        return reaching, None
+
+    def _jumped(self, track: Track, use: ast.AST, after: int) -> ast.If | None:
+        """The `if` with `use` in one branch and the nearest definition in another, if no test binds the variable."""
+        nearest = -1
+        for span in (None, *self.exits(use)):
+            group = track.by_exit.get(span, ())
+            at = bisect_left(group, after)
+            nearest = max(nearest, group[at - 1] if at else -1)
+        if nearest < 0 or track.in_tests:
+            return None
+        number = self.tree.number(use)
+        return next((top for top, _, start, end in track.other_branches[nearest] if start <= number < end), None)
 
     def _leave_out(self, scope: Scope, key: str) -> None:
         self.cut.setdefault(scope, f"more than {MOST_DEFINITIONS} values may reach a use of `{key}`")
@@ -179,7 +206,7 @@ class Flow(Bindings):
             nearest = groups[of][ends[of]]
             for top, body, start, end in track.other_branches[nearest]:
                 if start <= number < end:
-                    first = bisect_left(track.numbers, body if track.in_tests else top)
+                    first = bisect_left(track.numbers, body if track.in_tests else self.tree.number(top))
                     ends = [min(e, bisect_left(group, first)) for e, group in zip(ends, groups, strict=True)]
                     break
             else:
@@ -192,24 +219,23 @@ class Flow(Bindings):
             return None
         return self.tree.block(node) if isinstance(getattr(parent, block)[-1], (ast.Return, ast.Raise)) else None
 
-    def _other_branch(self, node: ast.AST) -> tuple[int, int, int, int] | None:
-        """Of the `if` whose body a node stands in, where it starts, where that body does, and the `else` from and to.
-
-        Of an `elif`, the first is where the `if` of the whole chain starts.
+    def _other_branch(self, node: ast.AST) -> tuple[ast.If, int, int, int] | None:
+        """The `if` whose body a node stands in (of an `elif`, that of the whole chain), and by number where that body
+        starts, and the `else` from and to.
         """
         parent = self.tree.parents.get(node)
         if isinstance(parent, ast.If) and parent.orelse and self.tree.blocks.get(node) == "body":
             return (self._top(parent), self.tree.block(node)[0], *self.tree.block(parent.orelse[0]))
         return None
 
-    def _top(self, branch: ast.If) -> int:
-        """Where the `if` starts that an `elif` belongs to."""
-        passed: list[ast.AST] = []
+    def _top(self, branch: ast.If) -> ast.If:
+        """The `if` that an `elif` belongs to."""
+        passed: list[ast.If] = []
         while branch not in self._tops:
             passed.append(branch)
             parent = self.tree.parents[branch]
             if not (isinstance(parent, ast.If) and self.tree.blocks[branch] == "orelse" and len(parent.orelse) == 1):
-                self._tops[branch] = self.tree.number(branch)
+                self._tops[branch] = branch
                 break
             branch = parent
         found = self._tops[branch]

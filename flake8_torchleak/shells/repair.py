@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from flake8_torchleak.finding import Finding, Span
 from flake8_torchleak.fixing.edits import Batch, Edited, Offsets
-from flake8_torchleak.fixing.fix import Fixed, chosen, fix
+from flake8_torchleak.fixing.fix import Fixed, fix
+from flake8_torchleak.fixing.linted import chosen
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.comments import unused
 from flake8_torchleak.shells.placing import Placing
@@ -75,24 +76,22 @@ class Repairing:
             if text != file.text:
                 self._changed.append(f"{printable(file.path)}: fixed {self._what(file, done, len(tidy))}.")
             return text, []
-        return (file.text, self._standing(file)) if self._diff else (text, left)
+        return (file.text, self._standing(file, done)) if self._diff else (text, left)
 
     def _what(self, file: File, done: Fixed, tidied: int) -> str:
         """The findings that are gone, by code. tidied: how many comments were."""
-        found = lint(file.text, self._policy.config, path=file.path)
-        gone = Counter((each.code, each.slug) for each in self._policy.selected(file.path, file.text, found))
+        gone = Counter((each.code, each.slug) for each in self._policy.selected(file.path, file.text, done.first))
         gone.subtract((each.code, each.slug) for each in done.left)
         gone[(UNUSED, "unused-noqa")] += tidied
         return ", ".join(f"{count} {code} {slug}" for (code, slug), count in sorted(gone.items()) if count > 0)
 
-    def _standing(self, file: File) -> list[Finding]:
+    def _standing(self, file: File, done: Fixed) -> list[Finding]:
         """What is found in the file as it is, where nothing is fixed yet."""
         policy = self._policy
-        found = lint(file.text, policy.config, path=file.path, fixes=True)
-        shown = policy.selected(file.path, file.text, found)
+        shown = policy.selected(file.path, file.text, done.first)
         old = policy.old(file.path, file.text, shown)
         fresh = [self._explained(each) for each in shown if (each.code, each.span) not in old]
-        comments = unused(file.text, found) if policy.report_unused else []
+        comments = unused(file.text, done.first) if policy.report_unused else []
         return sorted([*fresh, *comments], key=Finding.sort_key)
 
     def summary(self) -> list[str]:
@@ -110,13 +109,15 @@ class Repairing:
 
     def _mended(self, file: File) -> Fixed:
         policy = self._policy
-        if not lint(file.text, policy.config, path=file.path):
+        first = lint(file.text, policy.config, path=file.path, fixes=True)
+        if not first:
             return Fixed(file.text, (), (), 0, 0, ())  # parsed or not, as without --fix
 
         def old(findings: Iterable[Finding]) -> Collection[tuple[str, Span]]:
             return () if self._baselined else policy.old(file.path, file.text, findings)
 
-        return fix(file.text, policy.config, self._unsafe, policy.takes(file.path), file.path, policy.levels.apply, old)
+        takes, levels = policy.takes(file.path), policy.levels.apply
+        return fix(file.text, policy.config, self._unsafe, takes, file.path, levels, old, first)
 
     def _explained(self, finding: Finding) -> Finding:
         """The finding with the reason why it is left, if it is of a kind that can be fixed."""
