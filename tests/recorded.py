@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from flake8_torchleak.recorder import Kept, Record
+from flake8_torchleak.recorder import Kept, Record, walk
 
 torch.set_num_threads(1)  # small networks: more threads only get in each other's way
 STEPS = 24
+
+
+@pytest.fixture(autouse=True)
+def few_modules(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the tests' modules only the test's own is first-party: what holds is looked for in all of them, step by step.
+
+    To be imported by test modules. All others that pytest has loaded hold tables of cases, thousands of objects.
+    """
+    looked = walk.own_modules
+
+    def few() -> list[tuple[str, dict[str, object]]]:
+        own = request.module.__name__
+        return [(name, names) for name, names in looked() if name == own or not name.startswith("tests.test_")]
+
+    monkeypatch.setattr(walk, "own_modules", few)
 
 
 def network() -> nn.Module:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 import torch
@@ -23,6 +24,7 @@ from flake8_torchleak.recorder.growth import fit
 from flake8_torchleak.recorder.measure import Age
 from flake8_torchleak.recorder.side_census import HookCollector
 from flake8_torchleak.recorder.walk import Path as Held
+from tests.recorded import few_modules as few_modules
 from tests.recorded import network, only, optimizer
 
 CACHE: list[int] = []
@@ -62,9 +64,27 @@ def recorded(data: Dataset[Any], keep: Any = None, num_workers: int = 1, epochs:
     return recording.record
 
 
-def test_a_healthy_loop_with_workers() -> None:
+@pytest.mark.parametrize("loaded", [True, False], ids=["OpenCV loaded", "not loaded"])
+def test_a_healthy_loop_with_workers(loaded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever merely imported OpenCV has none of its threads, whatever threads each worker has of Python's."""
+    monkeypatch.setitem(sys.modules, "cv2", SimpleNamespace(getNumThreads=lambda: 4 if loaded else 0))
     found = recorded(Numbers(), lambda y: y.sum().item(), num_workers=2)
     assert found.kept == ()
+
+
+class Blurred(Numbers):
+    """Its samples go through OpenCV's thread pool."""
+
+    def __getitem__(self, index: int) -> Any:
+        cv2.setNumThreads(3)
+        cv2.GaussianBlur(np.zeros((500, 500, 3), np.uint8), (9, 9), 0)
+        return super().__getitem__(index)
+
+
+def test_threads_that_opencv_starts_in_workers() -> None:
+    (kept,) = recorded(Blurred(80)).kept
+    assert kept.kind == "thread"
+    assert kept.count >= 2
 
 
 @pytest.mark.parametrize("alias", [lambda y: y, lambda y: y.numpy()[1:], lambda y: y.view(2, 4)[0]])
@@ -298,7 +318,7 @@ def test_evaluation_that_builds_graphs() -> None:
     held_out = DataLoader(Numbers(80), batch_size=8)
 
     def evaluate() -> float:
-        return sum(F.cross_entropy(net(x), y).item() for x, y in held_out)
+        return sum(F.cross_entropy(net(x), y).item() for x, y in held_out)  # noqa: TLK501 - recorded
 
     with record() as recording:
         for _ in range(2):
@@ -372,7 +392,7 @@ def init(worker: int) -> None:
     torch.manual_seed(worker)
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.long)])
 def test_own_worker_init_functions_run_on(method: str) -> None:
     context = multiprocessing.get_context(method)
     loader = DataLoader(Numbers(), batch_size=8, num_workers=1, worker_init_fn=init, multiprocessing_context=context)

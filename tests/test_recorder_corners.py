@@ -32,6 +32,7 @@ from flake8_torchleak.recorder.growth import Growth
 from flake8_torchleak.recorder.lines import Lines
 from flake8_torchleak.recorder.measure import Age
 from flake8_torchleak.recorder.origins import Origins
+from tests.recorded import few_modules as few_modules
 from tests.recorded import loader, network, optimizer
 
 

@@ -19,6 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from flake8_torchleak.recorder import Record, graphs, record, series, walk
 from flake8_torchleak.recorder.recording import Enough, Options, Recording
 from tests.recorded import STEPS, batches, loader, network, only, optimizer
+from tests.recorded import few_modules as few_modules
 
 Keep = Callable[[torch.Tensor], object]
 
@@ -86,7 +87,7 @@ def test_a_running_sum_is_one_value_with_a_growing_graph() -> None:
             opt.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             opt.step()
-            total += loss
+            total += loss  # noqa: TLK401 - recorded
 
     kept = only(recorded(run))
     assert kept.holder == kept.pattern == "run.total"
@@ -101,7 +102,7 @@ def test_without_backward_the_saved_tensors_count() -> None:
         for x, y in batches():
             F.cross_entropy(net(x), y).backward()  # type: ignore[no-untyped-call]
             opt.step()
-            seen.append(net(x).sum())
+            seen.append(net(x).sum())  # noqa: TLK402 - recorded
 
     kept = only(recorded(run))
     assert kept.growth is not None
@@ -253,7 +254,7 @@ def into_exceptions() -> tuple[object, Keep]:
         try:
             raise ValueError
         except ValueError as error:
-            errors.append(error)
+            errors.append(error)  # noqa: TLK408 - recorded
 
     return errors, keep
 
@@ -357,7 +358,7 @@ def test_results_that_come_several_at_a_time() -> None:
             out, (hidden, _) = net(x)
             out.sum().backward()
             opt.step()
-            states.append(hidden)
+            states.append(hidden)  # noqa: TLK402 - recorded
 
     kept = only(recorded(run))
     assert kept.made[0].line == line_of(run, "net(x)")
@@ -378,9 +379,9 @@ def test_checkpoints_are_not_unpacked() -> None:
 
         for x, _ in batches():
             out = checkpoint(forward, x, use_reentrant=False)
-            out.sum().backward(retain_graph=True)
+            out.sum().backward(retain_graph=True)  # noqa: TLK407 - recorded
             opt.step()
-            kept.append(out)
+            kept.append(out)  # noqa: TLK402 - recorded
 
     found = recorded(run)
     assert len(calls) == 2 * STEPS
@@ -395,13 +396,13 @@ def test_the_clock_of_loops_without_an_optimizer() -> None:
         for x, y in batches():
             loss = F.cross_entropy(net(x), y)
             loss.backward()  # type: ignore[no-untyped-call]
-            losses.append(loss)
+            losses.append(loss)  # noqa: TLK402 - recorded
 
     def by_loader() -> None:
         net = network()
         outs = []
         for x, _ in loader():
-            outs.append(net(x))
+            outs.append(net(x))  # noqa: TLK402 - recorded
 
     assert only(recorded(by_backward)).clock == "backward"
     found = recorded(by_loader)

@@ -14,6 +14,7 @@ import pytest
 from flake8_torchleak.recorder import Kept, Record
 from flake8_torchleak.recorder.program import Program, run
 from flake8_torchleak.recorder.recording import Options, Recording
+from tests.recorded import few_modules as few_modules
 
 PROGRAMS = sorted(Path(__file__).with_name("programs").glob("*.py"))
 KINDS = ("graph", "batch", "worker")

@@ -355,8 +355,10 @@ def test_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_own_files() -> None:
-    assert __file__ in own_files()
-    assert not any("site-packages" in each for each in own_files())
+    found = own_files(before=())
+    assert __file__ in found
+    assert not any("site-packages" in each for each in found)
+    assert __file__ not in own_files(before={__name__})
 
 
 def test_owners() -> None:

@@ -7,6 +7,7 @@ import os
 import runpy
 import sys
 import traceback
+from collections.abc import Collection
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -92,9 +93,10 @@ def _show(error: BaseException) -> None:
     traceback.print_exception(type(error), error, trace or error.__traceback__)
 
 
-def own_files() -> list[str]:
-    """The first-party files of the modules that were imported."""
-    found = [module.__dict__.get("__file__") for module in list(sys.modules.values()) if type(module) is ModuleType]
+def own_files(before: Collection[str]) -> list[str]:
+    """The first-party files of the modules that were imported, but for those of the names `before`."""
+    modules = {name: module for name, module in list(sys.modules.items()) if type(module) is ModuleType}
+    found = [module.__dict__.get("__file__") for name, module in modules.items() if name not in before]
     return sorted(
         {path for path in found if path and path.endswith(".py") and frames.owner_of_file(path) == frames.OWN}
     )

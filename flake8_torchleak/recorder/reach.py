@@ -63,7 +63,11 @@ _ENDS: tuple[type, ...] = (
     torch.UntypedStorage,
     MappingProxyType,
 )
-_END_MODULES = ("numpy", "pandas", "pyarrow", "matplotlib", "argparse", "threading", "_thread", "_io", "re", "enum")
+_END_MODULES = (
+    *("numpy", "pandas", "pyarrow", "matplotlib", "argparse", "threading", "_thread", "_io", "re", "enum"),
+    # What runs a program's tests holds all of them, with their cases and reports.
+    *("pytest", "_pytest", "pluggy", "hypothesis", "coverage"),
+)
 
 _by_type: dict[type, Reach | None] = {}
 

@@ -63,7 +63,7 @@ def roots(innermost: FrameType | None) -> Iterator[tuple[Path, Any]]:
     """
     running = frames.stack(innermost)
     spaces: dict[int, tuple[str, dict[str, Any]]] = {}
-    for name, names in _own_modules():
+    for name, names in own_modules():
         spaces[id(names)] = ("" if name == "__main__" else f"{name}.", names)
     for frame in running:
         if frames.owner(frame.f_code) == frames.OWN:
@@ -82,7 +82,7 @@ def roots(innermost: FrameType | None) -> Iterator[tuple[Path, Any]]:
 _modules: tuple[int, list[tuple[str, dict[str, Any]]]] = (0, [])
 
 
-def _own_modules() -> list[tuple[str, dict[str, Any]]]:
+def own_modules() -> list[tuple[str, dict[str, Any]]]:
     """First-party modules and their globals; looked for anew when modules were imported."""
     global _modules
     if _modules[0] != len(sys.modules):

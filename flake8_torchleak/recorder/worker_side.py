@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -78,7 +79,7 @@ class Report:
         self.samples = StoredSamples()
         self._file, self._worker, self._data, self._stored = file, worker, data, stored
         self._process = psutil.Process()
-        self._threads = self._process.num_threads()
+        self._threads = native_threads(self._process)
         self._fetched = 0
         self._write()
 
@@ -92,7 +93,7 @@ class Report:
             "worker": self._worker,
             "fetched": self._fetched,
             "private": self._process.memory_full_info().uss,
-            "threads": self._process.num_threads() - self._threads,
+            "threads": native_threads(self._process) - self._threads,
             "opencv": opencv_threads(),
             "copied": {each.path: copied(each.addresses) for each in self._stored if each.addresses},
             "sizes": {path: [count, bound] for path, count, bound in sizes(self._data)},
@@ -100,6 +101,14 @@ class Report:
         }
         with open(self._file, "a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
+
+
+def native_threads(process: psutil.Process) -> int:
+    """The threads of this process that Python did not start.
+
+    A worker has two of Python's, from its first batch on: its queue's feeder and the server of its descriptors.
+    """
+    return process.num_threads() - threading.active_count()
 
 
 def opencv_threads() -> int:

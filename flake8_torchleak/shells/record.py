@@ -47,13 +47,14 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Setting]) -> int:
         if count >= 3:
             lines.settle()
 
+    before = set(sys.modules)
     recording = Recording(Options(arguments.light, steps, epochs, ends=True, on_step=on_step))
     with _stdout_apart(arguments.output_format == "json" and not arguments.output_file), Live(steps) as live:
         lines.start()
         ended = run_program(program, recording)
         lines.stop()
     record = recording.record
-    found = {each: linted.findings(each) for each in sorted({path, *own_files(), *linted.seen})}
+    found = {each: linted.findings(each) for each in sorted({path, *own_files(before), *linted.seen})}
     joined = join(record, found, lines.hit if lines.watching else None, linted.source)
     _report(arguments, record, joined, ended)
     if arguments.html:
