@@ -8,7 +8,19 @@ import pytest
 
 from tests.conftest import LEAK, python
 
-HEAVY = {"torch", "numpy", "pandas", "cv2", "libcst", "pygls", "rich", "pathspec", "multiprocessing"}
+HEAVY = {
+    "torch",
+    "numpy",
+    "pandas",
+    "cv2",
+    "libcst",
+    "pygls",
+    "rich",
+    "psutil",
+    "matplotlib",
+    "pathspec",
+    "multiprocessing",
+}
 
 LINT = f"from flake8_torchleak.lint import lint; assert lint({LEAK!r})"
 CHECK = "from flake8_torchleak.shells.cli import main; assert main(['check', 'leak.py']) == 1"
@@ -29,6 +41,7 @@ def test_nothing_heavy_is_loaded(leak: Path, code: str) -> None:
     loaded = modules(code, leak)
     assert "flake8_torchleak.config" in loaded
     assert not loaded & HEAVY
+    assert not any(name.startswith("flake8_torchleak.recorder") for name in loaded)
 
 
 def test_what_few_runs_need_is_not_loaded_by_others(leak: Path) -> None:

@@ -111,7 +111,23 @@ def _parser() -> argparse.ArgumentParser:
 
     rules = _command(commands, "rules", "list all rules")
     rules.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default: text")
+    _run(commands)
     return parser
+
+
+def _run(commands: argparse._SubParsersAction[_Parser]) -> None:
+    """`torchleak run`: what follows the program's name is the program's."""
+    run = _command(commands, "run", "run a training program, and report what it keeps across its steps")
+    run.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGUMENT ...]", help="a script")
+    run.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module, as after python -m")
+    limit = run.add_mutually_exclusive_group()
+    limit.add_argument("--steps", type=int, metavar="N", help="stop after N steps (default: 200, or two epochs)")
+    limit.add_argument("--until-exit", action="store_true", help="let the program run to its end")
+    run.add_argument("--light", action="store_true", help="cost less: do not look where kept values were made")
+    run.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    run.add_argument("--output-file", metavar="FILE", help="put the report into FILE")
+    run.add_argument("--html", metavar="FILE", help="write a page with plots of memory by holder and step, too")
+    _settings(run)
 
 
 def _command(commands: argparse._SubParsersAction[_Parser], name: str, text: str) -> _Parser:

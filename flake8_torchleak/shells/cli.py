@@ -226,6 +226,17 @@ def _rules(arguments: argparse.Namespace) -> int:
     return CLEAN
 
 
+def _run(arguments: argparse.Namespace) -> int:
+    """`torchleak run`. Raises ConfigError where torch, the extra or the program is missing, or a setting is wrong."""
+    try:
+        from flake8_torchleak.shells.record import run
+    except ModuleNotFoundError as error:
+        own = error.name == "torch"
+        advice = "install PyTorch where torchleak is" if own else "pip install 'flake8-torchleak[run]'"
+        raise ConfigError(f"running a program needs {error.name}: {advice}") from error
+    return run(arguments, _settings(arguments))
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "config": _config,
@@ -233,4 +244,5 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "prune": _prune,
     "explain": _explain,
     "rules": _rules,
+    "run": _run,
 }

@@ -1,0 +1,134 @@
+"""What the linter found and what the recorder saw, side by side."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from flake8_torchleak.finding import Finding
+from flake8_torchleak.recorder.result import Kept, Record, Site
+
+RULES: Mapping[str, tuple[str, ...]] = {
+    "graph": ("TLK401", "TLK402", "TLK403", "TLK406", "TLK407", "TLK408", "TLK502", "TLK6", "TLK904", "TLK905"),
+    "unheld": ("TLK401", "TLK402", "TLK403", "TLK406", "TLK408", "TLK6"),
+    "batch": ("TLK404", "TLK405"),
+    "worker": ("TLK101", "TLK102", "TLK103", "TLK106", "TLK901", "TLK902"),
+    "cache": ("TLK104", "TLK205"),
+    "hook": ("TLK604",),
+    "figure": ("TLK910",),
+    "thread": ("TLK301",),
+    "data": ("TLK201", "TLK202", "TLK203", "TLK206", "TLK903"),
+    "evaluation": ("TLK501",),
+}
+"""By kind of what is kept, the rules (codes or prefixes) that report it in source."""
+
+SUGGESTED: Mapping[str, str] = {
+    "graph": "TLK402",
+    "batch": "TLK404",
+    "worker": "TLK101",
+    "cache": "TLK104",
+    "hook": "TLK604",
+    "figure": "TLK910",
+    "thread": "TLK301",
+    "data": "TLK202",
+    "evaluation": "TLK501",
+}
+"""The rule whose page tells most about a kind, for what was seen at run time only."""
+
+
+class Verdict(str, Enum):
+    """What a run says of a static finding."""
+
+    CONFIRMED = "confirmed"
+    NOT_SEEN = "not seen"
+    NOT_REACHED = "not reached"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A static finding of a file, what the run says of it, and what was kept there."""
+
+    path: str
+    finding: Finding
+    verdict: Verdict
+    kept: tuple[Kept, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """judged: all static findings; unexpected: what was kept and no static finding names."""
+
+    judged: tuple[Judged, ...]
+    unexpected: tuple[Kept, ...]
+
+
+Source = Callable[[str], Sequence[str]]
+"""The lines of a file."""
+
+
+def join(
+    record: Record,
+    findings: Mapping[str, Iterable[Finding]],
+    hit: set[tuple[str, int]] | None,
+    source: Source,
+) -> Joined:
+    """Match findings, by path, with what was kept.
+
+    hit: the lines that ran, of those that findings stand on; None: not known. source: where the findings' text is.
+    """
+    shown = [each for each in record.kept if each.grows or each.kind in ("evaluation", "thread", "data")]
+    judged: list[Judged] = []
+    named: set[int] = set()
+    for path, found in sorted(findings.items()):
+        lines = source(path)
+        for finding in found:
+            kept = tuple(each for each in shown if _same(each, path, finding, lines))
+            named |= {id(each) for each in kept}
+            judged.append(Judged(path, finding, _verdict(path, finding, kept, hit), kept))
+    return Joined(tuple(judged), tuple(each for each in shown if id(each) not in named))
+
+
+def _verdict(path: str, finding: Finding, kept: Sequence[Kept], hit: set[tuple[str, int]] | None) -> Verdict:
+    if kept:
+        return Verdict.CONFIRMED
+    if hit is None:
+        return Verdict.UNKNOWN
+    place = os.path.abspath(path)
+    span = range(finding.span.line, finding.span.end_line + 1)
+    ran = any(os.path.abspath(file) == place and line in span for file, line in hit)
+    return Verdict.NOT_SEEN if ran else Verdict.NOT_REACHED
+
+
+def _same(kept: Kept, path: str, finding: Finding, lines: Sequence[str]) -> bool:
+    """Whether a finding is about what was kept: the rule fits the kind, and a line or the holder's name agrees."""
+    if not finding.code.startswith(RULES[kept.kind]):
+        return False
+    span = range(finding.span.line, finding.span.end_line + 1)
+    sites = [each for each in (*kept.made, kept.called) if each is not None and _is_file(each, path)]
+    if any(site.line in span for site in sites):
+        return True
+    if holder_name(kept.pattern) not in _words(lines, span):
+        return False
+    noted = {(os.path.abspath(note.path or path), note.span.line) for note in finding.notes}
+    # The holder's name stands in the line. An attribute's tells enough; a local's is asked where its value was made.
+    told = any((os.path.abspath(site.path), site.line) in noted for site in kept.made)
+    return told or bool(sites) or not kept.made or len(holder_name(kept.pattern)) > 2
+
+
+def _is_file(site: Site, path: str) -> bool:
+    return os.path.abspath(site.path) == os.path.abspath(path)
+
+
+def holder_name(pattern: str) -> str:
+    """The last name in a path: `losses` of `train.losses[*]`, `rows` of `run.meter.rows[*]['loss']`."""
+    names: list[str] = re.findall(r"(?:^|\.)(\w+)", re.sub(r"\[[^]]*\]|\{[^}]*\}", "", pattern))
+    return names[-1] if names else ""
+
+
+def _words(lines: Sequence[str], span: range) -> set[str]:
+    text = "\n".join(lines[span.start - 1 : span.stop - 1])
+    return set(re.findall(r"\w+", text))

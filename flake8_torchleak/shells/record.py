@@ -1,0 +1,136 @@
+"""`torchleak run`: runs a program under the recorder, lints what ran, and reports both side by side."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tokenize
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+
+from flake8_torchleak.config import ConfigError
+from flake8_torchleak.finding import Finding
+from flake8_torchleak.lint import lint
+from flake8_torchleak.recorder.join import Joined, join
+from flake8_torchleak.recorder.lines import Lines
+from flake8_torchleak.recorder.live import Live
+from flake8_torchleak.recorder.program import NoProgram, Program, own_files
+from flake8_torchleak.recorder.program import run as run_program
+from flake8_torchleak.recorder.recording import Options, Recording
+from flake8_torchleak.recorder.result import Record
+from flake8_torchleak.recorder.text_report import as_json, text
+from flake8_torchleak.shells.policy import Policy
+from flake8_torchleak.shells.settings import Setting
+
+STEPS, EPOCHS = 200, 2
+"""When a run ends unless it is told otherwise: whichever comes first."""
+
+
+def run(arguments: argparse.Namespace, settings: Mapping[str, Setting]) -> int:
+    """The exit status: 1 if growth was confirmed, else 2 if the program failed, else 0. Raises ConfigError."""
+    if not arguments.program:
+        raise ConfigError("run: name the script to run, or -m and a module")
+    if arguments.steps is not None and arguments.steps < 1:
+        raise ConfigError("run: --steps takes a positive number")
+    program = Program(arguments.program[0], tuple(arguments.program[1:]), arguments.module)
+    linted = _Linted(Policy(settings))
+    try:
+        path = program.find()
+    except NoProgram as error:
+        raise ConfigError(f"run: {error}") from None
+    lines = Lines(linted.lines)
+    steps, epochs = (0, 0) if arguments.until_exit else (arguments.steps or STEPS, 0 if arguments.steps else EPOCHS)
+
+    def on_step(count: int) -> None:
+        live.step(count)
+        if count >= 3:
+            lines.settle()
+
+    before = set(sys.modules)
+    recording = Recording(Options(arguments.light, steps, epochs, ends=True, on_step=on_step))
+    with _stdout_apart(arguments.output_format == "json" and not arguments.output_file), Live(steps) as live:
+        lines.start()
+        ended = run_program(program, recording)
+        lines.stop()
+    record = recording.record
+    found = {each: linted.findings(each) for each in sorted({path, *own_files(before), *linted.seen})}
+    joined = join(record, found, lines.hit if lines.watching else None, linted.source)
+    _report(arguments, record, joined, ended)
+    if arguments.html:
+        from flake8_torchleak.recorder.page import page
+        from flake8_torchleak.shells.outfile import replacing
+
+        with replacing(arguments.html) as sink:
+            sink.write(page(record, joined, program.name, ended))
+    return 1 if record.leaks else 2 if ended else 0
+
+
+def _report(arguments: argparse.Namespace, record: Record, joined: Joined, ended: str) -> None:
+    shown = (as_json if arguments.output_format == "json" else text)(record, joined, ended)
+    if arguments.output_file:
+        from flake8_torchleak.shells.outfile import replacing
+
+        with replacing(arguments.output_file) as sink:
+            sink.write(shown)
+    else:
+        sys.stdout.write(shown)
+
+
+class _Linted:
+    """What the linter finds in files, and their lines; each is read once."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._found: dict[str, list[Finding]] = {}
+        self._text: dict[str, list[str]] = {}
+
+    @property
+    def seen(self) -> list[str]:
+        """The paths that were asked for and could be read."""
+        return [path for path in self._found if self._text[path]]
+
+    def findings(self, path: str) -> list[Finding]:
+        if path not in self._found:
+            source = _read(path)
+            self._text[path] = source.splitlines()
+            found = lint(source, self._policy.config, path=path, wanted=self._policy.takes(path)) if source else []
+            self._found[path] = self._policy.selected(path, source, found)
+        return self._found[path]
+
+    def lines(self, path: str) -> set[int]:
+        """All lines that findings stand on."""
+        spans = [each.span for each in self.findings(path)]
+        return {line for span in spans for line in range(span.line, span.end_line + 1)}
+
+    def source(self, path: str) -> list[str]:
+        self.findings(path)
+        return self._text[path]
+
+
+def _read(path: str) -> str:
+    """The text of a file of Python; empty for what has none (`<string>`) or is none."""
+    try:
+        with tokenize.open(path) as file:
+            return file.read()
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return ""
+
+
+@contextmanager
+def _stdout_apart(wanted: bool) -> Iterator[None]:
+    """While the program runs, send what it prints to stderr: stdout is for the report alone."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    own = os.dup(1)
+    try:
+        # Both what Python prints and what workers and libraries write.
+        os.dup2(2, 1)
+        with redirect_stdout(sys.stderr):
+            yield
+        sys.stderr.flush()
+    finally:
+        os.dup2(own, 1)
+        os.close(own)
