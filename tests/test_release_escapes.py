@@ -67,6 +67,11 @@ WAYS = {
     "a closure": "def closure():\n    value = {}\n    value.backward()\n    return value\nopt.step(closure)",
     "a closure that gives it out": "def closure():\n    return {}\noptimise(closure)",
     "a generator": "for each in ({} for _ in range(1)):\n    each.backward()",
+    "text that is run": "eval('something')",
+    "text that is run as statements": "exec(model)",
+    "all variables": "print(locals())",
+    "all variables by another name": "print(vars())",
+    "a function that reads text": "print(*map(eval, opt))",
     "yielded": "yield {}",
     "returned": "return {}",
     "returned in a tuple": "return 1, {}",
@@ -134,3 +139,11 @@ def test_what_nobody_can_differentiate_is_released(holder: str) -> None:
         stays(shown)
     else:
         assert "loss.detach()" in fixed(shown, codes=ALL)
+
+
+def test_the_names_of_an_object_are_no_variables() -> None:
+    assert "loss.detach()" in fixed(training("kept.append(loss)", "print(vars(model), sum(kept).item())"), codes=ALL)
+
+
+def test_a_method_called_eval_reads_no_text() -> None:
+    assert "loss.detach()" in fixed(training("kept.append(loss)", "model.eval()\nprint(sum(kept).item())"), codes=ALL)

@@ -26,6 +26,8 @@ _MAKERS = frozenset({
     "list", "dict", "set", "tuple", "float", "int", "collections.deque", "collections.defaultdict",
     "collections.OrderedDict", "collections.Counter", "dict.fromkeys",
 })  # fmt: skip
+_FRAME = frozenset({"eval", "exec", "locals", "globals", "vars"})
+"""Builtins that reach variables by text."""
 _MOST_HELPERS = 3
 """Functions of functions that it is handed to."""
 
@@ -75,10 +77,21 @@ class Escapes:
         owner = self.module.names.scope_of(head, node)
         if owner is None or isinstance(owner, (ast.ClassDef, ast.Lambda)):
             return Ending(Fate.OPEN, node, f"`{key}` is no variable of its own")
-        followed = self._followed(key, owner)
+        followed = max(self._followed(key, owner), self._of_frame(owner), key=fate_of)
         if owner is not scope:
             return max(followed, Ending(Fate.OPEN, node, f"`{key}` is a variable of an outer scope"), key=fate_of)
         return max(followed, self._start(key, owner), key=fate_of)
+
+    @remembered
+    def _of_frame(self, owner: Scope) -> Ending:
+        """What code may do with a scope's variables that names none: text that is run, or all of them as a dict."""
+        for name in self._by_name(owner):
+            for node in self._by_name(owner)[name] if name in _FRAME else ():
+                up = self.module.tree.parents[node]
+                of_object = name == "vars" and isinstance(up, ast.Call) and up.args  # `vars(args)`
+                if self.module.names.qualname(node) == name and not of_object:
+                    return Ending(Fate.OPEN, node, f"`{name}` reaches every variable there")
+        return READ
 
     def _of_attribute(self, key: str, node: ast.expr | ast.stmt) -> Ending:
         """An attribute is open to all code that has the object; what the module does with it can be seen."""
