@@ -147,3 +147,95 @@ def test_the_names_of_an_object_are_no_variables() -> None:
 
 def test_a_method_called_eval_reads_no_text() -> None:
     assert "loss.detach()" in fixed(training("kept.append(loss)", "model.eval()\nprint(sum(kept).item())"), codes=ALL)
+
+
+HISTORY = {
+    "by a nested function": """
+        def train(model, loader):
+            kept, total = [], 0
+            def step(x, y):
+                nonlocal kept, total
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                total = total * 0.9 + loss
+                kept += [total]
+            for x, y in loader:
+                step(x, y)
+            print(kept[-1]{})
+        """,
+    "by another method": """
+        class Trainer:
+            def fit(self, model, loader):
+                self.total, self.kept = 0, ()
+                for x, y in loader:
+                    loss = F.mse_loss(model(x), y)
+                    loss.backward()
+                    self.total = self.total * 0.9 + loss
+                    self.kept = self.kept + (self.total,)
+            def show(self):
+                print(self.kept[-1]{})
+        """,
+    "of another object": """
+        def train(model, loader, stats):
+            total = 0
+            for x, y in loader:
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                total = total * 0.9 + loss
+                stats.kept += [total]
+            print(stats.kept[-1]{})
+        """,
+}
+
+
+@pytest.mark.parametrize("way", HISTORY)
+def test_spent_values_whose_history_is_asked_for_elsewhere(way: str) -> None:
+    text = dedent(HISTORY[way])
+    stays(text.format(".grad_fn"))
+    assert "loss.detach()" in fixed(text.format(".shape"), codes=ALL)
+
+
+NUMPY = """
+def train(model, loader):
+    kept = ()
+    def step(x, y):
+        nonlocal kept
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        kept = kept + (loss,)
+    for x, y in loader:
+        step(x, y)
+    {}
+    print(len(kept))
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "stays_so"),
+    [
+        ("try:\n        kept[-1].numpy()\n    except RuntimeError:\n        pass", True),
+        ("try:\n        kept[-1].numpy()\n    finally:\n        pass", False),
+        ("try:\n        pass\n    except RuntimeError:\n        kept[-1].numpy()", False),
+        ("kept[-1].numpy()", False),
+    ],
+)
+def test_numpy_raises_where_there_is_a_history(use: str, stays_so: bool) -> None:
+    text = NUMPY.format(use)
+    if stays_so:
+        stays(text)
+    else:
+        assert "loss.detach()" in fixed(text, codes=ALL)
+
+
+PUT = {
+    "a container that is handed over": ("kept", ""),
+    "a container of an object": ("", "    kept = model.kept\n"),
+    "one of several": ("", "    for kept in model.kept:\n        pass\n"),
+}
+
+
+@pytest.mark.parametrize(("parameter", "before"), PUT.values(), ids=PUT)
+def test_a_container_that_is_not_made_here(parameter: str, before: str) -> None:
+    text = f"def put(loss, {parameter}):\n{before}    kept.append(loss)\n"
+    given = ", model.all" if parameter else ""
+    stays(text + training(f"put(total{given})\ntotal = total + loss", "print(total)", "total = 0"))

@@ -107,6 +107,19 @@ def test_who_edits_samples(user: str, array: str, record: str) -> None:
     assert (level(ARRAYS + user, "TLK201"), level(RECORDS + user, "TLK202")) == (array, record)
 
 
+@pytest.mark.parametrize(
+    ("element", "expected"),
+    [
+        ("{'a': torch.ones(2)}", "safe"),
+        ("{'a': torch.ones(2, requires_grad=False)}", "safe"),
+        ("{'a': torch.ones(2, requires_grad=True) * 2}", "unsafe"),  # torch: only leaves support deepcopy
+        ("{'a': torch.tensor([1.0], requires_grad=True) * 2}", "unsafe"),
+    ],
+)
+def test_tensors_with_a_history_cannot_be_copied_deeply(element: str, expected: str) -> None:
+    assert level(ROWS.format(f"[{element} for _ in range(root)]"), "TLK202") == expected
+
+
 def test_a_dataset_that_edits_its_own_elements() -> None:
     text = ARRAYS.replace("return self.data[i]", "row = self.data[i]\n        row += 1\n        return self.data[i]")
     assert level(text, "TLK201") == "unsafe"
@@ -246,3 +259,13 @@ def test_views_that_are_edited(body: str, expected: str) -> None:
     found = [each for each in lint(IMPORTS + SHIFT + CROPS.format(body), fixes=True) if each.code == "TLK205"]
     assert {fix.level.value for each in found for fix in each.fixes} == ({expected} if expected else set())
     assert bool(expected) or found[0].unfixed == "an array is edited in place here, and a view sees it"
+
+
+def test_a_view_that_another_file_edits(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "draw.py").write_text("def shift(row):\n    row += 1\ndef show(row):\n    print(row)\n")
+    for name, expected in (("shift", set[str]()), ("show", {"safe"})):
+        body = f"kept.append(whole[:10, :10])\n        {name}(whole)"
+        text = f"{IMPORTS}from draw import {name}\n" + CROPS.format(body)
+        found = [each for each in lint(text, fixes=True, path=str(tmp_path / "a.py")) if each.code == "TLK205"]
+        assert {fix.level.value for each in found for fix in each.fixes} == expected

@@ -93,7 +93,12 @@ def is_cache(module: Module, value: Value) -> bool:
 
 
 def is_plain(value: Value) -> bool:
-    """Whether it is made of containers, text, numbers, arrays and tensors only, as far down as it goes."""
+    """Whether it is made of containers, text, numbers, arrays and tensors only, as far down as it goes.
+
+    A tensor with a history cannot be copied deeply: torch raises.
+    """
+    if value.kind is Kind.TENSOR:
+        return value.graph is False
     if value.kind in _LEAVES:
         return True
     inner = [*value.items, *(each for _, each in value.fields)] or [value.element or UNKNOWN]

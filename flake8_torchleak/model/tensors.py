@@ -56,6 +56,8 @@ class Tensors:
         first = arguments[0] if arguments else UNKNOWN
         if last in _DIM_REDUCTIONS and _reduces(node, arguments, 1):
             return _with_indices(first)
+        if any(k.arg == "requires_grad" and getattr(k.value, "value", True) is not False for k in node.keywords):
+            return Value(Kind.TENSOR)  # a leaf: it has no history, and all that is made of it has
         if last == "tensor":
             return Value(Kind.TENSOR, graph=False)
         if effect.sharing is Sharing.COPY:

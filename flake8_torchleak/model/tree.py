@@ -20,6 +20,7 @@ Loop = ast.For | ast.AsyncFor | ast.While
 Scope = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+TRIES: tuple[type[ast.Try], ...] = (ast.Try, *filter(None, [getattr(ast, "TryStar", None)]))
 SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

@@ -81,7 +81,6 @@ from flake8_torchleak.wording import short
         "encoder(",
         "backbone(",
     ),
-    local=True,
     shape=may_keep_views,
 )
 def check(module: Module) -> Iterator[Report]:

@@ -80,7 +80,7 @@ class Escapes:
         followed = max(self._followed(key, owner), self._of_frame(owner), key=fate_of)
         if owner is not scope:
             return max(followed, Ending(Fate.OPEN, node, f"`{key}` is a variable of an outer scope"), key=fate_of)
-        return max(followed, self._start(key, owner), key=fate_of)
+        return max(followed, self.start(key, owner), key=fate_of)
 
     @remembered
     def _of_frame(self, owner: Scope) -> Ending:
@@ -119,11 +119,11 @@ class Escapes:
     @remembered
     def _asked(self, name: str) -> list[tuple[ast.Attribute, Ending]]:
         """The attributes of one name in the module whose value is asked for its history."""
-        found = [(use, Trail(self, set()).destiny(use)) for use in self._attributes.get(name, [])]
+        found = [(use, Trail(self, set()).destiny(use)) for use in self.attributes.get(name, [])]
         return [each for each in found if each[1].fate is Fate.ASKED]
 
     @cached_property
-    def _attributes(self) -> dict[str, list[ast.Attribute]]:
+    def attributes(self) -> dict[str, list[ast.Attribute]]:
         """name -> where an attribute of this name is read in the module."""
         found: dict[str, list[ast.Attribute]] = {}
         for node in self.module.tree.all(ast.Attribute):
@@ -132,7 +132,7 @@ class Escapes:
         return found
 
     @remembered
-    def _start(self, key: str, owner: Scope) -> Ending:
+    def start(self, key: str, owner: Scope) -> Ending:
         """Whether the holder is made here: another object under another name would be open to others."""
         for each in self.module.flow.definitions(owner).get(key, []):
             plain = each.is_plain and each.value is not None

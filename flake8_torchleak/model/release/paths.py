@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, SCOPES, Tree
+from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, SCOPES, TRIES, Tree
 
-_TRIES: tuple[type[ast.Try], ...] = (ast.Try, *filter(None, [getattr(ast, "TryStar", None)]))
 _SWALLOWING = frozenset({"suppress", "raises", "assertRaises", "assertRaisesRegex"})
 """Context managers by whose exceptions a path goes on."""
-_COMPOUND = (*LOOPS, *FUNCTIONS, *_TRIES, ast.If, ast.ClassDef, ast.Match)
+_COMPOUND = (*LOOPS, *FUNCTIONS, *TRIES, ast.If, ast.ClassDef, ast.Match)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ def _runs(statement: ast.stmt, wanted: Wanted, leaving: bool) -> bool:
     if isinstance(statement, ast.If):
         blocks = [statement.body] if wanted.holds(statement.test) else [statement.body, statement.orelse]
         return all(runs_always(each, wanted, leaving) for each in blocks)
-    if isinstance(statement, _TRIES):
+    if isinstance(statement, TRIES):
         if runs_always(statement.finalbody, wanted, leaving):
             return True
         handled = all(runs_always(each.body, wanted, leaving) for each in statement.handlers)
@@ -121,7 +120,7 @@ class Paths:
         None if there is a path that does not. An exception that is caught inside of the iteration is such a path.
         """
         for holder, field, place in self._blocks(node):
-            if isinstance(holder, _TRIES) and holder.handlers and field == "body":
+            if isinstance(holder, TRIES) and holder.handlers and field == "body":
                 return None
             marks = self._marks(holder, field, wanted)
             at = bisect_right(marks.run, place)
@@ -132,7 +131,7 @@ class Paths:
             if found is not None:
                 block: list[ast.stmt] = getattr(holder, field)
                 return block[found]
-            if not isinstance(holder, (ast.If, ast.With, ast.AsyncWith, *_TRIES)):
+            if not isinstance(holder, (ast.If, ast.With, ast.AsyncWith, *TRIES)):
                 return None
         return None
 

@@ -23,7 +23,7 @@ from flake8_torchleak.model.release.harmless import (
     READ_ONLY_ROOTS,
 )
 from flake8_torchleak.model.release.helpers import runs
-from flake8_torchleak.model.tree import COMPREHENSIONS, FunctionNode, Scope
+from flake8_torchleak.model.tree import COMPREHENSIONS, SCOPES, TRIES, FunctionNode, Scope
 from flake8_torchleak.wording import short
 
 if TYPE_CHECKING:
@@ -137,15 +137,44 @@ class Trail:
             return self._bound(target.value, place)
         if isinstance(target, ast.Name):
             owner = self.module.names.scope_of(target.id, target)
+            followed = READ if owner is None else self.variable(target.id, owner)
             if owner is None or owner is not self.module.tree.scope(target):
-                return Ending(Fate.OPEN, place, f"`{target.id}` is a variable of an outer scope")
-            return self.variable(target.id, owner)
+                outer = Ending(Fate.OPEN, place, f"`{target.id}` is a variable of an outer scope")
+                return max(outer, followed, key=fate_of)
+            return followed
+        return self._put(target, place)
+
+    def _put(self, target: ast.expr, place: ast.AST) -> Ending:
+        """What becomes of what is put into a container, or an attribute."""
         root = target
         while isinstance(root, ast.Subscript):
             root = root.value
-        if isinstance(root, ast.Name) and root is not target:
-            return self._bound(root, place)
-        return Ending(Fate.HANDED, place, f"it is stored in `{short(target)}`")
+        if isinstance(root, ast.Name):
+            owner = self.module.names.scope_of(root.id, root)
+            made = READ if owner is None else self.escapes.start(root.id, owner)
+            return max(self._bound(root, place), made, key=fate_of)
+        stored = Ending(Fate.HANDED, place, f"it is stored in `{short(target)}`")
+        return max(stored, self._of_attribute(root), key=fate_of)
+
+    def _of_attribute(self, node: ast.expr) -> Ending:
+        """What the class does with one of its attributes, wherever it is read; of others', whether history is asked."""
+        owned = self.module.classes.self_attribute(node)
+        if owned is not None:
+            facts, name = owned
+            mark: tuple[str, ast.AST] = (f"self.{name}", facts.node)
+            uses = [use for each in facts.all_functions for use in self.module.classes.self_uses(each).get(name, [])]
+        elif isinstance(node, ast.Attribute):
+            mark, uses = (f".{node.attr}", self.module.root), self.escapes.attributes.get(node.attr, [])
+        else:
+            return READ
+        if mark in self.seen or len(self.seen) >= _MOST_VARIABLES:
+            return READ
+        self.seen.add(mark)
+        endings = [self.destiny(use) for use in uses if isinstance(use.ctx, ast.Load)]
+        if owned is None:
+            # The same name on another object, perhaps: enough to leave it alone, not to know what is done to it.
+            endings = [each for each in endings if each.fate is Fate.ASKED]
+        return max(endings, key=fate_of, default=READ)
 
     def _comprehension(self, generator: ast.comprehension) -> Ending:
         """What becomes of the elements that a comprehension goes over."""
@@ -174,6 +203,8 @@ class Trail:
             return max(part, self.destiny(node), key=fate_of)
         if name == "backward":
             return Ending(Fate.DIFFERENTIATED, call, "backward() is called on it")
+        if name == "numpy" and self._is_tried(call):
+            return Ending(Fate.ASKED, call, "it is tried whether `.numpy()` raises")
         if name in ENDING or name in CONTAINER_METHODS:
             return READ
         if name in ELEMENT_METHODS or name in ("to", "cuda", "type", "add_", "sub_", "mul_", "div_", "zero_"):
@@ -182,6 +213,16 @@ class Trail:
         if effect is None:
             return Ending(Fate.HANDED, call, f"`.{name}()` is called on it")
         return call if effect.graph else READ
+
+    def _is_tried(self, call: ast.Call) -> bool:
+        """Whether an exception of a call is caught in its function: `.numpy()` raises where there is a history."""
+        tree = self.module.tree
+        for up in tree.ancestors(call):
+            if isinstance(up, SCOPES):
+                break
+            if isinstance(up, TRIES) and up.handlers and any(tree.inside(call, each) for each in up.body):
+                return True
+        return False
 
     def _handed(self, call: ast.Call, child: ast.AST) -> tuple[Ending, bool]:
         """(what a call does with one of its arguments, whether its result is made of it)."""
@@ -206,7 +247,7 @@ class Trail:
             if name in READ_ONLY_METHODS:
                 return READ, False
             if name in CONTAINER_METHODS or name in ("update", "setdefault"):
-                return self._bound(call.func.value, call), False
+                return self._put(call.func.value, call), False
             if self._is_tensor_method(call):
                 return READ, True
         return Ending(Fate.HANDED, call, f"it is handed to `{short(call.func)}`"), False
