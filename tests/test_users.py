@@ -57,7 +57,10 @@ def found(path: Path, config: Config | None = None) -> list[tuple[str, int]]:
 
 
 def names(root: Path, module: str, *words: str) -> list[str]:
-    return [os.path.relpath(each, root).replace(os.sep, "/") for each in importers.importers(str(root / module), words)]
+    return [
+        os.path.relpath(each, root).replace(os.sep, "/")
+        for each in importers.importers(str(root / module), words, 99)[0]
+    ]
 
 
 # -- importers ----------------------------------------------------------------------------------------------------

@@ -5,8 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.index import HOLDERS
+
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
+
+
+def leave_out(module: Module, node: ast.AST, why: str) -> None:
+    """Note that a function or class, or what is around a node, was not looked at in full. why: for a message."""
+    module.flow.cut.setdefault(node if isinstance(node, HOLDERS) else module.tree.scope(node), why)
 
 
 def unfinished(module: Module) -> tuple[ast.AST, str] | None:
@@ -23,6 +30,8 @@ def unfinished(module: Module) -> tuple[ast.AST, str] | None:
         more = f" (and {len(own) - 1} more)" * (len(own) > 1)
         subject = f"`{name}`{more}" if name else f"this module{more}"
         return first, f"{subject} is too large to analyse in full: {cut[first]}; leaks in it may be missed"
+    if module.project is not None and module.project.unread:
+        return module.root, f"not all of this module's project was looked at: {module.project.unread}"
     if "infer" in facts and facts["infer"].exhausted:
         return module.root, "this module is too large to analyse in full; leaks in it may be missed"
     return None

@@ -21,14 +21,12 @@ from flake8_torchleak.source import Source, SourceError, decode, parse
 
 M = TypeVar("M")
 
-_MOST_FILES = 12
+_MOST_FILES = 40
 """Other files that are read for one module."""
 _LARGEST = 400_000
 """Bytes of a file that is still read."""
 _MOST_LEVELS = 8
 """Folders above the module in which its imports are looked for."""
-_MOST_HOPS = 4
-"""Re-exports (`from .impl import Thing`) that are followed."""
 _MARKERS = frozenset({".git", "pyproject.toml", "setup.py", "setup.cfg"})
 
 
@@ -38,11 +36,28 @@ class Finder:
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
         self._files: dict[str, File | None] = {}
+        self._resolved: dict[tuple[str, str], tuple[File, str] | None] = {}
+        self._asked: set[tuple[str, str]] = set()
+        self.left_out = ""
+        """What was not looked at, if anything, in words for a message."""
 
-    def resolve(self, importer: str, qualname: str, hops: int = _MOST_HOPS) -> tuple[File, str] | None:
-        """The file and top-level name that a dotted name stands for in the file `importer`."""
-        if not hops:
-            return None
+    def resolve(self, importer: str, qualname: str) -> tuple[File, str] | None:
+        """The file and top-level name that a dotted name stands for in the file `importer`, re-exports followed."""
+        key = importer, qualname
+        if key in self._resolved:
+            return self._resolved[key]
+        if key in self._asked:
+            return None  # modules that hand on each other's names
+        outermost = not self._asked
+        self._asked.add(key)
+        found = self._find(importer, qualname)
+        if found is not None or outermost:
+            self._resolved[key] = found
+        if outermost:
+            self._asked.clear()
+        return found
+
+    def _find(self, importer: str, qualname: str) -> tuple[File, str] | None:
         level = len(qualname) - len(qualname.lstrip("."))
         parts = qualname[level:].split(".")
         if not level and (parts[0] in sys.stdlib_module_names or not self.is_near(parts[0])):
@@ -51,21 +66,21 @@ class Finder:
             for count in range(len(parts) - 1, -1, -1):
                 file = self._module(os.path.join(root, *parts[:count])) if count or level else None
                 if file is not None and count == len(parts) - 1:
-                    return self._defined(file, parts[count], hops)
+                    return self._defined(file, parts[count])
                 if file is not None:
                     return None
         return None
 
-    def _defined(self, file: File, name: str, hops: int) -> tuple[File, str] | None:
+    def _defined(self, file: File, name: str) -> tuple[File, str] | None:
         """Where a name of a module is defined: there, or where it is imported from."""
         for statement in reversed(file.binding(name)):
             if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
                 return file, name
             if isinstance(statement, ast.ImportFrom):
                 alias = next(each for each in statement.names if (each.asname or each.name) == name)
-                return self.resolve(file.path, imported(statement, alias), hops - 1)
+                return self.resolve(file.path, imported(statement, alias))
         for star in file.stars:
-            found = self.resolve(file.path, f"{'.' * star.level}{star.module or ''}.{name}", hops - 1)
+            found = self.resolve(file.path, f"{'.' * star.level}{star.module or ''}.{name}")
             if found is not None:
                 return found
         return None
@@ -89,7 +104,10 @@ class Finder:
 
     def _read(self, path: str) -> File | None:
         if path not in self._files:
-            if len(self._files) >= _MOST_FILES or real(path) == real(self.path):
+            if real(path) == real(self.path):
+                return None
+            if len(self._files) >= _MOST_FILES:
+                self.left_out = f"it uses more than {_MOST_FILES} other files of its project"
                 return None
             self._files[path] = parsed(path, self.top)
         return self._files[path]
@@ -205,7 +223,7 @@ def parsed(path: str, top: str) -> File | None:
     return _made(path, top, lambda text: File(path, text))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def whole(path: str, top: str) -> tuple[Source, ast.Module] | None:
     """All of the file at a path inside the project; None if it cannot be read or parsed."""
     return _made(path, top, lambda text: (Source(text), parse(text)))

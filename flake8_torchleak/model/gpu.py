@@ -15,8 +15,6 @@ from flake8_torchleak.model.tree import FunctionNode
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_MOST_DEPTH = 5
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transfer:
@@ -76,24 +74,28 @@ def uses_cuda(module: Module, call: ast.Call) -> bool:
     return last_name(func) != "device" and any(k.arg == "device" and is_cuda(module, k.value) for k in call.keywords)
 
 
-def is_cuda(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
+def is_cuda(module: Module, node: ast.expr) -> bool:
     """Whether an expression names a GPU, in one of the cases at least: "cuda:0", `torch.device("cuda")`, a variable."""
-    if not depth:
-        return False
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and node.value.startswith("cuda")
+    stack, seen = [node], {node}
+    while stack:
+        each = stack.pop()
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value.startswith("cuda"):
+            return True
+        stack += [part for part in _may_be(module, each) if part not in seen]
+        seen.update(stack)
+    return False
+
+
+def _may_be(module: Module, node: ast.expr) -> list[ast.expr]:
+    """The expressions by one of which a device is named."""
     if isinstance(node, ast.JoinedStr):
-        return bool(node.values) and is_cuda(module, node.values[0], depth - 1)
+        return node.values[:1]
     if isinstance(node, ast.IfExp):
-        return is_cuda(module, node.body, depth - 1) or is_cuda(module, node.orelse, depth - 1)
+        return [node.body, node.orelse]
     if isinstance(node, ast.Call):
-        return module.names.qualname(node.func) == "torch.device" and any(
-            is_cuda(module, each, depth - 1) for each in node.args[:1]
-        )
+        return node.args[:1] if module.names.qualname(node.func) == "torch.device" else []
     if not isinstance(node, (ast.Name, ast.Attribute)):
-        return False
+        return []
     owned = module.classes.self_attribute(node)
     definitions = owned[0].attributes.get(f"self.{owned[1]}", []) if owned else module.flow.reaching(key_of(node), node)
-    return any(
-        each.value is not None and each.is_plain and is_cuda(module, each.value, depth - 1) for each in definitions
-    )
+    return [each.value for each in definitions if each.value is not None and each.is_plain]

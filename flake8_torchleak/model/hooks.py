@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import GROWING, Definition, How, container_of
+from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.stores import is_bounded
@@ -107,6 +108,8 @@ def _given(module: Module, owner: ClassFacts, node: ast.expr) -> ast.arg | None:
             if isinstance(definition.node, ast.arg):
                 return definition.node
             stack += _source(definition)
+    if stack:
+        leave_out(module, node, f"what is hooked comes through more than {_MOST_PARTS} expressions")
     return None
 
 
@@ -186,6 +189,8 @@ def _is_given(module: Module, node: ast.expr, given: set[str]) -> bool:
             stack += each.args if last_name(each.func) in ("tuple", "list") else []
         elif isinstance(each, (ast.Tuple, ast.List)):
             stack += each.elts
+    if stack:
+        leave_out(module, node, f"what a hook keeps goes through more than {_MOST_PARTS} expressions")
     return False
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 from flake8_torchleak.model import firstparty
@@ -13,7 +12,7 @@ from flake8_torchleak.model.firstparty import Finder, listing, text_of
 
 _MOST_FILES = 3000
 """Files of a project whose imports are listed: past that, none is."""
-_MOST_READ = 40
+_MOST_READ = 200
 """Files that seem to import a module and are looked at to be sure."""
 _HOPS = 2
 """Modules that import what imports the module."""
@@ -22,29 +21,37 @@ _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+\(?([^#\n]*
 _NAME = re.compile(r"\w+")
 
 
-def importers(path: str, words: tuple[str, ...]) -> Iterator[str]:
-    """The files that import the module at `path`, themselves or through another, the nearest first.
+def importers(path: str, words: tuple[str, ...], most: int) -> tuple[list[str], bool]:
+    """The files that import the module at `path`, themselves or through another, the nearest first; and if that is all.
 
     words: what must stand in a file for it to be of use; one through which the module is imported need not hold them.
+    most: how many are of use.
     """
     finder = Finder(path)
     known = _by_name(finder.top, finder.is_marked)
+    if known is None:
+        return [], False
+    found: list[str] = []
     queue, seen, read = [(finder.path, _HOPS)], {finder.path}, 0
     while queue:
         target, hops = queue.pop(0)
         for each in _nearest(known.get(_module_name(target), ()), target):
-            if each in seen or read >= _MOST_READ:
+            if each in seen:
                 continue
             text = text_of(each, finder.top) or ""
             useful = all(word in text for word in words)
             if not useful and hops == 1:
                 continue
+            if read == _MOST_READ:
+                return found, False
             read += 1
             if target in _imports(each, text, _module_name(target)):
                 seen.add(each)
                 queue += [(each, hops - 1)] if hops > 1 else []
-                if useful:
-                    yield each
+                if useful and len(found) == most:
+                    return found, False
+                found += [each] * useful
+    return found, True
 
 
 def forget() -> None:
@@ -80,14 +87,14 @@ def _nearest(paths: tuple[str, ...], target: str) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _by_name(top: str, marked: bool) -> dict[str, tuple[str, ...]]:
-    """Every name that stands in an import of a file below `top` -> those files; empty for too large a project.
+def _by_name(top: str, marked: bool) -> dict[str, tuple[str, ...]] | None:
+    """Every name that stands in an import of a file below `top` -> those files; None for too large a project.
 
     marked: whether `top` is known to be a project's folder; of any other, only the files right in it are read.
     """
     paths = _files(top, marked)
     if len(paths) > _MOST_FILES:
-        return {}
+        return None
     found: dict[str, dict[str, None]] = {}
     for path in paths:
         for match in _IMPORT.finditer(text_of(path, top) or ""):

@@ -35,6 +35,8 @@ _LEAST_BUDGET, _BUDGET = 200_000, 10
 _BUILT_ON = {ast.BinOp: "left", ast.Call: "func", ast.Attribute: "value", ast.Subscript: "value"}
 """The field of an expression in which chains grow."""
 _LONG_CHAIN = 20
+_MOST_ENTRIES = 50
+"""Entries of a tensor that are looked at for a graph."""
 WRAPPERS = frozenset({
     "enumerate", "zip", "tqdm", "trange", "islice", "track", "iter", "chain", "cycle", "zip_longest", "Bar",
 })  # fmt: skip
@@ -198,14 +200,16 @@ class Infer:
     def _variable(self, key: str, reaching: list[Definition], env: Env) -> Value:
         memo = env.memo if env else self.memo
         found = join([memo.get(each) or self.definition(each, env) for each in reaching])
+        scope = self.tree.scope(reaching[0].node) if reaching else self.tree.root
         if found.is_container and found.kind is not Kind.JSON:
-            mutations = self.flow.mutations(self.tree.scope(reaching[0].node)).get(key, [])
+            mutations = self.flow.mutations(scope).get(key, [])
             found = self.growth.grown(found, mutations, reaching[0], env)
         elif found.kind is Kind.TENSOR and found.graph is not True:
-            filled = self.flow.mutations(self.tree.scope(reaching[0].node)).get(key, [])
-            if any(
-                m.method == "setitem" and m.value is not None and self.value(m.value, env).graph for m in filled[:5]
-            ):
+            filled = self.flow.mutations(scope).get(key, [])
+            entries = [m.value for m in filled if m.method == "setitem" and m.value is not None]
+            if len(entries) > _MOST_ENTRIES:
+                self.flow.cut.setdefault(scope, f"more than {_MOST_ENTRIES} entries of `{key}` are set")
+            if any(self.value(each, env).graph for each in entries[:_MOST_ENTRIES]):
                 found = found.but(graph=True)
         return found
 

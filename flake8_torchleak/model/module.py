@@ -113,10 +113,14 @@ class Module:
         for _ in range(_MOST_ROUNDS):
             if not module.asked:
                 return
-            module = module.informed()
-            if not module.tree.has_guests:
-                return  # nothing that was asked for is defined in other files
+            alone, module = module, module.informed()
+            if not module.tree.has_guests:  # nothing that was asked for is defined in other files
+                if alone.project is not None and module.project is not None:
+                    alone.project.left_out = alone.project.left_out or module.project.unread
+                return
             yield module
+        if module.asked and module.project is not None:
+            module.project.left_out = f"its questions lead through more than {_MOST_ROUNDS} files"
 
     def forget(self) -> None:
         """Let go of every fact, for good: they know each other, and only the garbage collector would free them."""

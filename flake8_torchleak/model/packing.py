@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How
+from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts, Use
 from flake8_torchleak.model.values import Kind
@@ -111,10 +112,14 @@ class _Elements:
         kinds = {self._of_list(value) if how == "list" else self._of(value) for how, value in parts}
         return kinds.pop() if len(kinds) == 1 else None
 
+    def _too_deep(self, node: ast.expr) -> type | None:
+        leave_out(self.module, node, f"what is stored goes through more than {_MOST_DEPTH} expressions")
+        return None
+
     def _of_list(self, node: ast.expr, depth: int = _MOST_DEPTH) -> type | None:
         """What every element of a list is."""
         if not depth:
-            return None
+            return self._too_deep(node)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             return self._of(node.elt, depth - 1)
         if self._is_text_file(node):
@@ -152,7 +157,7 @@ class _Elements:
     def _of(self, node: ast.expr, depth: int = _MOST_DEPTH) -> type | None:
         """What one element is."""
         if not depth:
-            return None
+            return self._too_deep(node)
         if isinstance(node, ast.JoinedStr):
             return str
         if isinstance(node, ast.Constant):

@@ -14,7 +14,7 @@ from flake8_torchleak.model.values import UNKNOWN, Kind, Value, join
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer
 
-_MOST_CALLERS = 4
+_MOST_CALLERS = 50
 """Callers in the file whose arguments are looked at."""
 
 
@@ -55,7 +55,10 @@ class Parameters:
             return UNKNOWN
         try:
             found = []
-            for call in self.infer.classes.calls_of(function)[:_MOST_CALLERS]:
+            calls = self.infer.classes.calls_of(function)
+            if len(calls) > _MOST_CALLERS:
+                self.infer.flow.cut.setdefault(function, f"it is called at more than {_MOST_CALLERS} places")
+            for call in calls[:_MOST_CALLERS]:
                 if function.name != "__init__" and self.infer.classes.callee(call) is not function:
                     continue
                 argument = self.infer.classes.argument(call, node, function)

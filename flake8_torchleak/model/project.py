@@ -23,14 +23,14 @@ from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
 Links = dict[tuple[ast.Module, str], ast.AST]
 
-_MOST_LINES = 1200
+_MOST_LINES = 4000
 """Lines of other files that are looked into for one module."""
-_DEPTH = 2
+_MOST_DEPTH = 6
 """Definitions of definitions in yet other files."""
 _GUARD = re.compile(r"^(?:\w+\.)?setNumThreads\(\s*0\s*\)", re.MULTILINE)
 _SCRIPTS = ("", "tools", "scripts")
-_MOST_SCRIPTS = 40
-_MOST_NEIGHBOURS = 60
+_MOST_SCRIPTS = 200
+_MOST_NEIGHBOURS = 200
 _WORKERS_PLACE = 5
 """Where num_workers stands among a DataLoader's arguments."""
 
@@ -55,6 +55,8 @@ class Project:
     def __init__(self, path: str) -> None:
         self._finder = Finder(path)
         self._lines = 0
+        self.left_out = ""
+        """What of other files was not looked at, if anything, in words for a message."""
 
     def names(self, tree: Tree) -> frozenset[str]:
         """The names that a module's imports bind to modules of the project, or to what those define."""
@@ -92,7 +94,9 @@ class Project:
         while queue:
             file, wanted, depth = queue.pop(0)
             statements = self._closure(file, wanted, chosen.setdefault(file, {}))
-            for statement in statements if depth < _DEPTH else ():
+            if statements and depth >= _MOST_DEPTH:
+                self.left_out = f"what it uses goes through more than {_MOST_DEPTH} other files"
+            for statement in statements if depth < _MOST_DEPTH else ():
                 for qualname in file.mentioned(statement):
                     target = self._finder.resolve(file.path, qualname)
                     if target is not None:
@@ -125,7 +129,10 @@ class Project:
     def _closure(self, file: File, wanted: dict[str, None], chosen: dict[ast.stmt, None]) -> list[ast.stmt]:
         """The top-level statements that bind these names, and those that bind what they use; new ones are returned."""
         queue, new = list(wanted), []
-        while queue and self._lines < _MOST_LINES:
+        while queue:
+            if self._lines >= _MOST_LINES:
+                self.left_out = f"what it uses of other files has more than {_MOST_LINES} lines"
+                break
             for statement in file.binding(queue.pop()):
                 if statement in chosen:
                     continue
@@ -134,6 +141,11 @@ class Project:
                 self._lines += (statement.end_lineno or statement.lineno) - statement.lineno + 1
                 queue += [name for name in file.names(statement) if file.binds(name)]
         return new
+
+    @property
+    def unread(self) -> str:
+        """What of other files was not looked at, in words for a message; "" if nothing."""
+        return self.left_out or self._finder.left_out
 
     # -- OpenCV ---------------------------------------------------------------------------------------------
 
@@ -148,6 +160,8 @@ class Project:
         for name in _SCRIPTS:
             place = os.path.join(top, name)
             paths += [os.path.join(place, each) for each in sorted(listing(place)) if each.endswith(".py")]
+        if len(paths) > _MOST_SCRIPTS:
+            self.left_out = f"its project has more than {_MOST_SCRIPTS} scripts"
         guarding = [path for path in paths[:_MOST_SCRIPTS] if path != own and holds(path, top, "setNumThreads")]
         return any(limits_opencv(text_of(path, top) or "") for path in guarding)
 
@@ -170,6 +184,8 @@ class Project:
         folder = os.path.dirname(own)
         near = [folder] if folder == top else [folder, os.path.dirname(folder)]
         paths = [os.path.join(place, each) for place in near for each in sorted(listing(place)) if each.endswith(".py")]
+        if len(paths) > _MOST_NEIGHBOURS:
+            self.left_out = f"there are more than {_MOST_NEIGHBOURS} files beside it"
         found = [_loads(path, own, name, top) for path in paths[:_MOST_NEIGHBOURS] if path != own]
         return True in found and False not in found
 

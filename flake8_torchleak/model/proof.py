@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, key_of
+from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.effects import (
     ARRAY_ATTRIBUTES,
@@ -45,7 +46,7 @@ class Proof:
     def is_tensor(self, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
         """Whether an expression is a tensor for sure, wherever it comes from."""
         if not depth:
-            return False
+            return self._too_deep(node)
         if isinstance(node, (ast.Name, ast.Attribute)) and self._variable(node, self.is_tensor, depth):
             return True
         if isinstance(node, ast.Attribute):
@@ -53,7 +54,8 @@ class Proof:
         if isinstance(node, ast.Call):
             return self._tensor_call(node, depth)
         if isinstance(node, ast.BinOp):
-            sides = (node.left,) if isinstance(node.op, ast.Mod) else (node.left, node.right)
+            # The right side first: sums are deep on the left.
+            sides = (node.left,) if isinstance(node.op, ast.Mod) else (node.right, node.left)
             return isinstance(node.op, _TENSOR_OPERATORS) and any(self.is_tensor(s, depth - 1) for s in sides)
         if isinstance(node, ast.UnaryOp):
             return isinstance(node.op, ast.USub) and self.is_tensor(node.operand, depth - 1)
@@ -67,7 +69,7 @@ class Proof:
     def is_array(self, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
         """Whether an expression is a NumPy array (or a NumPy scalar, which has `.copy()` too) for sure."""
         if not depth:
-            return False
+            return self._too_deep(node)
         if isinstance(node, (ast.Name, ast.Attribute)) and self._variable(node, self.is_array, depth):
             return True
         if isinstance(node, ast.Attribute):
@@ -78,7 +80,7 @@ class Proof:
         if isinstance(node, ast.NamedExpr):
             return self.is_array(node.value, depth - 1)
         if isinstance(node, ast.BinOp):
-            return self.is_array(node.left, depth - 1) or self.is_array(node.right, depth - 1)
+            return self.is_array(node.right, depth - 1) or self.is_array(node.left, depth - 1)
         if not isinstance(node, ast.Call):
             return False
         qualname = self.module.names.qualname(node.func)
@@ -94,7 +96,7 @@ class Proof:
     def is_scalar(self, node: ast.expr, depth: int = _MOST_DEPTH) -> bool:
         """Whether a tensor has one element for sure, so that `.item()` works: a loss, a mean, arithmetic of such."""
         if not depth:
-            return False
+            return self._too_deep(node)
         if isinstance(node, (ast.Name, ast.Attribute)):
             key = key_of(node)
             reaching = self.module.flow.reaching(key, node) if key else []
@@ -116,6 +118,11 @@ class Proof:
             return any(kinds) and all(s or n for s, n in zip(kinds, numbers, strict=True))
         return False
 
+    def _too_deep(self, node: ast.expr) -> bool:
+        """What is not followed further is not proven; that is said."""
+        leave_out(self.module, node, f"a proof goes through more than {_MOST_DEPTH} expressions")
+        return False
+
     def sums_tensors(self, key: str, value: ast.expr, node: ast.AST) -> bool:
         """Whether a sum that starts at a number, and to which this alone is added, is read as a tensor later."""
         if isinstance(value, ast.Name) and len(self.module.flow.reaching(value.id, value)) != 1:
@@ -134,8 +141,8 @@ class Proof:
             return bool(built) and all(d.is_plain and d.value is not None and proves(d.value, depth - 1) for d in built)
         uses = self.later.by_definition(key, scope, False) if proves == self.is_tensor else {}
         return bool(reaching) and all(
-            (each.value is not None and each.is_plain and proves(each.value, depth - 1))
-            or self.later.proves(each, node, uses)
+            self.later.proves(each, node, uses)
+            or (each.value is not None and each.is_plain and proves(each.value, depth - 1))
             for each in reaching
         )
 

@@ -29,6 +29,8 @@ class Returns:
         """What calling a function of the file gives: the join of its returns (an iterator if it yields)."""
         infer = self.infer
         if self._depth >= _MOST_CALLS or function in infer.active:
+            if function not in infer.active:
+                infer.flow.cut.setdefault(function, f"it is called through more than {_MOST_CALLS} functions")
             infer.cuts += 1
             return UNKNOWN
         # A nested function sees more than its own parameters.

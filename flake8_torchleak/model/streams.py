@@ -23,8 +23,6 @@ _ENDLESS = frozenset({"cycle", "count", "repeat"})
 _STORED = CONTAINERS | {Kind.ARRAY, Kind.TENSOR, Kind.PICKLE, Kind.OBJECTS}
 _INDICES = frozenset({Kind.RANGE, Kind.LIST, Kind.ARRAY, Kind.TENSOR})
 _READ = frozenset({Kind.FILE, Kind.ITERATOR})
-_MOST_NAMES = 4
-"""Variables and attributes between a loop and the parameter that it goes over."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +153,9 @@ def _is_handed(module: Module, node: ast.expr) -> bool:
 
     By their names, other Datasets are left out: they may divide themselves.
     """
-    for _ in range(_MOST_NAMES):
+    seen: set[ast.expr] = set()
+    while node not in seen:
+        seen.add(node)
         while isinstance(node, ast.Call) and last_name(node.func) == "iter" and node.args:
             node = node.args[0]
         owned = module.classes.self_attribute(node)

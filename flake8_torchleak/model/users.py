@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from flake8_torchleak.model.firstparty import whole
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_MOST_USERS = 4
+_MOST_USERS = 12
 """Using modules that are looked into."""
 
 
@@ -25,12 +24,23 @@ class Users:
     def __init__(self, module: Module) -> None:
         self.module = module
 
-    @remembered
     def paths(self, *words: str) -> list[str]:
         """The files that import the module (or what imports it), and hold all of these words; none is parsed."""
-        if self.module.project is None or self.module.path is None:
-            return []
-        return list(islice(importers(self.module.path, words), _MOST_USERS))
+        return self._found(words)[0]
+
+    def are_all(self, *words: str) -> bool:
+        """Whether no other file may import the module and hold these words."""
+        return self._found(words)[1]
+
+    @remembered
+    def _found(self, words: tuple[str, ...]) -> tuple[list[str], bool]:
+        project = self.module.project
+        if project is None or self.module.path is None:
+            return [], True
+        found, whole_project = importers(self.module.path, words, _MOST_USERS)
+        if not whole_project:
+            project.left_out = f"more than {_MOST_USERS} modules use it, or too many to look at"
+        return found, whole_project
 
     def answers(self, question: Callable[[Module], Answer], *words: str) -> Iterator[tuple[Module, Answer]]:
         """What those that import this module (or what imports it), and hold all of these words, say to a question."""

@@ -89,6 +89,8 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         raise Unfixable(f"`{function.name}` trains as well: put the loop under `with torch.no_grad():`")
     if module.release.callers.are_training(function, anywhere=True) is not None:
         raise Unfixable(f"what `{function.name}` gives goes into training, as one of its callers shows")
+    if not module.release.callers.are_known(function):
+        raise Unfixable(f"too many modules use `{function.name}` to see whether what it gives goes into training")
     no_grad, imported = build.reference("torch.no_grad", function)
     below = len(function.decorator_list) - module.grad.plain_wrappers(function)
     decorated = build.decorated(function, f"{no_grad}()", below)

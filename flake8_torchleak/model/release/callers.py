@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 _MOST_LEVELS = 4
-"""Callers of callers that are looked at."""
-_MOST_CALLS = 200
+"""Callers of callers that are looked at; those of these count as training."""
 
 
 class Callers:
@@ -41,6 +40,10 @@ class Callers:
                 return found
         return None
 
+    def are_known(self, function: FunctionNode) -> bool:
+        """Whether all modules of the project that call the function can be asked."""
+        return self.module.users.are_all(f"{function.name}(")
+
     def named(self, name: str) -> Iterator[ast.Call]:
         """Calls of anything with this name whose result goes into training."""
         return self._training_calls(name, None)
@@ -51,7 +54,7 @@ class Callers:
             calls = self.module.classes.calls_of(function)
         else:
             calls = self.module.classes.own_calls(name)
-        for call in calls[:_MOST_CALLS]:
+        for call in calls:
             if self._goes_into_training(call, _MOST_LEVELS):
                 yield call
 
@@ -65,9 +68,14 @@ class Callers:
         caller = self.module.tree.function(call)
         if fate >= Fate.OPEN:
             return self._is_in_step(call, levels)
-        if fate is Fate.RETURNED and caller is not None and levels:
-            return any(self._goes_into_training(each, levels - 1) for each in self._callers(caller))
+        if fate is Fate.RETURNED and caller is not None:
+            return self._is_trained_with(caller, levels)
         return False
+
+    @remembered
+    def _is_trained_with(self, function: FunctionNode, levels: int) -> bool:
+        """Whether what a function gives goes into training somewhere."""
+        return any(not levels or self._goes_into_training(each, levels - 1) for each in self._callers(function))
 
     @remembered
     def _is_in_step(self, node: ast.AST, levels: int) -> bool:
@@ -79,13 +87,15 @@ class Callers:
         if not tree.loops(node) and any(not tree.loops(site.node) for site in self._sites(node)):
             return True
         caller = tree.function(node)
-        if caller is None or not levels:
-            return False
-        return any(self._is_in_step(each, levels - 1) for each in self._callers(caller))
+        return caller is not None and self._is_run_in_step(caller, levels)
+
+    @remembered
+    def _is_run_in_step(self, function: FunctionNode, levels: int) -> bool:
+        return any(not levels or self._is_in_step(each, levels - 1) for each in self._callers(function))
 
     def _callers(self, function: FunctionNode) -> list[ast.Call]:
         inside = self.module.tree.inside
-        return [call for call in self.module.classes.calls_of(function)[:_MOST_CALLS] if not inside(call, function)]
+        return [call for call in self.module.classes.calls_of(function) if not inside(call, function)]
 
     def _sites(self, node: ast.AST) -> list[Site]:
         return self.module.release.differentiation.sites(self.module.tree.scope(node))

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.release.helpers import runs
 from flake8_torchleak.model.release.paths import Wanted, is_optional, runs_always
@@ -31,7 +32,7 @@ _OF_SCALERS = frozenset({"unscale_", "get_scale", "update"})
 """Methods by which a parameter or attribute whose making nothing shows is taken for a gradient scaler."""
 _RETAINING = frozenset({"retain_graph", "create_graph"})
 _LIGHTNING = re.compile(r"(?:pytorch_lightning|lightning(?:\.pytorch)?)(?:\.core(?:\.\w+)?)?\.LightningModule")
-_MOST_HELPERS = 4
+_MOST_HELPERS = 12
 """Helpers of helpers that are looked into."""
 
 
@@ -132,9 +133,13 @@ class Differentiation:
         known = self._known.get(function)
         if known is not None:
             return known
-        if function in self._active or len(self._active) >= _MOST_HELPERS:
+        if function in self._active:
             self._cuts += 1
             return frozenset(), frozenset()
+        if len(self._active) >= _MOST_HELPERS:
+            leave_out(self.module, function, f"it is called through more than {_MOST_HELPERS} functions")
+            self._cuts += 1
+            return frozenset(), frozenset(each.arg for each in parameters(function))
         cuts = self._cuts
         self._active.append(function)
         try:

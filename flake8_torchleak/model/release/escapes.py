@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.fate import READ, Ending, Fate, fate_of
@@ -176,6 +177,8 @@ class Escapes:
 
     def of_parameter(self, function: FunctionNode, name: str) -> Ending:
         """What a function does with what it is handed as `name`; RETURNED where its result is made of it."""
+        if len(self._helpers) >= _MOST_HELPERS and function not in self._helpers:
+            leave_out(self.module, function, f"what is kept is handed on by more than {_MOST_HELPERS} functions")
         if len(self._helpers) >= _MOST_HELPERS or function in self._helpers:
             return Ending(Fate.HANDED, function, f"`{function.name}` hands it on and on")
         self._helpers.append(function)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.effects import TENSOR_METHODS, TORCH_FUNCTIONS
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.differentiation import Site
@@ -123,6 +124,8 @@ class Freeing:
                 stack += [(node.args[0], False)]
             elif not isinstance(node, ast.IfExp):  # of a ternary, either part may be the one that is not differentiated
                 stack += [(each, False) for each in self.operands(node)]
+        if stack:
+            leave_out(self.module, site.node, f"what is differentiated has more than {_MOST_PARTS} parts")
 
     def _made_of(self, name: ast.Name, site: Site) -> list[ast.expr]:
         """The expression that a variable was given: in the same iteration, and by nothing else."""

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.effects import TORCH_FUNCTIONS
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS
@@ -43,7 +44,7 @@ LINEAR = frozenset({
     "view_copy", "vsplit", "vstack", "zero_", "zeros", "zeros_like",
 })  # fmt: skip
 """Functions and methods that save no tensor, or none that carries history; what is applied to them decides."""
-_MOST_DEPTH = 40
+_MOST_DEPTH = 100
 """Expressions within expressions and variables that are looked through."""
 _MOST_STEPS = 500
 """Expressions that are looked at for one question."""
@@ -69,7 +70,11 @@ class Saving:
         if not self._active:
             self._steps = 0
         self._steps += 1
-        if node in self._active or len(self._active) > _MOST_DEPTH or self._steps > _MOST_STEPS:
+        if node in self._active:
+            self._cuts += 1
+            return False
+        if len(self._active) > _MOST_DEPTH or self._steps > _MOST_STEPS:
+            leave_out(self.module, node, "what a loss is made of goes through too many expressions")
             self._cuts += 1
             return False
         cuts = self._cuts

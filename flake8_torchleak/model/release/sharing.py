@@ -104,7 +104,7 @@ class Sharing:
         answers = self.module.users.answers(
             lambda user: user.release.sharing.edits_samples(of_array, False) is not None, dataset.facts.node.name
         )
-        return any(edits_them for _, edits_them in answers)
+        return any(edits_them for _, edits_them in answers) or not self.module.users.are_all(dataset.facts.node.name)
 
     def _edits_own(self, dataset: DatasetFacts) -> bool:
         """Whether a Dataset edits the elements that it stores, itself or by functions that it hands them to."""

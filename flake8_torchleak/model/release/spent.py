@@ -11,6 +11,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.freed import Freed, Freeing, Place, place_of
@@ -33,6 +34,9 @@ _IDLE = frozenset({
 })  # fmt: skip
 """Calls between a store and the backward that reach no holder but by their arguments."""
 
+_MOST_DEPTH = 40
+"""Operations and variables between what is kept and what is differentiated."""
+
 
 class Spent:
     """Which values of one module are spent where they are kept."""
@@ -48,21 +52,23 @@ class Spent:
         backward = self.module.infer.backward
         if isinstance(scope, (ast.Lambda, ast.ClassDef)) or key in backward.sources(scope):
             return False
-        return self._is_spent(value, key, node, self.freeing.in_scope(scope), 8)
+        return self._is_spent(value, key, node, scope, _MOST_DEPTH)
 
-    def _is_spent(self, value: ast.expr, key: str, node: ast.AST, freed: list[Freed], depth: int) -> bool:
+    @remembered
+    def _is_spent(self, value: ast.expr, key: str, node: ast.AST, scope: Scope, depth: int) -> bool:
         """By itself, or as an operation on what is: the engine goes through all of a graph, or raises."""
         if not depth:
+            leave_out(self.module, node, f"what is kept goes through more than {_MOST_DEPTH} expressions")
             return False
         if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
-            if self._is_freed(value, key, node, freed):
+            if self._is_freed(value, key, node, self.freeing.in_scope(scope)):
                 return True
         if self._is_freed_by_helper(value, depth):
             return True
         inner = self.freeing.operands(value)
         if not inner:
             return False
-        spent = [each for each in inner if self._is_spent(each, key, node, freed, depth - 1)]
+        spent = [each for each in inner if self._is_spent(each, key, node, scope, depth - 1)]
         if isinstance(value, ast.IfExp):
             return all(each in spent or self.module.infer.value(each).graph is False for each in inner)
         return bool(spent) and all(each in spent or not self.module.infer.value(each).graph for each in inner)
@@ -92,8 +98,7 @@ class Spent:
                 given.append(part)
         self._active.append(helper)
         try:
-            freed = self.freeing.in_scope(helper)
-            return bool(given) and all(self._is_spent(each, "", each, freed, depth - 1) for each in given)
+            return bool(given) and all(self._is_spent(each, "", each, helper, depth - 1) for each in given)
         finally:
             self._active.pop()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.release.differentiation import Site
@@ -45,6 +46,7 @@ class Trail:
         if (name, owner) in self.seen:
             return READ
         if len(self.seen) >= _MOST_VARIABLES:
+            leave_out(self.module, owner, f"what is kept goes through more than {_MOST_VARIABLES} variables")
             return Ending(Fate.HANDED, owner, f"`{name}` goes through too many variables to follow")
         self.seen.add((name, owner))
         worst = READ
