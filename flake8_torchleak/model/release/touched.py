@@ -41,8 +41,6 @@ _DRAWN = frozenset({
     "rectangle", "circle", "line", "polylines", "fillPoly", "putText", "drawContours", "ellipse", "fillConvexPoly",
     "arrowedLine", "drawMarker", "floodFill", "clipLine",
 })  # fmt: skip
-_MOST_CALLS = 4
-"""Functions that an argument is followed into."""
 
 
 class Touch(NamedTuple):
@@ -117,30 +115,43 @@ class Touches:
             yield Touch(call, call.func.value, array=in_place or name in _OF_ARRAYS)
 
     @remembered
-    def edits_arguments(self, function: FunctionNode, surely: bool, calls: int = _MOST_CALLS) -> bool:
-        """Whether a function of this module may edit what it is handed; `surely` tells what counts, see `edits`.
+    def edits_arguments(self, function: FunctionNode, surely: bool) -> bool:
+        """Whether a function of the project may edit what it is handed; `surely` tells what counts, see `edits`.
 
-        Whoever is handed something and hands it to another function edits it where that one does.
+        Whoever is handed something and calls other functions is taken to edit it where one of those edits anything.
         """
-        handed = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
-        touched = (each for touch in self.within(function) for each in touch.names)
-        if any(name.id in handed and (own or surely) for name, own in touched):
-            return True
-        return bool(calls) and self.hands_to_editor(function, surely, calls - 1)
+        reached, queue = {function}, [function]
+        while queue:
+            each = queue.pop()
+            handed = {arg.arg for arg in ast.walk(each.args) if isinstance(arg, ast.arg)}
+            touched = (name for touch in self.within(each) for name in touch.names)
+            if any(name.id in handed and (own or surely) for name, own in touched):
+                return True
+            for call in self.module.tree.calls(each):
+                callee = self._callee(call)
+                if callee is not None and callee not in reached:
+                    reached.add(callee)
+                    queue.append(callee)
+        return False
 
     @remembered
-    def hands_to_editor(self, scope: Scope, surely: bool, calls: int = _MOST_CALLS) -> bool:
-        """Whether a scope calls a function of this module that edits what it is handed."""
-        return any(self.edits(call, surely, calls) for call in self.module.tree.calls(scope))
+    def hands_to_editor(self, scope: Scope, surely: bool) -> bool:
+        """Whether a scope calls a function of the project that edits what it is handed."""
+        return any(self.edits(call, surely) for call in self.module.tree.calls(scope))
 
-    def edits(self, call: ast.Call, surely: bool, calls: int = _MOST_CALLS) -> bool:
-        """Whether a call runs a function of this module that edits what it is handed.
+    def edits(self, call: ast.Call, surely: bool) -> bool:
+        """Whether a call runs a function of the project that edits what it is handed.
 
         surely: what is handed over is what must not be edited, so that its attributes count, too. Where that is a
         guess they do not: `def init(m): m.weight.data.fill_(0)` edits a module.
         """
-        callee = self.module.classes.callee(call) or self.module.names.definition(call.func, True)
-        return isinstance(callee, FUNCTIONS) and self.edits_arguments(callee, surely, calls)
+        callee = self._callee(call)
+        return callee is not None and self.edits_arguments(callee, surely)
+
+    def _callee(self, call: ast.Call) -> FunctionNode | None:
+        """The function that a call runs; one of another file is asked for, whatever its name says."""
+        found = self.module.classes.callee(call) or self.module.names.definition(call.func, True)
+        return found if isinstance(found, FUNCTIONS) else None
 
 
 def _stored(node: ast.AST, target: ast.expr) -> Iterator[Touch]:
