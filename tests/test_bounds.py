@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -197,6 +197,25 @@ def test_a_value_of_the_other_branch_does_not_reach_and_costs_nothing_either() -
     model, values = reaching(f"x = -1\nif a:\n{body}else:\n    use(x)\n", "x")
     assert values == ["-1"]
     assert unfinished(model) is None
+
+
+def test_what_reaches_an_if_is_looked_for_once_for_all_of_its_arms(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    before = flow.Flow._before
+
+    def counted(self: flow.Flow, track: flow.Track, use: ast.AST, after: int) -> Iterator[int]:
+        for index in before(self, track, use, after):
+            looked.append(index)
+            yield index
+
+    monkeypatch.setattr(flow.Flow, "_before", counted)
+    arms = "".join(f"elif a == {n}:\n    x = {n}\n" for n in range(50))
+    uses = "".join(f"elif a == {n}:\n    x = use(x)\n" for n in range(100))
+    model = module(f"x = -1\nif a:\n    pass\n{arms}if a:\n    pass\n{uses}")
+    for call in model.tree.all(ast.Call):
+        reached = model.flow.reaching("x", call.args[0])
+        assert [ast.unparse(each.value) for each in reached if each.value] == [*map(str, range(49, -1, -1)), "-1"]
+    assert len(looked) == 51 * 2  # for the first arm, and for the `if`
 
 
 def test_the_test_of_an_earlier_branch_reaches_what_its_body_does_not() -> None:

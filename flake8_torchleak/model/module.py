@@ -115,11 +115,13 @@ class Module:
                 return
             alone, module = module, module.informed()
             if not module.tree.has_guests:  # nothing that was asked for is defined in other files
-                if alone.project is not None and module.project is not None:
-                    alone.project.left_out = alone.project.left_out or module.project.unread
+                assert alone.project is not None  # who has none asks for nothing
+                assert module.project is not None
+                alone.project.left_out = alone.project.left_out or module.project.unread
                 return
             yield module
-        if module.asked and module.project is not None:
+        if module.asked:
+            assert module.project is not None
             module.project.left_out = f"its questions lead through more than {_MOST_ROUNDS} files"
 
     def forget(self) -> None:

@@ -23,7 +23,7 @@ from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
 Links = dict[tuple[ast.Module, str], ast.AST]
 
-_MOST_LINES = 4000
+_MOST_LINES = 3000
 """Lines of other files that are looked into for one module."""
 _MOST_DEPTH = 6
 """Definitions of definitions in yet other files."""
