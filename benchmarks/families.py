@@ -334,6 +334,23 @@ FAMILIES = (
         ),
     ),
     Family(
+        "losses that are freed and kept",
+        in_a_step(
+            lambda n: (
+                f"        loss_{n} = F.mse_loss(model(x * {n}), y)\n        loss_{n}.backward()\n"
+                f"        history.append(loss_{n})\n"
+            )
+        ),
+    ),
+    Family(
+        "one loss that is freed and kept again and again",
+        in_a_step(
+            lambda n: (
+                f"        loss = F.mse_loss(model(x * {n}), y)\n        loss.backward()\n        history.append(loss)\n"
+            )
+        ),
+    ),
+    Family(
         "stores of one freed value",
         in_a_step(
             lambda n: f"        sums[{n % 9}] += loss\n        kept_{n} = [loss, loss * {n}]\n",

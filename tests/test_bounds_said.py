@@ -320,3 +320,20 @@ def test_what_a_loss_is_made_of(bound: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert said(text) == ""
     monkeypatch.setattr(saving, bound, 20)
     assert "what a loss is made of goes through too many expressions" in said(text)
+
+
+def test_a_name_is_looked_for_once_and_not_in_the_module_itself(tmp_path: Path) -> None:
+    path = around(
+        tmp_path,
+        main="class Own:\n    pass\n",
+        every="from none import *\nfrom main import *\nfrom every import *\nfrom one import *\n",
+        none="",
+        one="class One:\n    pass\n",
+    )
+    finder = firstparty.Finder(str(path))
+    found = finder.resolve(str(path), "every.One")
+    assert found is not None
+    assert (Path(found[0].path).name, found[1]) == ("one.py", "One")
+    assert finder.resolve(str(path), "every.One") is found
+    assert finder.resolve(str(path), "every.Own") is None
+    assert finder.left_out == ""
