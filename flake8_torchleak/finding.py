@@ -12,6 +12,8 @@ from enum import Enum
 
 BOUND = "TLK003"
 """The code of what says that a file was not analysed in full."""
+OF_PROJECT = "project-bound"
+"""Its slug where all of the file was, and not all of the other files of its project."""
 
 
 class Severity(str, Enum):

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable
 
 from flake8_torchleak.config import DEFAULT, Config
-from flake8_torchleak.finding import BOUND, Finding, FixLevel, Severity, Span
+from flake8_torchleak.finding import BOUND, OF_PROJECT, Finding, FixLevel, Severity, Span
 from flake8_torchleak.gate import by_statements, by_words, by_words_of_loops, imports_pytorch
 from flake8_torchleak.model.bounds import unfinished
 from flake8_torchleak.model.module import Module
@@ -104,7 +104,7 @@ def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
             found |= _asking(group, module, fixes, left)
             module = Module(module.source, module.root, module.config, module.path)
     module.forget()
-    return found | set(left[:1])  # once a file
+    return found | set(sorted(left, key=lambda each: each.slug == OF_PROJECT)[:1])  # once a file
 
 
 def _unfinished(module: Module) -> list[Finding]:
@@ -112,7 +112,9 @@ def _unfinished(module: Module) -> list[Finding]:
     left = unfinished(module)
     if left is None:
         return []
-    return [Finding(BOUND, "analysis-bound", left[1], module.span(left[0]), Severity.NOTE, FixLevel.HINT)]
+    node, message, of_project = left
+    slug = OF_PROJECT if of_project else "analysis-bound"
+    return [Finding(BOUND, slug, message, module.span(node), Severity.NOTE, FixLevel.HINT)]
 
 
 def _asking(rules: list[Rule], module: Module, fixes: bool, left: list[Finding]) -> set[Finding]:

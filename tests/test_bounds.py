@@ -11,7 +11,7 @@ from types import FrameType
 
 import pytest
 
-from flake8_torchleak.finding import BOUND, Finding, Severity
+from flake8_torchleak.finding import BOUND, OF_PROJECT, Finding, Severity
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model import flow, inorder
 from flake8_torchleak.model.bounds import unfinished
@@ -164,6 +164,7 @@ def test_of_many_values_the_nearest_reach_and_the_last_that_is_passed_for_sure()
         model.root,
         "this module is too large to analyse in full: more than 200 values may reach a use of `x`;"
         " leaks in it may be missed",
+        False,
     )
 
 
@@ -240,7 +241,11 @@ def test_questions_are_nested_so_deeply_and_no_deeper(monkeypatch: pytest.Monkey
     monkeypatch.setattr(inorder, "MOST_DEPTH", 8)
     model = module("x = y = " + "[" * 20 + "torch.zeros(3)" + "]" * 20 + "\n")
     assert model.infer.value(model.tree.all(ast.Assign)[-1].value).kind is Kind.LIST
-    assert unfinished(model) == (model.root, "this module is too large to analyse in full; leaks in it may be missed")
+    assert unfinished(model) == (
+        model.root,
+        "this module is too large to analyse in full; leaks in it may be missed",
+        False,
+    )
 
 
 def test_a_file_that_is_analysed_in_full_says_nothing() -> None:
@@ -345,6 +350,21 @@ def test_it_is_neither_listed_in_a_baseline_nor_given_a_noqa(large: Path, capsys
 
 def test_flake8_says_it(large: Path) -> None:
     assert b" TLK003 `train` is too large" in flake8("--select=TLK", "large.py", cwd=large).stdout
+
+
+def test_flake8_is_not_failed_by_a_large_project(large: Path) -> None:
+    (large / "pyproject.toml").touch()
+    names = [f"Base{n}" for n in range(60)]
+    for name in names:
+        (large / f"{name.lower()}.py").write_text(f"class {name}:\n" + "    x = 1\n" * 200)
+    imports = "".join(f"from {name.lower()} import {name}\n" for name in names)
+    text = imports + IMPORTS + "class Rows(Dataset):\n    def __init__(self):\n        self.rows = [1]\n"
+    text += "    def __getitem__(self, i):\n" + "".join(f"        {name}()\n" for name in names)
+    (large / "many.py").write_text(text + "        return self.rows[i]\n")
+    (note,) = [each for each in lint(text, path=str(large / "many.py")) if each.code == BOUND]
+    assert note.slug == OF_PROJECT
+    assert note.message.startswith("not all of this module's project was looked at")
+    assert flake8("--select=TLK", "many.py", cwd=large).stdout == b""
 
 
 def test_a_noqa_is_not_called_unused_where_something_was_left_out(

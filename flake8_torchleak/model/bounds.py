@@ -16,8 +16,9 @@ def leave_out(module: Module, node: ast.AST, why: str) -> None:
     module.flow.cut.setdefault(node if isinstance(node, HOLDERS) else module.tree.scope(node), why)
 
 
-def unfinished(module: Module) -> tuple[ast.AST, str] | None:
-    """The first function or class of a module that was not analysed in full, and the message; None if all were.
+def unfinished(module: Module) -> tuple[ast.AST, str, bool] | None:
+    """The first function or class of a module that was not analysed in full, the message, and whether it is only that
+    other files of its project were left out; None if all was looked at.
 
     Facts that no rule asked for are not worked out for this.
     """
@@ -29,9 +30,9 @@ def unfinished(module: Module) -> tuple[ast.AST, str] | None:
         name = getattr(first, "name", "")
         more = f" (and {len(own) - 1} more)" * (len(own) > 1)
         subject = f"`{name}`{more}" if name else f"this module{more}"
-        return first, f"{subject} is too large to analyse in full: {cut[first]}; leaks in it may be missed"
+        return first, f"{subject} is too large to analyse in full: {cut[first]}; leaks in it may be missed", False
     if module.project is not None and module.project.unread:
-        return module.root, f"not all of this module's project was looked at: {module.project.unread}"
+        return module.root, f"not all of this module's project was looked at: {module.project.unread}", True
     if "infer" in facts and facts["infer"].exhausted:
-        return module.root, "this module is too large to analyse in full; leaks in it may be missed"
+        return module.root, "this module is too large to analyse in full; leaks in it may be missed", False
     return None
