@@ -88,7 +88,7 @@ FREED = {
     ),
     "of an attribute": (LOSS + "x.loss = loss\nx.loss.backward()\nkept.append(x.loss)", True),
     "of an attribute that a call may set": (
-        LOSS + "x.loss = loss\nx.loss.backward()\nx.next()\nkept.append(x.loss)",
+        LOSS + "n.loss = loss\nn.loss.backward()\nn.next()\nkept.append(n.loss)",
         False,
     ),
     "an attribute, perhaps of an earlier one": (
@@ -97,7 +97,7 @@ FREED = {
         False,
     ),
     "the entries of a dict, not an attribute": (
-        LOSS + "d = {'a': loss}\nx.other = model(y).mean()\nsum(d.values()).backward()\nkept.append(x.other)",
+        LOSS + "d = {'a': loss}\nn.other = F.mse_loss(model(y), x)\nsum(d.values()).backward()\nkept.append(n.other)",
         False,
     ),
     "a leaf": ("loss = nn.Parameter(x).sum()\nloss.backward()\nkept.append(loss)", False),
