@@ -224,6 +224,12 @@ ATTRIBUTES = {
         "pass",
         True,
     ),
+    "differentiated at times, behind": (
+        "pass",
+        "loss = F.mse_loss(self.model(x), y); self.kept.append(loss)\n        if x: loss.backward()",
+        "pass",
+        False,
+    ),
     "perhaps another": ("pass", BOUND + "self.reset(x); self.last.backward(); self.kept.append(loss)", "pass", False),
     "differentiated by an engine, perhaps": (
         "pass",

@@ -64,7 +64,7 @@ def loop(body: str, after: str = "return kept", before: str = "kept = []") -> st
     )
 
 
-CHAIN = "c = b[1:]\nd = c[1:]\ne = d[1:]\nf = e[1:]\ng = f[1:]"
+CHAIN = "c = b[1:]\nd = c[1:]\ne = d[1:]\nf = e[1:]"
 """More names for parts of parts than are looked through."""
 
 
@@ -84,7 +84,7 @@ CHAIN = "c = b[1:]\nd = c[1:]\ne = d[1:]\nf = e[1:]\ng = f[1:]"
         (loop("a = np.load(path)\nb = a[:size]\nfor _ in b:\n    kept.append(b)"), False),
         (loop("a = np.load(path)\nfor _ in a:\n    kept.append(a[:size])"), False),
         (loop("a = np.load(path)\nb = a[size:]\nc = b[1:]\nkept.append(a[:size])\nkept.append(c)"), False),
-        (loop(f"a = np.load(path)\nb = a[size:]\n{CHAIN}\nkept.append(a[:size])\nkept.append(g)"), True),
+        (loop(f"a = np.load(path)\nb = a[size:]\n{CHAIN}\nkept.append(a[:size])\nkept.append(f)"), True),
         (loop("a, b = np.load(path)\nkept.append(a[:size])"), False),
         (loop("kept.append(np.load(path)[:size])"), False),
         (loop("kept.append(other[:size])"), False),
