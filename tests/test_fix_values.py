@@ -23,6 +23,22 @@ def proven(text: str) -> str:
     return "array" if proof.is_array(value) else ""
 
 
+NETWORK = """\
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(1, 1)
+    def forward(self, x):
+        return self.inner(x)
+"""
+AGAIN = """\
+class A(nn.Module):
+    def set(self, b):
+        self.a = {}
+        {}
+    def f(self):
+        x = self.a
+"""
 VALUES = {
     "unknown": ("x = f()", ""),
     "a torch function": ("x = torch.stack(a)", "tensor"),
@@ -67,6 +83,17 @@ VALUES = {
     "too long a chain": ("a0 = torch.stack(b)\n" + "".join(f"a{n + 1} = a{n} + 1\n" for n in range(20)), ""),
     "too long a chain of arrays": ("a0 = np.zeros(3)\n" + "".join(f"a{n + 1} = a{n} + 1\n" for n in range(20)), ""),
     "a comprehension's variable": ("x = [a for a in b]\nx = 0\nx = [(y := a) for a in b]", ""),
+    "of what a network gives": (NETWORK + "m = Network()\nm.parameters()\nx = m(a).mean()", "scalar"),
+    "of what no network gives": (
+        "class Runs:\n    def __call__(self, x):\n        return model(x)\nm = Runs()\nm.parameters()\nx = m(a).mean()",
+        "",
+    ),
+    "an attribute that is bound once more": (AGAIN.format("f(b)", "if b: self.a = torch.stack(b)"), ""),
+    "an attribute that is bound to another tensor": (
+        AGAIN.format("torch.zeros(3)", "if b: self.a = torch.stack(b)"),
+        "tensor",
+    ),
+    "an attribute that is bound anew": (AGAIN.format("f(b)", "self.a = torch.stack(b)"), "tensor"),
     "an attribute of the class": (
         "class A(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = torch.zeros(3)\n"
         "    def f(self):\n        x = self.a",
@@ -122,6 +149,12 @@ def test_uses_that_only_a_tensor_survives(body: str, proves: bool) -> None:
     else:
         (reason,) = reasons(before, codes="TLK402")
         assert reason.startswith("`y` is not proven to be a tensor")
+
+
+def test_a_variable_of_a_comprehension_is_another() -> None:
+    text = step("z = model(x)\nmodel.train()\n[kept.append(z.mean()) for z in model(y)]", after="print(kept)")
+    (reason,) = reasons(text, codes="TLK402")
+    assert reason.startswith("`z.mean()` is not proven to be a tensor")
 
 
 def test_a_number_at_times() -> None:

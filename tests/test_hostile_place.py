@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from flake8_torchleak.shells.cli import main
 from tests.conftest import LEAK, torchleak
 
 Capture = pytest.CaptureFixture[str]
@@ -29,6 +31,15 @@ def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
         if status:
             assert run.stderr == b"torchleak: error: the current folder: No such file or directory\n"
         (tmp_path / "gone").mkdir()
+
+
+def test_a_current_folder_that_cannot_be_told(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone() -> str:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    monkeypatch.setattr("os.getcwd", gone)
+    assert main(["check", "--isolated"]) == 2
+    assert capsys.readouterr().err == "torchleak: error: the current folder: No such file or directory\n"
 
 
 STOPPED = """

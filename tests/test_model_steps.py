@@ -196,6 +196,7 @@ def evaluation(body: str = "out = model(x)", before: str = "model.eval()", aroun
 
 
 CALLED = "def train(model, loader, optimizer, criterion):\n    for x, y in loader:\n        loss = criterion(model(x), y)\n        loss.backward()\n"
+TREES = "def fit(trees, rows):\n    for x in rows:\n        trees.train(x)\n"
 EVALUATIONS = {
     "evaluation or training mode, by a flag": (
         evaluation(before="if train:\n    model.eval()\nelse:\n    model.train()").replace("validate", "run"), 1),
@@ -248,6 +249,8 @@ EVALUATIONS = {
     "a test without a model": ("def test_it(a, b):\n    model = nn.Linear(1, 1)\n    model.eval()\n    for x in loader:\n        model(x)\n", 0),
     "by the function's name alone": (evaluation(before="pass") + "model.load_state_dict(a)\n", 1),
     "by the name, in a file that prepares no model": (evaluation(before="pass"), 0),
+    "by the name, in a file that trains what is no network": (evaluation(before="pass") + TREES, 0),
+    "by the name, where a formula is evaluated": (evaluation(before="model.table.eval('a + b')") + TREES, 0),
     "by the name, over something else than data": (
         "def validate(model, rows):\n    for x in rows:\n        out = model(z)\nmodel.load_state_dict(a)\n", 0),
     "by the name, over what the model is given": (

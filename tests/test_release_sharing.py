@@ -90,6 +90,8 @@ USERS = {
     "an exception": ("try:\n    print()\nexcept OSError as error:\n    error.args += ('a',)\n", "safe", "safe"),
     "a match": ("match load():\n    case [first, *_]:\n        first[0] = 1\n", "safe", "safe"),
     "a method of some object": ("class Box:\n    def put(self, row):\n        row[0] = 1\n", "unsafe", "unsafe"),
+    "an element of itself": ("class Box:\n    def put(self, i):\n        self[i] = 1\n", "safe", "safe"),
+    "a lambda": ("crop = lambda row: row.fill(1)\n", "unsafe", "unsafe"),
     "its constructor": ("class Box:\n    def __init__(self, row):\n        row[0] = 1\n", "safe", "safe"),
     "whose memory it is": ("print(np.shares_memory(loader, loader))\n", "unsafe", "unsafe"),
     "whose base it is": ("for rows in loader:\n    print(rows.base is None)\n", "unsafe", "unsafe"),

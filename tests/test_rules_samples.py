@@ -64,6 +64,10 @@ def loop(body: str, after: str = "return kept", before: str = "kept = []") -> st
     )
 
 
+CHAIN = "c = b[1:]\nd = c[1:]\ne = d[1:]\nf = e[1:]"
+"""More names for parts of parts than are looked through."""
+
+
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
@@ -79,6 +83,8 @@ def loop(body: str, after: str = "return kept", before: str = "kept = []") -> st
         (loop("a = np.load(path)\nb, c = a[:size]\nkept.append(b)"), False),
         (loop("a = np.load(path)\nb = a[:size]\nfor _ in b:\n    kept.append(b)"), False),
         (loop("a = np.load(path)\nfor _ in a:\n    kept.append(a[:size])"), False),
+        (loop("a = np.load(path)\nb = a[size:]\nc = b[1:]\nkept.append(a[:size])\nkept.append(c)"), False),
+        (loop(f"a = np.load(path)\nb = a[size:]\n{CHAIN}\nkept.append(a[:size])\nkept.append(f)"), True),
         (loop("a, b = np.load(path)\nkept.append(a[:size])"), False),
         (loop("kept.append(np.load(path)[:size])"), False),
         (loop("kept.append(other[:size])"), False),

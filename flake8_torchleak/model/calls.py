@@ -96,7 +96,7 @@ class Calls:
         names = [last_name(base) for base in facts.outer_bases]
         if any(name.endswith(("Module", "Model", "Net")) for name in names):
             # Without parameters it builds a graph only on one, as a loss function does.
-            return Value(Kind.LOSS if self._is_without_parameters(facts) else Kind.MODULE)
+            return Value(Kind.LOSS if self._is_without_parameters(facts) else Kind.MODULE, made=facts.node)
         if any(name.endswith("Dataset") for name in names):
             return Value(Kind.DATASET, made=facts.node)
         if any(name.endswith("DataLoader") for name in names):

@@ -51,6 +51,12 @@ def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
     return [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
 
 
+def _bound_at(part: ast.AST, whole: ast.AST) -> list[ast.comprehension]:
+    """The generators of a comprehension that have run where a part of it is evaluated: a later one hides the others."""
+    generators: list[ast.comprehension] = whole.generators if isinstance(whole, COMPREHENSIONS) else []
+    return generators[: generators.index(part) + 1] if isinstance(part, ast.comprehension) else generators
+
+
 def _is_network(qualname: str) -> bool:
     """Whether a name says that it is a network, or makes one: large to read, and known for what it gives."""
     name = qualname.rpartition(".")[2]
@@ -222,12 +228,12 @@ class Names:
         parents = self.tree.parents
         child: ast.AST = name
         up = parents[name]
-        sources: list[ast.comprehension] = []  # what a generator goes over is read before it binds anything
+        unbound: ast.comprehension | None = None  # what a generator goes over is read before it binds anything
         while not isinstance(up, (ast.stmt, ast.Lambda)):
             if isinstance(up, ast.comprehension) and child is up.iter:
-                sources.append(up)
-            for generator in up.generators if isinstance(up, COMPREHENSIONS) else ():
-                if generator not in sources and any(
+                unbound = up
+            for generator in reversed(_bound_at(child, up)):
+                if generator is not unbound and any(
                     isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(generator.target)
                 ):
                     return generator

@@ -46,8 +46,8 @@ class Networks:
     def _is_module(self, func: ast.expr) -> bool:
         """Whether what is called is an nn.Module by what else is done with it, or by how it is made."""
         found = self.module.infer.value(func)
-        if isinstance(found.made, ast.ClassDef):
-            return self.module.classes.all[found.made].has_base("Module")
+        if found.kind is Kind.INSTANCE and isinstance(found.made, ast.ClassDef):
+            return False  # of a class in reach that is none
         key, scope = key_of(func), self.module.tree.scope(func)
         if not key:
             return False

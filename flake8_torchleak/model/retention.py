@@ -226,11 +226,11 @@ class Retention:
             caller = self.tree.scope(call)
             sources, values = self.backward.sources(caller), self._values(caller)
             objectives = self._objectives(caller)
-            for up in (call, *self.tree.ancestors(call)):
+            up: ast.AST = call
+            while not isinstance(up, ast.stmt):
                 if any(key in sources for key in values.get(up, ())) or up in objectives:
                     return True
-                if isinstance(up, ast.stmt):
-                    break
+                up = self.tree.parents[up]
         return False
 
     @remembered

@@ -131,7 +131,7 @@ class Paths:
             if found is not None:
                 block: list[ast.stmt] = getattr(holder, field)
                 return block[found]
-            if not isinstance(holder, (ast.If, ast.With, ast.AsyncWith, *TRIES)):
+            if not isinstance(holder, (ast.If, ast.With, ast.AsyncWith, *TRIES, *SCOPES)):
                 return None
         return None
 

@@ -20,8 +20,7 @@ def repeats(module: Module, edit: Edit) -> bool:
     reads those entries.
     """
     name = root(edit.target)
-    if not isinstance(name, ast.Name):
-        return False
+    assert isinstance(name, ast.Name)  # what is copied is a variable
     keys: set[object] = set()
     changes = [each for each in module.flow.mutations(edit.function).get(name.id, []) if may_change(each)]
     for each in changes:

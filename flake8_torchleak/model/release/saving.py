@@ -139,8 +139,9 @@ class Saving:
         return name in ("Parameter", "Buffer") or self.module.infer.value(node).kind is Kind.MODULE
 
     def _forward(self, func: ast.expr) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """The `forward` of a module whose class is in reach."""
-        made = self.module.infer.value(func).made
+        """The `forward` of a module whose class is in reach, run by a call of the module or by its name."""
+        network = func.value if isinstance(func, ast.Attribute) and func.attr == "forward" else func
+        made = self.module.infer.value(network).made
         facts = self.module.classes.all.get(made) if isinstance(made, ast.ClassDef) else None
         found = facts.methods.get("forward") if facts is not None else None
         return found if isinstance(found, FUNCTIONS) else None
@@ -175,8 +176,8 @@ class Saving:
     def _given(self, definition: Definition) -> list[ast.expr | None]:
         """What the calls in the file hand over for a parameter."""
         function, parameter = definition.statement, definition.node
-        if not isinstance(function, FUNCTIONS) or not isinstance(parameter, ast.arg):
-            return []
+        assert isinstance(function, FUNCTIONS)  # lambdas are not looked into
+        assert isinstance(parameter, ast.arg)
         calls = [call for call in self.module.classes.calls_of(function) if not self.module.tree.inside(call, function)]
         return [self.module.classes.argument(call, parameter, function) for call in calls]
 

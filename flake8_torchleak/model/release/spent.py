@@ -81,6 +81,8 @@ class Spent:
             definition = self.freeing.only(value)
             if definition is None or definition.value is None or definition.how is not How.ASSIGN:
                 return False
+            if _has_rest(self.module.tree.parents[definition.node]):
+                return False
             made, path = definition.value, definition.path
         helper = self.module.classes.callee(made) if isinstance(made, ast.Call) else None
         if not isinstance(helper, ast.FunctionDef) or helper in self._active or len(path) > 1:
@@ -93,7 +95,7 @@ class Spent:
                 return False
             if isinstance(node, ast.Return):
                 part = _part(node.value, path)
-                if part is None or isinstance(part, ast.Starred):
+                if part is None:
                     return False
                 given.append(part)
         self._active.append(helper)
@@ -227,8 +229,15 @@ _CHANGES = frozenset({"setitem", "augitem", "update", "pop", "clear", "setdefaul
 def _part(value: ast.expr | None, path: tuple[int, ...]) -> ast.expr | None:
     """The part of a tuple that is unpacked at `path`, the value itself where the path is empty."""
     for index in path:
-        value = value.elts[index] if isinstance(value, ast.Tuple) and index < len(value.elts) else None
+        if not isinstance(value, ast.Tuple) or _has_rest(value) or index >= len(value.elts):
+            return None
+        value = value.elts[index]
     return value
+
+
+def _has_rest(display: ast.AST) -> bool:
+    """Whether entries of a display stand at other places than they are written at: `first, *rest, last`."""
+    return isinstance(display, (ast.Tuple, ast.List)) and any(isinstance(each, ast.Starred) for each in display.elts)
 
 
 def _any_between(places: list[Place], start: Place, end: Place, ending: bool = True) -> bool:
