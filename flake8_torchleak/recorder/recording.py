@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections import defaultdict, deque
@@ -30,6 +31,8 @@ CLOCKS = ("optimizer", "loader", "manual", "backward")
 """In the order in which they tell what a step is."""
 _ONLY_GROWING = ("hook", "figure")
 """Kinds of which any program has some."""
+_RARELY = 4
+"""In a light recording the whole process is asked at one of so many samples."""
 _EPOCH_STEPS = 30
 """A limit of epochs waits for so many steps: fewer tell nothing of growth."""
 
@@ -106,10 +109,14 @@ class Recording:
         if wanted and len(ages) == ages.maxlen:
             # The frame that the hook was called from, found where torch's and our own frames end.
             # Our own looks at tensors are no operations of the program's.
-            with torch._C.DisableTorchFunction():
+            with torch._C.DisableTorchFunction(), _no_collection():
                 found = self._census(sys._getframe(1), ages[0])
-            numbers = (process.heap_in_use(), process.descriptors(), process.device_in_use())
-            clock.add(Sample(clock.step, number, found, *numbers))
+            sample = Sample(clock.step, number, found)
+            if not self._options.light or len(clock.samples) % _RARELY == 0:
+                # To ask the allocator costs as much as a census.
+                sample.heap, sample.files = process.heap_in_use(), process.descriptors()
+                sample.device = process.device_in_use()
+            clock.add(sample)
         ages.append(Age(graphs.created(), self._origins.made if self._origins is not None else 0))
         if self._options.on_step is not None:
             self._options.on_step(clock.step)
@@ -190,6 +197,19 @@ class Recording:
             yield "too many objects to look at all of them: holders far from the program's names may be missing"
         if self._origins is not None and self._origins.hooked:
             yield "tensors are saved through hooks (checkpointing, offloading): their memory was not counted"
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep Python's collector from running: thousands of short-lived objects are no garbage of the program's."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @contextmanager
