@@ -20,7 +20,7 @@ from flake8_torchleak.recorder.idle_graphs import IdleGraphs
 from flake8_torchleak.recorder.measure import Age, Collector, Key, Measure
 from flake8_torchleak.recorder.origins import Origins
 from flake8_torchleak.recorder.result import Kept, Record
-from flake8_torchleak.recorder.series import FEW, SAMPLES, Clock, Sample
+from flake8_torchleak.recorder.series import DENSE, SPARSE, Clock, Sample
 from flake8_torchleak.recorder.side_census import FigureCollector, HookCollector
 from flake8_torchleak.recorder.steps import Pass, Steps
 from flake8_torchleak.recorder.stored_samples import StoredSamples
@@ -63,9 +63,7 @@ class Recording:
         self._options = options
         self._origins = None if options.light else Origins()
         self._steps = Steps(self._on_step, self._on_batch)
-        self._clocks: defaultdict[str, Clock] = defaultdict(
-            lambda: Clock(FEW, stride=2) if options.light else Clock(SAMPLES)
-        )
+        self._clocks: defaultdict[str, Clock] = defaultdict(lambda: Clock(SPARSE if options.light else DENSE))
         self._ages: defaultdict[str, deque[Age]] = defaultdict(lambda: deque(maxlen=2))
         self._batches = BatchCollector()
         graph = GraphCollector(self._origins)
@@ -160,6 +158,8 @@ class Recording:
     def _result(self) -> Record:
         training = {each.number for each in self._steps.passes if each.trains}
         clocks = {name: self._clocks[name].without(training) for name in CLOCKS if name in self._clocks}
+        if "optimizer" in clocks:
+            clocks.pop("backward", None)  # of before the optimizer's first step
         kept = sorted(self._kept(clocks), key=lambda each: (not each.grows, -each.size_per_step, each.pattern))
         curves = ((each, clocks.get(each.clock, Clock()).curve((each.kind, each.pattern))) for each in kept)
         series = {(each.kind, each.pattern): curve for each, curve in curves if curve}
