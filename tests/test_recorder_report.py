@@ -189,6 +189,13 @@ def test_the_page() -> None:
     assert "<svg" not in healthy
 
 
+def test_what_was_not_judged_is_not_called_healthy() -> None:
+    short = Record(steps={"optimizer": 19})
+    words = "Nothing was judged: of fewer than 20 steps growth cannot be told."
+    assert words in text(short, join(short, {}, set(), lambda path: []), "")
+    assert f'class="verdict open">{words}' in page(short, join(short, {}, set(), lambda path: []), "train.py", "")
+
+
 def test_plots() -> None:
     assert by_holder(HEALTHY) == whole_process(HEALTHY) == ""
     counts = Record(RECORD.kept[4:5], series=RECORD.series)

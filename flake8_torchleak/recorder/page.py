@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 
@@ -63,5 +64,10 @@ def _plots(record: Record) -> Iterator[str]:
 
 
 def _kept(kept: Kept, record: Record) -> str:
-    lines = "".join(f"<li>{escape(line)}</li>" for line in wording.details(kept))
-    return f"<p>{escape(wording.sentence(kept, record))}</p><ul>{lines}</ul>"
+    lines = "".join(f"<li>{_marked(line)}</li>" for line in wording.details(kept))
+    return f"<p>{_marked(wording.sentence(kept, record))}</p><ul>{lines}</ul>"
+
+
+def _marked(words: str) -> str:
+    """Text as HTML: what stands between backticks is code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(words))
