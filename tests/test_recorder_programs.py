@@ -40,7 +40,7 @@ def seeded(text: str, kind: str) -> tuple[str, set[str], int]:
         line = lines[number - 1].replace(f"# seed {kind}: ", "")
         names |= set(re.findall(r"\w+", line))
         lines[number - 1] = line
-    line = {"graph": at[0], "batch": at[0], "worker": at[-1] if _FILLS.search(lines[at[-1] - 1]) else at[0]}[kind]
+    line = at[-1] if kind == "worker" and _FILLS.search(lines[at[-1] - 1]) else at[0]
     if kind == "batch":
         line = max(number for number in range(1, line) if _RECEIVES.search(lines[number - 1]))
     marked = [number for number, each in enumerate(lines, 1) if each.endswith("# makes graph")]
