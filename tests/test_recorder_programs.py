@@ -40,11 +40,11 @@ def seeded(text: str, kind: str) -> tuple[str, set[str], int]:
         line = lines[number - 1].replace(f"# seed {kind}: ", "")
         names |= set(re.findall(r"\w+", line))
         lines[number - 1] = line
-    line = at[-1] if kind == "worker" and _FILLS.search(lines[at[-1] - 1]) else at[0]
+    made = at[-1] if kind == "worker" and _FILLS.search(lines[at[-1] - 1]) else at[0]
     if kind == "batch":
-        line = max(number for number in range(1, line) if _RECEIVES.search(lines[number - 1]))
+        made = max(number for number in range(1, made) if _RECEIVES.search(lines[number - 1]))
     marked = [number for number, each in enumerate(lines, 1) if each.endswith("# makes graph")]
-    return "\n".join(lines) + "\n", names, marked[0] if marked and kind == "graph" else line
+    return "\n".join(lines) + "\n", names, marked[0] if marked and kind == "graph" else made
 
 
 def recorded(file: Path) -> Record:
