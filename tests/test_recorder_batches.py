@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import multiprocessing
 import sys
 from collections import deque
@@ -18,7 +19,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset
 
-from flake8_torchleak.recorder import Record, process, record, stored_samples, worker_side, workers
+from flake8_torchleak.recorder import Kept, Record, process, record, stored_samples, worker_side, workers
 from flake8_torchleak.recorder.batch_census import BatchCollector, tensors
 from flake8_torchleak.recorder.growth import fit
 from flake8_torchleak.recorder.measure import Age
@@ -160,6 +161,11 @@ def remembered(index: int) -> int:
     return index
 
 
+def filled(kept: Kept) -> list[str]:
+    """The lines that are told of it."""
+    return [linecache.getline(each.path, each.line).strip() for each in kept.made]
+
+
 def test_caches_that_grow_in_workers() -> None:
     found = {each.pattern: each for each in recorded(Cached()).kept if each.kind == "cache"}
     assert set(found) == {
@@ -173,7 +179,13 @@ def test_caches_that_grow_in_workers() -> None:
     assert cache.growth.slope == pytest.approx(8)
     assert cache.grows
     assert cache.size_per_step > 8 * 500 * 4 / 2
-    assert cache.made[0].function == "Numbers.__getitem__" or cache.made[0].function == "Cached.__getitem__"
+    assert {name.rpartition(".")[2]: filled(each) for name, each in found.items()} == {
+        "cache": ["self.cache[index] = torch.zeros(500)"],
+        "last": ["self.last.append(index)"],
+        "CACHE": ["CACHE.append(index)"],
+        "remembered": ["def remembered(index: int) -> int:"],
+    }
+    assert cache.made[0].function == "Cached.__getitem__"
     assert not found["Cached.last"].grows
     assert found["Cached.last"].bound == "at most 4000"
 
@@ -208,6 +220,7 @@ NAMES = [f"/data/images/training/{each:09d}.jpg" for each in range(30_000)]
 def test_objects_that_each_worker_copies(names: Any, kind: str) -> None:
     kept = only(recorded(Named(names)), "worker")
     assert kept.pattern == "Named.names"
+    assert filled(kept) == ["self.names = names"]
     assert f"30,000 {kind}" in kept.note
     assert kept.count > 10_000
     assert kept.size > 500_000

@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from flake8_torchleak.recorder import (
     Kept,
     Record,
+    filled_at,
     frames,
     graphs,
     reach,
@@ -31,7 +32,7 @@ from flake8_torchleak.recorder.batch_census import BatchCollector
 from flake8_torchleak.recorder.growth import Growth
 from flake8_torchleak.recorder.lines import Lines
 from flake8_torchleak.recorder.measure import Age
-from flake8_torchleak.recorder.origins import Origins
+from flake8_torchleak.recorder.origins import Origins, places
 from tests.recorded import few_modules as few_modules
 from tests.recorded import loader, network, optimizer
 
@@ -105,9 +106,9 @@ def test_foreign_code_between_torch_and_the_program() -> None:
         for _ in range(20):
             x.exp()
         line = sys._getframe().f_lineno - 3
-    place = origins.of(kept[0])
-    assert place is not None
-    made, called = place
+    origin = origins.of(kept[0])
+    assert origin is not None
+    made, called = places(origin)
     assert (made.path, made.line) == (path, 2)
     assert called is not None
     assert (called.path, called.line) == (__file__, line)
@@ -219,11 +220,9 @@ def test_a_container_whose_elements_are_copied_by_few_is_not_told() -> None:
 
 
 def test_datasets_of_libraries_have_no_place() -> None:
-    assert workers._place(TensorDataset) is None
-    assert workers._place(int) is None
     seen = workers.Workers()
     assert seen._look(DataLoader(TensorDataset(torch.zeros(3)))) == ()
-    assert seen._places == {}
+    assert seen._lines("TensorDataset.tensors") == filled_at.Lines()
     assert seen.read() == []
     assert list(worker_side.sizes(TensorDataset(torch.zeros(3)))) == [("TensorDataset.tensors", 1, "")]
 

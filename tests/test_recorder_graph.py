@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from flake8_torchleak.recorder import Record, graphs, record, series, walk
+from flake8_torchleak.recorder import Record, graphs, record, walk
 from flake8_torchleak.recorder.recording import Enough, Options, Recording
 from tests.recorded import STEPS, batches, loader, network, only, optimizer
 from tests.recorded import few_modules as few_modules
@@ -516,8 +516,7 @@ def test_all_is_as_before_after_a_recording() -> None:
     assert before == after
 
 
-def test_many_results_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(series, "SAMPLES", 4)
+def test_many_results_are_forgotten() -> None:
     with record() as recording:
         train(steps=400)
     origins = recording._origins

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
-from flake8_torchleak.recorder.growth import Growth, fit, growth
+from flake8_torchleak.recorder.growth import ENOUGH, Growth, fit, growth
 from flake8_torchleak.recorder.measure import Measure
-from flake8_torchleak.recorder.series import SAMPLES, Clock, Sample
+from flake8_torchleak.recorder.series import DENSE, SPARSE, Clock, Sample
 
 Points = list[tuple[int, float]]
 
@@ -66,15 +64,28 @@ def test_two_points_have_no_error() -> None:
     assert fit([(1, 1.0), (3, 5.0)]) == Growth(2.0, 0.0, 4.0, 1, 3, 2)
 
 
-def test_a_clock_keeps_few_samples_of_many_steps() -> None:
-    clock = Clock()
-    for _ in range(1000):
-        if clock.tick():
+def ticked(density: tuple[int, int], steps: int, first: int = 1) -> Clock:
+    clock = Clock(density)
+    for _ in range(steps):
+        if clock.tick() and clock.step >= first:
             clock.add(Sample(clock.step, 0, {("graph", "a"): Measure(value=clock.step)}))
+    return clock
+
+
+def test_a_clock_takes_few_samples_of_many_steps() -> None:
+    clock = ticked(DENSE, 1000)
     steps = [each.step for each in clock.samples]
-    assert SAMPLES // 2 <= len(steps) <= SAMPLES
-    assert len({b - a for a, b in itertools.pairwise(steps)}) == 1
-    assert clock.kept(("graph", "a"), "loader").grows
+    assert steps[:33] == [*range(1, 33), 34]
+    assert steps[-2:] == [960, 992]
+    assert len(steps) == 32 + 16 * 4 + 15
+    assert len(ticked(SPARSE, 200).samples) == 22
+
+
+@pytest.mark.parametrize("density", [DENSE, SPARSE])
+def test_growth_is_judged_at_any_time_from_enough_steps_on(density: tuple[int, int]) -> None:
+    """The first census is at the third step: only then is anything older than two."""
+    judged = [steps for steps in range(8, 600) if ticked(density, steps, first=3).kept(("graph", "a"), "loader").grows]
+    assert set(judged) >= set(range(ENOUGH, 600))
 
 
 def test_samples_of_passes_that_train_do_not_count_by_batches() -> None:

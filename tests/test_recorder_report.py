@@ -116,7 +116,7 @@ RECORD = Record(
     notes=("a note",),
     seconds=1.25,
 )
-HEALTHY = Record(steps={"backward": 1}, heap=((1, 1.0),), descriptors=((1, 1.0), (2, 1.0), (3, 1.0)))
+HEALTHY = Record(steps={"backward": 20}, heap=((1, 1.0),), descriptors=((1, 1.0), (2, 1.0), (3, 1.0)))
 
 
 def all_verdicts() -> Any:
@@ -156,7 +156,7 @@ def test_the_report_as_text() -> None:
 
 def test_the_report_of_a_healthy_run() -> None:
     shown = text(HEALTHY, join(HEALTHY, {}, set(), lambda path: []), "")
-    assert "1 run of backward in 0.0 s\n" in shown
+    assert "20 runs of backward in 0.0 s\n" in shown
     assert "No growth was confirmed." in shown
     assert "whole process" not in shown
     assert "no steps" in wording.summary(Record())
@@ -187,6 +187,13 @@ def test_the_page() -> None:
     healthy = page(HEALTHY, join(HEALTHY, {}, set(), lambda path: []), "train.py", "")
     assert "No growth was confirmed." in healthy
     assert "<svg" not in healthy
+
+
+def test_what_was_not_judged_is_not_called_healthy() -> None:
+    short = Record(steps={"optimizer": 19})
+    words = "Nothing was judged: of fewer than 20 steps growth cannot be told."
+    assert words in text(short, join(short, {}, set(), lambda path: []), "")
+    assert f'class="verdict open">{words}' in page(short, join(short, {}, set(), lambda path: []), "train.py", "")
 
 
 def test_plots() -> None:

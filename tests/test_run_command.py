@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from flake8_torchleak.recorder.program import NoProgram, Program
 from flake8_torchleak.shells import pytest_plugin, record
 from flake8_torchleak.shells.cli import main
 from tests.conftest import python, torchleak
@@ -91,17 +92,121 @@ def test_json_has_stdout_to_itself(folder: Path, capfd: pytest.CaptureFixture[st
     ("arguments", "words"),
     [
         ([], "name the script to run"),
-        (["--steps=0", "train.py"], "--steps takes a positive number"),
+        (["--steps=0", "train.py"], "--steps 0: growth is judged over at least 20 steps"),
+        (["--steps=many", "train.py"], "invalid int value"),
         (["missing.py"], "missing.py: no such file"),
+        (["."], ".: is a folder"),
+        (["broken.py"], "broken.py:2: invalid syntax"),
+        (["nul.py"], "null bytes"),
         (["-m", "missing.module"], "missing.module: no such module"),
+        (["-m", "fails.train"], "fails.train: RuntimeError: at import"),
+        (["--output-file=no/such/report.txt", "train.py"], "--output-file: "),
+        (["--html=no/such/page.html", "train.py"], "--html: "),
+        (["--html=train.py", "train.py"], "is a source file"),
     ],
 )
 def test_what_cannot_be_run(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
-    assert main(["run", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("torchleak: error: run: ")
-    assert words in error
-    assert error.count("\n") == 1
+    (folder / "broken.py").write_text("x = 1\nx = = 2\n")
+    (folder / "nul.py").write_bytes(b"x = 1\0\n")
+    (folder / "fails").mkdir()
+    (folder / "fails" / "__init__.py").write_text("raise RuntimeError('at import')\n")
+    assert status(["run", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("torchleak: error: ")
+    assert words in shown.err
+    assert shown.err.count("\n") == 1
+    assert shown.out == ""
+
+
+def status(arguments: list[str]) -> int | str | None:
+    """The exit status of the command, which argparse may end itself."""
+    try:
+        return main(arguments)
+    except SystemExit as error:
+        return error.code
+
+
+def test_a_script_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tokenize.open", refuse)
+    with pytest.raises(NoProgram, match=r"train\.py: Permission denied"):
+        Program("train.py").find()
+
+
+ENDS = """\
+import os, sys, torch
+LOSSES = []
+def train(steps):
+    p = torch.zeros(4, requires_grad=True)
+    optimizer = torch.optim.SGD([p], lr=0.1)
+    for _ in range(steps):
+        loss = (p * p).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        LOSSES.append(loss)
+how = sys.argv[1:]
+train(0 if "early" in how else 30)
+if "folder" in how:
+    os.mkdir("elsewhere")
+    os.chdir("elsewhere")
+if "interrupt" in how:
+    raise KeyboardInterrupt
+if "words" in how:
+    sys.exit("bye")
+if "--code" in how:
+    sys.exit(3)
+if "zero" in how:
+    sys.exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "words"),
+    [
+        (["interrupt"], 1, "; it was interrupted"),
+        (["words"], 1, "; it exited with 'bye'"),
+        (["--code", "--lr=0.1"], 1, "; it exited with 3"),
+        (["zero"], 1, "30 optimizer steps in"),
+        (["folder"], 1, "30 optimizer steps in"),
+        (["early"], 2, "Nothing was judged: no step was seen."),
+        (["early", "--code"], 2, "; it exited with 3"),
+    ],
+)
+@pytest.mark.parametrize("module", [False, True], ids=["script", "module"])
+def test_whatever_ends_a_program(
+    folder: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], expected: int, words: str, module: bool
+) -> None:
+    (folder / "ends.py").write_text(ENDS)
+    name = ["-m", "ends"] if module else ["ends.py"]
+    assert main(["run", "--isolated", "--until-exit", "--output-file=report.txt", *name, *arguments]) == expected
+    report = (folder / "report.txt").read_text()
+    assert words in report
+    if expected == 1:
+        assert "`LOSSES[*]` keeps autograd graph: +" in report
+        assert "made at ends.py:7 in train" in report
+    assert capfd.readouterr().err == ("bye\n" if "words" in arguments else "")
+
+
+def test_a_program_without_torch(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "plain.py").write_text("print('plain')\n")
+    assert main(["run", "--isolated", "plain.py"]) == 2
+    out = capfd.readouterr().out
+    assert out.startswith("plain\ntorchleak run: no steps in ")
+    assert "Nothing was judged: no step was seen." in out
+
+
+def test_a_report_that_cannot_be_written_at_last_is_shown(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "out").mkdir()
+    (folder / "removes.py").write_text("import os\nos.rmdir('out')\n")
+    for option in ("--output-file=out/report.txt", "--html=out/page.html"):
+        (folder / "out").mkdir(exist_ok=True)
+        assert main(["run", "--isolated", option, "removes.py"]) == 2
+        shown = capfd.readouterr()
+        assert "Nothing was judged" in shown.out
+        assert shown.err.startswith(f"torchleak: error: {option.partition('=')[0]}: ")
 
 
 @pytest.mark.parametrize(("missing", "advice"), [("torch", "install PyTorch"), ("rich", "flake8-torchleak[run]")])

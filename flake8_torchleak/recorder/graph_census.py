@@ -2,71 +2,138 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from flake8_torchleak.recorder import graphs
+from flake8_torchleak.recorder.graphs import number_of
 from flake8_torchleak.recorder.measure import Age, Key, Measure
-from flake8_torchleak.recorder.origins import Origins
+from flake8_torchleak.recorder.origins import Origin, Origins, places
 from flake8_torchleak.recorder.walk import Path
+
+_Root = tuple[int, int]
+"""A value, told apart by the number of its node and its identity."""
+_Value = tuple[Path, torch.Tensor, Any]
+"""A tensor with history, how it was reached, and its node."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """The old values of one holder. numbers: of all nodes below them; size: bytes; made: where the values were made."""
+
+    roots: set[_Root] = field(default_factory=set)
+    numbers: set[int] = field(default_factory=set)
+    storages: set[int] = field(default_factory=set)
+    size: int = 0
+    made: Counter[Origin] = field(default_factory=Counter)
 
 
 class GraphCollector:
-    """origins: where values were made; None: sites, and the memory of saved tensors, are not looked for."""
+    """origins: where values were made; None: sites, and the memory of saved tensors, are not looked for.
+
+    What a holder held at the last census and still holds is not looked at again.
+    """
 
     def __init__(self, origins: Origins | None) -> None:
         self._origins = origins
-        self._held: list[tuple[Path, torch.Tensor, Any]] = []
+        self._values: defaultdict[str, list[_Value]] = defaultdict(list)
         self._graphs = graphs.Graphs()
+        self._held: dict[str, _Held] = {}
 
     def see(self, path: Path, value: Any) -> None:
         if isinstance(value, torch.Tensor):
             node = graphs.node_of(value)
             if node is not None:
-                self._held.append((path, value, node))
+                self._values[path.all_alike].append((path, value, node))
 
     def close(self, age: Age) -> dict[Key, Measure]:
-        held, self._held = self._held, []
+        values, self._values = self._values, defaultdict(list)
+        weigh = self._origins is not None and not self._origins.hooked
         found: dict[Key, Measure] = {}
-        nodes: dict[str, set[int]] = {}
-        storages: set[int] = set()
-        origins = self._origins
-        weigh = origins is not None and not origins.hooked
-        for path, tensor, node in held:
-            pattern = path.all_alike
+        nodes: list[set[int]] = []
+        now: dict[str, _Held] = {}
+        for pattern, several in values.items():
             # A graph may hang on several holders: each is told what it keeps alive, whoever else does.
-            graph = self._graphs.below(node, age.node, weigh, nodes.setdefault(pattern, set()))
-            is_old = graphs.number_of(node) < age.node
-            if not graph.old and not is_old:
-                continue
-            measure = found.setdefault(("graph", pattern), Measure())
-            measure.value += graph.old + is_old
-            measure.size += graph.size + graphs.NODE_BYTES * graph.nodes
-            if weigh:
-                measure.size += graphs.weight(tensor, storages)
-            measure.holder, measure.bound = str(path), path.bound
-            self._place(measure, tensor)
-        if origins is not None:
-            self._unheld(found, age, set().union(*nodes.values()), {id(tensor) for _, tensor, _ in held})
-        self._graphs.end()
+            held = now[pattern] = self._look(self._held.get(pattern), several, age.node, weigh)
+            measure, beside = self._measure(held, several, age.node, weigh)
+            nodes += [held.numbers, beside]
+            if measure.value:
+                found["graph", pattern] = measure
+        if self._origins is not None:
+            tensors = {id(tensor) for several in values.values() for _, tensor, _ in several}
+            self._unheld(found, self._origins, age, tensors, nodes)
+        self._held = now
+        self._graphs.end(number for held in now.values() for number, _ in held.roots)
         return found
 
-    def _place(self, measure: Measure, tensor: torch.Tensor) -> None:
-        place = self._origins.of(tensor) if self._origins is not None else None
-        if place is not None:
-            measure.made[place[0]] += 1
-            measure.called = place[1]
+    def _look(self, last: _Held | None, values: list[_Value], before: int, weigh: bool) -> _Held:
+        """The old values of a holder. last: what it held at the last census."""
+        old = {(number, id(tensor)): tensor for _, tensor, node in values if (number := number_of(node)) < before}
+        held = last if last is not None and last.roots <= old.keys() else _Held()
+        for root in old.keys() - held.roots:
+            tensor = old[root]
+            fresh = self._graphs.old(graphs.node_of(tensor), before, weigh)[0] - held.numbers
+            held.roots.add(root)
+            held.numbers |= fresh
+            held.size += self._graphs.size(fresh) + (graphs.weight(tensor, held.storages) if weigh else 0)
+            self._place(held.made, tensor)
+        return held
 
-    def _unheld(self, found: dict[Key, Measure], age: Age, nodes: set[int], held: set[int]) -> None:
+    def _measure(self, held: _Held, values: list[_Value], before: int, weigh: bool) -> tuple[Measure, set[int]]:
+        """What a holder holds, and the old nodes below those of its values that are not old themselves."""
+        beside: set[int] = set()
+        young: set[int] = set()
+        storages: set[int] = set()
+        made = Counter(held.made)
+        size = held.size
+        last: Path | None = None
+        for path, tensor, node in values:
+            if number_of(node) >= before:
+                below, above = self._graphs.old(node, before, weigh)
+                below -= held.numbers
+                if below <= beside:
+                    continue
+                beside |= below
+                young |= above
+                size += graphs.weight(tensor, storages) if weigh else 0
+                self._place(made, tensor)
+            last = path
+        value = len(held.roots) + len(held.numbers) + len(beside)
+        size += self._graphs.size(beside) + graphs.NODE_BYTES * len(young)
+        measure = Measure(value, size)
+        if last is not None:
+            measure.holder, measure.bound = str(last), last.bound
+        _tell(measure, made)
+        return measure, beside
+
+    def _place(self, made: Counter[Origin], tensor: torch.Tensor) -> None:
+        origin = self._origins.of(tensor) if self._origins is not None else None
+        if origin is not None:
+            made[origin] += 1
+
+    def _unheld(
+        self, found: dict[Key, Measure], origins: Origins, age: Age, held: set[int], nodes: list[set[int]]
+    ) -> None:
         """Old results that are alive although nothing that was reached holds them, by the line that made them."""
-        assert self._origins is not None
-        for tensor in self._origins.alive(age.result):
+        for tensor in origins.alive(age.result):
             node = graphs.node_of(tensor)
-            if node is None or id(tensor) in held or graphs.number_of(node) in nodes:
+            if node is None or id(tensor) in held or any(number_of(node) in each for each in nodes):
                 continue
             measure = Measure(holder="a holder that was not seen")
-            self._place(measure, tensor)
+            made = Counter[Origin]()
+            self._place(made, tensor)
+            _tell(measure, made)
             place = next(iter(measure.made))
             known = found.setdefault(("unheld", str(place)), measure)
             known.value += 1
+
+
+def _tell(measure: Measure, made: Counter[Origin]) -> None:
+    """Where values were made, as places in source."""
+    for origin, count in made.items():
+        measure.made[places(origin)[0]] += count
+    if made:
+        measure.called = places(max(made, key=made.__getitem__))[1]

@@ -8,7 +8,7 @@ since to unpack is to compute them again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -45,34 +45,39 @@ def number_of(node: Any) -> int:
     return int(node._sequence_nr())
 
 
-@dataclass(slots=True)
-class Graph:
-    """What is reachable from a tensor: nodes, those that are old, and the bytes of tensors that they saved."""
-
-    nodes: int = 0
-    old: int = 0
-    size: int = 0
-
-
 class Graphs:
-    """Graphs met in one census after the other."""
+    """Graphs met in one census after the other. What is below an old node is followed once, and remembered."""
 
     def __init__(self) -> None:
         self._sizes: dict[int, int] = {}
         self._below: dict[int, frozenset[int]] = {}
-        self._met: dict[int, frozenset[int]] = {}
+        self._used: set[int] = set()
 
-    def end(self) -> None:
-        """A census is over: what was not met in it is forgotten."""
-        self._below, self._met = self._met, {}
-        kept = frozenset[int]().union(*self._below.values())
-        self._sizes = {number: size for number, size in self._sizes.items() if number in kept}
+    def old(self, root: Any, before: int, weigh: bool) -> tuple[set[int], set[int]]:
+        """The numbers of the old nodes of the graph that ends in the node `root`, and those of the others.
 
-    def below(self, root: Any, before: int, weigh: bool, seen: set[int]) -> Graph:
-        """The graph that ends in the node `root`, without the nodes whose numbers are in `seen`, to which it adds.
-
-        before: nodes with a smaller number are old; weigh: look at saved tensors as well.
+        before: nodes with a smaller number are old; weigh: look at the tensors that old ones have saved as well.
         """
+        old: set[int] = set()
+        young: set[int] = set()
+        stack = [root]
+        while stack and len(young) < CAP:
+            node = stack.pop()
+            number = number_of(node)
+            if number == _LEAF or number in young or number in old:
+                continue
+            if number < before:
+                old |= self._all_below(node, number, weigh)
+                continue
+            young.add(number)
+            stack.extend(each for each, _ in node.next_functions if each is not None)
+        return old, young
+
+    def _all_below(self, root: Any, top: int, weigh: bool) -> frozenset[int]:
+        self._used.add(top)
+        known = self._below.get(top)
+        if known is not None:
+            return known
         numbers: set[int] = set()
         storages: set[int] = set()
         stack = [root]
@@ -81,7 +86,7 @@ class Graphs:
             number = number_of(node)
             if number == _LEAF or number in numbers:
                 continue
-            known = self._below.get(number) or self._met.get(number)
+            known = self._below.get(number)
             if known is not None:
                 numbers |= known
                 continue
@@ -89,13 +94,21 @@ class Graphs:
             if weigh and number not in self._sizes:
                 self._sizes[number] = _saved(node, storages)
             stack.extend(each for each, _ in node.next_functions if each is not None)
-        top = number_of(root)
-        if top < before:
-            self._met[top] = frozenset(numbers)
-        fresh = numbers - seen
-        seen |= fresh
-        old = len(fresh) if top < before else sum(number < before for number in fresh)
-        return Graph(len(fresh), old, sum(self._sizes.get(each, 0) for each in fresh))
+        found = self._below[top] = frozenset(numbers)
+        return found
+
+    def size(self, numbers: set[int]) -> int:
+        """Bytes of some old nodes and of the tensors that they saved."""
+        return sum(self._sizes.get(each, 0) for each in numbers) + NODE_BYTES * len(numbers)
+
+    def end(self, held: Iterable[int]) -> None:
+        """A census is over: what was neither met in it nor is among `held` is forgotten."""
+        live = self._used.union(held)
+        self._used = set()
+        if len(live) < len(self._below):
+            self._below = {number: below for number, below in self._below.items() if number in live}
+            kept = frozenset[int]().union(*self._below.values())
+            self._sizes = {number: size for number, size in self._sizes.items() if number in kept}
 
 
 def _saved(node: Any, storages: set[int]) -> int:

@@ -20,6 +20,8 @@ ERRORS = 4.0
 MIN_SAMPLES = 6
 MIN_STEPS = 10
 """A stretch of fewer samples, or of fewer steps, is not judged."""
+ENOUGH = 20
+"""Steps of a run in which growth from the first step on is judged; of fewer, little can be said."""
 MIN_GAIN = 3.0
 """What a stretch must gain at least, in values: a single late object is no growth."""
 

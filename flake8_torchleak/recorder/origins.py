@@ -21,7 +21,8 @@ from flake8_torchleak.recorder.graphs import node_of
 from flake8_torchleak.recorder.result import Site
 
 _Line = tuple[CodeType, int]
-_Origin = tuple[_Line, "_Line | None"]
+Origin = tuple[_Line, "_Line | None"]
+"""The line outside torch that called an operation, and the first-party line that led there if that is another."""
 
 
 class Origins(TorchFunctionMode):
@@ -32,11 +33,11 @@ class Origins(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self._origins: dict[int, tuple[weakref.ref[torch.Tensor], int, _Origin]] = {}
+        self._origins: dict[int, tuple[weakref.ref[torch.Tensor], int, Origin]] = {}
         self._sweep_at = 4096
         self._hooks = torch._C._autograd._top_saved_tensors_default_hooks
         self.made = 0
-        self.last: _Origin | None = None
+        self.last: Origin | None = None
         self.hooked = False
 
     def __torch_function__(
@@ -80,12 +81,10 @@ class Origins(TorchFunctionMode):
         self._origins = {key: each for key, each in self._origins.items() if each[0]() is not None}
         self._sweep_at = max(4096, 2 * len(self._origins))
 
-    def of(self, tensor: torch.Tensor) -> tuple[Site, Site | None] | None:
-        """Where a tensor was made (last written, if in place), and the first-party line that led there."""
+    def of(self, tensor: torch.Tensor) -> Origin | None:
+        """Where a tensor was made (last written, if in place)."""
         found = self._origins.get(id(tensor))
-        if found is None or found[0]() is not tensor:
-            return None
-        return places(found[2])
+        return found[2] if found is not None and found[0]() is tensor else None
 
     def alive(self, before: int) -> list[torch.Tensor]:
         """The results that are still alive of those that were among the first `before`."""
@@ -94,7 +93,7 @@ class Origins(TorchFunctionMode):
         return [each for each in found if each is not None]
 
 
-def places(origin: _Origin) -> tuple[Site, Site | None]:
-    """An origin as places in source."""
+def places(origin: Origin) -> tuple[Site, Site | None]:
+    """An origin as places in source: where a value was made, and the first-party line that led there."""
     made, called = origin
     return frames.site(*made), frames.site(*called) if called is not None else None

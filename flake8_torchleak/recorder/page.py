@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 
@@ -16,6 +17,7 @@ body { font: 16px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 2rem aut
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 .bad { background: #fdecea; border-left: 4px solid #c62828; }
 .good { background: #e8f5e9; border-left: 4px solid #2e7d32; }
+.open { background: #fff8e1; border-left: 4px solid #f9a825; }
 .verdict { padding: .6rem 1rem; } article { margin: 1rem 0; padding: .2rem 0 .2rem 1rem; border-left: 3px solid #ddd; }
 code, .mono { font-family: ui-monospace, monospace; font-size: .9em; } ul { margin: .3rem 0; }
 svg { max-width: 100%; height: auto; } footer { margin-top: 2rem; color: #666; font-size: .85rem; }
@@ -24,15 +26,14 @@ svg { max-width: 100%; height: auto; } footer { margin-top: 2rem; color: #666; f
 
 def page(record: Record, joined: Joined, name: str, ended: str) -> str:
     """The whole page. name: of the program; ended: how it ended, if not by itself."""
-    count = len(record.growing)
-    verdict = f"Growth was confirmed: {count} holder{'s' * (count != 1)}." if count else "No growth was confirmed."
+    mood = "bad" if record.leaks else "good" if record.enough else "open"
     end = f"; {escape(ended)}" if ended else ""
     parts = [
         "<!doctype html>",
         f'<html lang="en"><head><meta charset="utf-8"><title>torchleak run: {escape(name)}</title>',
         f"<style>{_STYLE}</style></head><body>",
         f"<h1>torchleak run: <code>{escape(name)}</code></h1>",
-        f'<p class="verdict {"bad" if count else "good"}">{verdict} {escape(wording.summary(record))}{end}.</p>',
+        f'<p class="verdict {mood}">{wording.verdict(record)} {escape(wording.summary(record))}{end}.</p>',
         *_plots(record),
     ]
     for chosen in Verdict:
@@ -63,5 +64,10 @@ def _plots(record: Record) -> Iterator[str]:
 
 
 def _kept(kept: Kept, record: Record) -> str:
-    lines = "".join(f"<li>{escape(line)}</li>" for line in wording.details(kept))
-    return f"<p>{escape(wording.sentence(kept, record))}</p><ul>{lines}</ul>"
+    lines = "".join(f"<li>{_marked(line)}</li>" for line in wording.details(kept))
+    return f"<p>{_marked(wording.sentence(kept, record))}</p><ul>{lines}</ul>"
+
+
+def _marked(words: str) -> str:
+    """Text as HTML: what stands between backticks is code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(words))

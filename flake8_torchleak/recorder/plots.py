@@ -42,6 +42,8 @@ def _svg(curves: dict[str, Points], unit: str) -> str:
     axes = figure.subplots()
     for name, points in curves.items():
         axes.plot([step for step, _ in points], [value for _, value in points], marker=".", label=_label(name))
+    if all(value >= 0 for points in curves.values() for _, value in points):
+        axes.set_ylim(bottom=0)
     axes.set_xlabel("step")
     axes.set_ylabel(unit)
     if unit == "bytes":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import runpy
 import sys
+import tokenize
 import traceback
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from types import ModuleType
@@ -29,11 +32,17 @@ class Program:
 
     def find(self) -> str:
         """The path of its file. What lies beside it counts as first-party. Raises NoProgram."""
-        if not self.is_module:
-            if not os.path.isfile(self.name):
-                raise NoProgram(f"{self.name}: no such file")
-            frames.adopt(os.path.dirname(os.path.abspath(self.name)))
-            return self.name
+        path = self._module() if self.is_module else self._script()
+        _parse(path)
+        frames.adopt(os.path.dirname(path))
+        return path
+
+    def _script(self) -> str:
+        if not os.path.isfile(self.name):
+            raise NoProgram(f"{self.name}: {'is a folder' if os.path.isdir(self.name) else 'no such file'}")
+        return os.path.abspath(self.name)
+
+    def _module(self) -> str:
         sys.path.insert(0, os.getcwd())
         try:
             spec = importlib.util.find_spec(self.name)
@@ -41,12 +50,14 @@ class Program:
                 spec = importlib.util.find_spec(f"{self.name}.__main__")
         except ModuleNotFoundError:
             spec = None
+        except Exception as error:
+            # To find `a.b` Python imports `a`.
+            raise NoProgram(f"{self.name}: {type(error).__name__}: {error}".splitlines()[0]) from error
         finally:
             sys.path.pop(0)
         if spec is None or not spec.origin:
             raise NoProgram(f"{self.name}: no such module")
-        frames.adopt(os.path.dirname(spec.origin))
-        return spec.origin
+        return os.path.abspath(spec.origin)
 
     def run(self) -> None:
         """Run it as `__main__`, with the arguments and the path that it would see alone."""
@@ -56,7 +67,23 @@ class Program:
         if self.is_module:
             runpy.run_module(self.name, run_name="__main__", alter_sys=True)
         else:
-            runpy.run_path(self.name, run_name="__main__")
+            # As Python does: what the code says of its file stays true when the program goes elsewhere.
+            runpy.run_path(os.path.abspath(self.name), run_name="__main__")
+
+
+def _parse(path: str) -> None:
+    """Raise NoProgram, one line, if a file of source does not parse."""
+    if not path.endswith(".py"):
+        return
+    try:
+        with tokenize.open(path) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are shown when it runs
+            ast.parse(file.read(), path)
+    except (SyntaxError, ValueError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        raise NoProgram(f"{path}{line}: {getattr(error, 'msg', error)}") from error
+    except OSError as error:
+        raise NoProgram(f"{path}: {error.strerror}") from error
 
 
 def run(program: Program, recording: Recording) -> str:
@@ -64,7 +91,7 @@ def run(program: Program, recording: Recording) -> str:
 
     Its exceptions are printed as Python prints them, and go no further.
     """
-    argv, path = sys.argv[:], sys.path[:]
+    argv, path, place = sys.argv[:], sys.path[:], os.getcwd()
     recording.start()
     ended = ""
     try:
@@ -75,6 +102,8 @@ def run(program: Program, recording: Recording) -> str:
         ended = "it was interrupted"
     except SystemExit as error:
         if error.code not in (None, 0):
+            if not isinstance(error.code, int):
+                print(error.code, file=sys.stderr)  # as Python does
             ended = f"it exited with {error.code!r}"
     except BaseException as error:
         _show(error)
@@ -82,6 +111,7 @@ def run(program: Program, recording: Recording) -> str:
     finally:
         recording.stop()
         sys.argv, sys.path[:] = argv, path
+        os.chdir(place)
     return ended
 
 

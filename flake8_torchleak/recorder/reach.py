@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 from types import (
@@ -70,6 +70,16 @@ _END_MODULES = (
 )
 
 _by_type: dict[type, Reach | None] = {}
+_ends: set[type] = {int, float, str, bool, bytes, type(None)}
+"""Types that lead nowhere, as they are met: most of what a walk looks at."""
+_PLAIN = (dict, OrderedDict, list, tuple, set)
+"""Containers whose truth costs nothing; empty ones are passed over: a module alone has a dozen."""
+
+
+def leads_on(value: Any) -> bool:
+    """Whether there may be something to find in a value, as far as can be told at a glance."""
+    kind = type(value)
+    return kind not in _ends and (kind not in _PLAIN or bool(value))
 
 
 def reach(kind: type) -> Reach | None:
@@ -78,6 +88,8 @@ def reach(kind: type) -> Reach | None:
         return _by_type[kind]
     except KeyError:
         found = _by_type[kind] = _reach(kind)
+        if found is None and kind.__module__ != "numpy":
+            _ends.add(kind)
         return found
 
 
@@ -123,7 +135,8 @@ def _sequence(value: Any) -> Iterator[Step]:
     if size > MANY and not any(_promises(value[at]) for at in _sampled(size)):
         return
     for at in range(max(0, size - MOST), size):
-        yield f"[{at}]", "[*]", value[at]
+        if leads_on(each := value[at]):
+            yield f"[{at}]", "[*]", each
 
 
 def _named_tuple(value: Any) -> Iterator[Step]:
@@ -152,24 +165,33 @@ def _dict(value: Any) -> Iterator[Step]:
     if size > MANY and not any(_promises(items[at][1]) for at in _sampled(size)):
         return
     for key, each in items[-MOST:]:
+        if not leads_on(each):
+            continue
         text = f"[{key!r}]" if isinstance(key, (str, int, float, bool)) and len(str(key)) < 60 else "[...]"
         yield text, text if size <= NAMED and isinstance(key, str) else "[*]", each
 
 
 def _attributes(names: dict[str, Any]) -> Iterator[Step]:
     for name, each in list(names.items()):
-        yield f".{name}", f".{name}", each
+        if leads_on(each):
+            step = f".{name}"
+            yield step, step, each
 
 
 def _module(value: Any) -> Iterator[Step]:
     """An nn.Module: children, parameters and buffers under the names that a program has for them."""
     for name, each in list(value.__dict__.items()):
+        kind = type(each)
+        # As `leads_on`, but without a call: a model of a hundred layers has some two thousand attributes.
+        if kind in _ends or (kind in _PLAIN and not each):
+            continue
         if name in ("_modules", "_parameters", "_buffers"):
             for inner, part in list(each.items()):
                 step = f"[{inner}]" if inner.isdigit() else f".{inner}"
                 yield step, step, part
         else:
-            yield f".{name}", f".{name}", each
+            step = f".{name}"
+            yield step, step, each
 
 
 def _fields(value: Any) -> Iterator[Step]:

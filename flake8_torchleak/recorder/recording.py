@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections import defaultdict, deque
@@ -19,7 +20,7 @@ from flake8_torchleak.recorder.idle_graphs import IdleGraphs
 from flake8_torchleak.recorder.measure import Age, Collector, Key, Measure
 from flake8_torchleak.recorder.origins import Origins
 from flake8_torchleak.recorder.result import Kept, Record
-from flake8_torchleak.recorder.series import FEW, SAMPLES, Clock, Sample
+from flake8_torchleak.recorder.series import DENSE, SPARSE, Clock, Sample
 from flake8_torchleak.recorder.side_census import FigureCollector, HookCollector
 from flake8_torchleak.recorder.steps import Pass, Steps
 from flake8_torchleak.recorder.stored_samples import StoredSamples
@@ -30,6 +31,8 @@ CLOCKS = ("optimizer", "loader", "manual", "backward")
 """In the order in which they tell what a step is."""
 _ONLY_GROWING = ("hook", "figure")
 """Kinds of which any program has some."""
+_RARELY = 4
+"""In a light recording the whole process is asked at one of so many samples."""
 _EPOCH_STEPS = 30
 """A limit of epochs waits for so many steps: fewer tell nothing of growth."""
 
@@ -60,9 +63,7 @@ class Recording:
         self._options = options
         self._origins = None if options.light else Origins()
         self._steps = Steps(self._on_step, self._on_batch)
-        self._clocks: defaultdict[str, Clock] = defaultdict(
-            lambda: Clock(FEW, stride=2) if options.light else Clock(SAMPLES)
-        )
+        self._clocks: defaultdict[str, Clock] = defaultdict(lambda: Clock(SPARSE if options.light else DENSE))
         self._ages: defaultdict[str, deque[Age]] = defaultdict(lambda: deque(maxlen=2))
         self._batches = BatchCollector()
         graph = GraphCollector(self._origins)
@@ -106,10 +107,14 @@ class Recording:
         if wanted and len(ages) == ages.maxlen:
             # The frame that the hook was called from, found where torch's and our own frames end.
             # Our own looks at tensors are no operations of the program's.
-            with torch._C.DisableTorchFunction():
+            with torch._C.DisableTorchFunction(), _no_collection():
                 found = self._census(sys._getframe(1), ages[0])
-            numbers = (process.heap_in_use(), process.descriptors(), process.device_in_use())
-            clock.add(Sample(clock.step, number, found, *numbers))
+            sample = Sample(clock.step, number, found)
+            if not self._options.light or len(clock.samples) % _RARELY == 0:
+                # To ask the allocator costs as much as a census.
+                sample.heap, sample.files = process.heap_in_use(), process.descriptors()
+                sample.device = process.device_in_use()
+            clock.add(sample)
         ages.append(Age(graphs.created(), self._origins.made if self._origins is not None else 0))
         if self._options.on_step is not None:
             self._options.on_step(clock.step)
@@ -153,6 +158,8 @@ class Recording:
     def _result(self) -> Record:
         training = {each.number for each in self._steps.passes if each.trains}
         clocks = {name: self._clocks[name].without(training) for name in CLOCKS if name in self._clocks}
+        if "optimizer" in clocks:
+            clocks.pop("backward", None)  # of before the optimizer's first step
         kept = sorted(self._kept(clocks), key=lambda each: (not each.grows, -each.size_per_step, each.pattern))
         curves = ((each, clocks.get(each.clock, Clock()).curve((each.kind, each.pattern))) for each in kept)
         series = {(each.kind, each.pattern): curve for each, curve in curves if curve}
@@ -190,6 +197,19 @@ class Recording:
             yield "too many objects to look at all of them: holders far from the program's names may be missing"
         if self._origins is not None and self._origins.hooked:
             yield "tensors are saved through hooks (checkpointing, offloading): their memory was not counted"
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep Python's collector from running: thousands of short-lived objects are no garbage of the program's."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @contextmanager

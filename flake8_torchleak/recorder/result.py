@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from flake8_torchleak.recorder.growth import Growth
+from flake8_torchleak.recorder.growth import ENOUGH, Growth
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -93,6 +93,11 @@ class Record:
     def growing(self) -> tuple[Kept, ...]:
         """What grew."""
         return tuple(each for each in self.kept if each.grows)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there were steps enough to judge growth: of fewer, silence proves nothing."""
+        return max(self.steps.values(), default=0) >= ENOUGH
 
     @property
     def leaks(self) -> bool:

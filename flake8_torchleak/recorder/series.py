@@ -1,4 +1,4 @@
-"""What was measured step by step: few samples of many steps, and the growth in them."""
+"""What was measured step by step: samples, ever fewer as steps go on, and the growth in them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from flake8_torchleak.recorder.growth import Growth, fit, growth
 from flake8_torchleak.recorder.measure import Key, Measure
 from flake8_torchleak.recorder.result import Kept, Site
 
-SAMPLES, FEW = 32, 16
-"""Samples that are kept of a clock; when there are more, every second goes, and steps are sampled half as often.
+DENSE, SPARSE = (32, 1), (16, 2)
+"""Up to which step a clock is sampled, and at every how many; from there on half as often each time its steps double.
 
-The second number is for light recordings."""
+The second pair is for light recordings. Either leaves enough samples at any time: see `growth.ENOUGH`."""
 
 
 @dataclass(slots=True)
@@ -33,22 +33,21 @@ class Sample:
 class Clock:
     """The samples of one clock. step: how often it has ticked."""
 
-    def __init__(self, samples: int = SAMPLES, stride: int = 1) -> None:
+    def __init__(self, density: tuple[int, int] = DENSE) -> None:
         self.step = 0
         self.samples: list[Sample] = []
-        self._most = samples
-        self._stride = stride
+        self._until, self._stride = density
 
     def tick(self) -> bool:
         """Count a step; whether it is to be sampled."""
+        if self.step == self._until:
+            self._until *= 2
+            self._stride *= 2
         self.step += 1
         return self.step % self._stride == 0
 
     def add(self, sample: Sample) -> None:
         self.samples.append(sample)
-        if len(self.samples) > self._most:
-            self._stride *= 2
-            self.samples = [each for each in self.samples if each.step % self._stride == 0]
 
     def without(self, passes: set[int]) -> Clock:
         """The samples that were not taken in certain passes."""

@@ -24,8 +24,10 @@ class HookCollector:
     def see(self, path: Path, value: Any) -> None:
         if not isinstance(value, torch.nn.Module):
             return
+        names = value.__dict__
         for name in _HOOKS:
-            for hook in list(value.__dict__.get(name, {}).values()):
+            hooks = names.get(name)
+            for hook in list(hooks.values()) if hooks else ():
                 code = getattr(getattr(hook, "__func__", hook), "__code__", None)
                 called = frames.name_of(code) if code is not None else type(hook).__name__
                 measure = self._found.setdefault(("hook", f"{called} in {name}"), Measure())

@@ -26,7 +26,7 @@ def text(record: Record, joined: Joined, ended: str) -> str:
         for kept in joined.unexpected:
             lines += [*_kept(kept, record, "  "), *_rule(kept)]
     if not record.leaks:
-        lines += ["", "No growth was confirmed."]
+        lines += ["", wording.verdict(record)]
     lines += ["", *wording.whole(record), *(f"note: {each}" for each in record.notes), DEFINITION, LIMITS]
     return "\n".join(lines) + "\n"
 
@@ -64,6 +64,7 @@ def as_json(record: Record, joined: Joined, ended: str) -> str:
     """The report for programs: one object. Sizes are bytes, lines 1-based."""
     found: dict[str, Any] = {
         "leaks": record.leaks,
+        "enough": record.enough,
         "ended": ended,
         "steps": dict(record.steps),
         "epochs": record.epochs,

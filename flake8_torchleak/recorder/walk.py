@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator
 from types import FrameType, ModuleType
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from flake8_torchleak.recorder import frames
-from flake8_torchleak.recorder.reach import reach
+from flake8_torchleak.recorder.reach import leads_on, reach
 
 DEPTH = 9
 OBJECTS = 200_000
@@ -25,11 +25,12 @@ OBJECTS = 200_000
 class Path:
     """One step of a path, and the path before it. text: `[17]`; pattern: `[*]`; holder: the object it starts from."""
 
-    __slots__ = ("before", "depth", "holder", "pattern", "text")
+    __slots__ = ("_alike", "before", "depth", "holder", "pattern", "text")
 
     def __init__(self, text: str, pattern: str, before: Path | None = None, holder: Any = None) -> None:
         self.text, self.pattern, self.before, self.holder = text, pattern, before, holder
         self.depth: int = before.depth + 1 if before is not None else 0
+        self._alike: str | None = None
 
     def _steps(self) -> list[Path]:
         steps: list[Path] = []
@@ -45,7 +46,9 @@ class Path:
     @property
     def all_alike(self) -> str:
         """The path with its places in containers left out: `train.losses[*]`."""
-        return "".join(each.pattern for each in self._steps())
+        if self._alike is None:
+            self._alike = self.before.all_alike + self.pattern if self.before is not None else self.pattern
+        return self._alike
 
     @property
     def bound(self) -> str:
@@ -97,12 +100,6 @@ def _is_own(names: dict[str, Any]) -> bool:
     return isinstance(file, str) and frames.owner_of_file(file) == frames.OWN
 
 
-_ends: set[type] = {int, float, str, bool, bytes, type(None)}
-"""Types that lead nowhere, as they are met: most of what a walk looks at."""
-_PLAIN = (dict, OrderedDict, list, tuple, set)
-"""Containers whose truth costs nothing; empty ones are passed over: a module alone has a dozen."""
-
-
 class Walk:
     """Everything that can be reached. complete: whether all objects were looked at.
 
@@ -134,9 +131,7 @@ class Walk:
                 continue
             look = reach(kind)
             if look is None:
-                if kind.__module__ != "numpy":
-                    _ends.add(kind)
-                elif id(value) not in seen:
+                if kind.__module__ == "numpy" and id(value) not in seen:
                     seen.add(id(value))
                     yield path, value
                 continue
@@ -151,6 +146,5 @@ class Walk:
                 yield path, value
             if path.depth < DEPTH:
                 for text, pattern, each in look(value):
-                    kind = type(each)
-                    if kind not in _ends and (kind not in _PLAIN or each):
+                    if leads_on(each) and id(each) not in seen:
                         queue.append((Path(text, pattern, path, value), each))

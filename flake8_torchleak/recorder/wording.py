@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from flake8_torchleak.recorder.growth import ENOUGH
 from flake8_torchleak.recorder.join import Judged
 from flake8_torchleak.recorder.result import KINDS, Kept, Record, Site
 
@@ -110,6 +111,18 @@ def _slope(points: tuple[tuple[int, float], ...]) -> tuple[float, str]:
     """The rise a step after the first quarter, and from where to where."""
     (start, first), (end, last) = points[len(points) // 4], points[-1]
     return (last - first) / (end - start), f"a step from step {start} to {end}"
+
+
+def verdict(record: Record) -> str:
+    """What the run says as a whole."""
+    count = len(record.growing)
+    if count:
+        return f"Growth was confirmed: {count} holder{'s' * (count != 1)}."
+    if not record.steps:
+        return "Nothing was judged: no step was seen."
+    if not record.enough:
+        return f"Nothing was judged: of fewer than {ENOUGH} steps growth cannot be told."
+    return "No growth was confirmed."
 
 
 def summary(record: Record) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from typing import Any
 
 from torch.utils.data import dataloader
 
-from flake8_torchleak.recorder import frames
+from flake8_torchleak.recorder import filled_at
 from flake8_torchleak.recorder.growth import Growth, fit, growth
 from flake8_torchleak.recorder.result import Kept, Site
 from flake8_torchleak.recorder.stored_samples import Change, unwrapped
@@ -38,7 +39,7 @@ class Workers:
     def __init__(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="torchleak-")
         self._stored: dict[str, Stored] = {}
-        self._places: dict[str, Site] = {}
+        self._kinds: dict[str, type] = {}
         self._undo: Callable[[], None] = lambda: None
 
     def install(self) -> None:
@@ -65,11 +66,18 @@ class Workers:
         data, _ = unwrapped(loader.dataset)
         found = tuple(stored(data, forked=method == "fork"))
         self._stored.update({each.path: each for each in found})
-        place = _place(type(data))
-        if place is not None:
-            self._places.update({each.path: place for each in found})
-            self._places[""] = place
+        self._kinds.update({base.__name__: type(data) for base in type(data).__mro__})
+        self._kinds[type(data).__module__] = type(data)
         return found
+
+    def _lines(self, path: str) -> filled_at.Lines:
+        """Where the source binds and fills what a path leads to: `Rows.cache`, `Rows.pairs[0]`, `module.CACHE`."""
+        owner = max((each for each in self._kinds if path.startswith(f"{each}.")), key=len, default="")
+        if not owner:
+            return filled_at.Lines()
+        kind = self._kinds[owner]
+        name = re.split(r"[.\[]", path[len(owner) + 1 :])[0]
+        return filled_at.variable(kind, name) if owner == kind.__module__ else filled_at.attribute(kind, name)
 
     def read(self) -> list[list[Row]]:
         """The measurements of each worker; the files are gone then."""
@@ -99,9 +107,21 @@ class Workers:
             if count < _COPIED * what.count or size < _BYTES or len(points) < 3:
                 continue
             line = growth(points, unit=what.count / seen) or fit(points)
-            made = (self._places[path],) if path in self._places else ()
             note = f"{what.count:,} {what.kind}: {count / what.count:.0%} of them were copied into the worker"
-            yield Kept("worker", path, path, made, None, line, count, size, line.slope * what.size, "", note, "fetch")
+            yield Kept(
+                "worker",
+                path,
+                path,
+                self._lines(path).bound,
+                None,
+                line,
+                count,
+                size,
+                line.slope * what.size,
+                "",
+                note,
+                "fetch",
+            )
 
     def _caches(self, rows: list[Row]) -> Iterator[Kept]:
         for path, (_, bound) in rows[-1]["sizes"].items():
@@ -109,7 +129,8 @@ class Workers:
             if line is None:
                 continue
             memory = _memory(rows, line)
-            made = (self._places[""],) if "" in self._places else ()
+            lines = self._lines(path)
+            made = lines.filled or lines.bound
             count = rows[-1]["sizes"][path][0]
             private = memory * (line.end - line.start)
             yield Kept("cache", path, path, made, None, line, count, private, memory, bound, "", "fetch")
@@ -177,12 +198,3 @@ def _size(value: Any) -> float:
     elif isinstance(value, (list, tuple)) and len(value) <= 64:
         inner = list(value)
     return float(sys.getsizeof(value) + sum(sys.getsizeof(each) for each in inner))
-
-
-def _place(kind: type) -> Site | None:
-    """The line at which a first-party class reads its samples."""
-    for name in ("__getitem__", "__iter__"):
-        code = getattr(getattr(kind, name, None), "__code__", None)
-        if code is not None and frames.owner(code) == frames.OWN:
-            return frames.site(code, code.co_firstlineno)
-    return None

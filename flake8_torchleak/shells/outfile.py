@@ -16,26 +16,33 @@ _SYSTEM = ("/dev", "/dev/fd", "/proc/self/fd")
 """The folders of the system's own devices and open pipes: no checkout brings these."""
 
 
+def writable(path: str, option: str = "--output-file") -> None:
+    """Raise ConfigError, one line, where `replacing` could not write: nothing is changed."""
+    if path.lower().endswith(_SOURCES):
+        raise ConfigError(f"{option}: {path}: is a source file, which the report would replace")
+    real = _of_system(path)
+    if not real or os.path.isfile(real):
+        with _failing(path, option):
+            check(real or path)
+
+
 @contextmanager
-def replacing(path: str) -> Iterator[TextIO]:
+def replacing(path: str, option: str = "--output-file") -> Iterator[TextIO]:
     """A stream whose text becomes the content of `path`, as UTF-8, when the block ends; not if it raises.
 
     Permissions are kept. The system's own devices are written to as they are (`/dev/stdout`). Raises ConfigError, one
     line, before the block where nothing can be written there, and after it where that fails all the same.
     """
-    if path.lower().endswith(_SOURCES):
-        raise ConfigError(f"--output-file: {path}: is a source file, which the report would replace")
+    writable(path, option)
     text = io.StringIO(newline="")
     real = _of_system(path)
     if real and not os.path.isfile(real):
         yield text
-        with _failing(path), open(real, "wb") as file:
+        with _failing(path, option), open(real, "wb") as file:
             file.write(_encoded(text))
         return
-    with _failing(path):
-        check(real or path)
     yield text
-    with _failing(path):
+    with _failing(path, option):
         put(real or path, _encoded(text))
 
 
@@ -53,8 +60,8 @@ def _encoded(text: io.StringIO) -> bytes:
 
 
 @contextmanager
-def _failing(path: str) -> Iterator[None]:
+def _failing(path: str, option: str) -> Iterator[None]:
     try:
         yield
     except (OSError, WriteError) as error:
-        raise ConfigError(f"--output-file: {path}: {getattr(error, 'strerror', None) or error}") from error
+        raise ConfigError(f"{option}: {path}: {getattr(error, 'strerror', None) or error}") from error

@@ -12,14 +12,15 @@ from contextlib import contextmanager, redirect_stdout
 from flake8_torchleak.config import ConfigError
 from flake8_torchleak.finding import Finding
 from flake8_torchleak.lint import lint
-from flake8_torchleak.recorder.join import Joined, join
+from flake8_torchleak.recorder.growth import ENOUGH
+from flake8_torchleak.recorder.join import join
 from flake8_torchleak.recorder.lines import Lines
 from flake8_torchleak.recorder.live import Live
 from flake8_torchleak.recorder.program import NoProgram, Program, own_files
 from flake8_torchleak.recorder.program import run as run_program
 from flake8_torchleak.recorder.recording import Options, Recording
-from flake8_torchleak.recorder.result import Record
 from flake8_torchleak.recorder.text_report import as_json, text
+from flake8_torchleak.shells.outfile import replacing, writable
 from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.settings import Setting
 
@@ -28,11 +29,20 @@ STEPS, EPOCHS = 200, 2
 
 
 def run(arguments: argparse.Namespace, settings: Mapping[str, Setting]) -> int:
-    """The exit status: 1 if growth was confirmed, else 2 if the program failed, else 0. Raises ConfigError."""
+    """The exit status: 1 if growth was confirmed, else 2 if the program failed or had too few steps, else 0.
+
+    Raises ConfigError, before the program runs if that can be, and with the report on stdout if not.
+    """
     if not arguments.program:
         raise ConfigError("run: name the script to run, or -m and a module")
-    if arguments.steps is not None and arguments.steps < 1:
-        raise ConfigError("run: --steps takes a positive number")
+    if arguments.steps is not None and arguments.steps < ENOUGH:
+        raise ConfigError(f"run: --steps {arguments.steps}: growth is judged over at least {ENOUGH} steps")
+    # The program may go to another folder.
+    output, html = (os.path.abspath(each) if each else "" for each in (arguments.output_file, arguments.html))
+    for path, option in ((output, "--output-file"), (html, "--html")):
+        if path:
+            writable(path, option)
+    before = set(sys.modules)
     program = Program(arguments.program[0], tuple(arguments.program[1:]), arguments.module)
     linted = _Linted(Policy(settings))
     try:
@@ -47,7 +57,6 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Setting]) -> int:
         if count >= 3:
             lines.settle()
 
-    before = set(sys.modules)
     recording = Recording(Options(arguments.light, steps, epochs, ends=True, on_step=on_step))
     with _stdout_apart(arguments.output_format == "json" and not arguments.output_file), Live(steps) as live:
         lines.start()
@@ -56,25 +65,28 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Setting]) -> int:
     record = recording.record
     found = {each: linted.findings(each) for each in sorted({path, *own_files(before), *linted.seen})}
     joined = join(record, found, lines.hit if lines.watching else None, linted.source)
-    _report(arguments, record, joined, ended)
-    if arguments.html:
-        from flake8_torchleak.recorder.page import page
-        from flake8_torchleak.shells.outfile import replacing
-
-        with replacing(arguments.html) as sink:
-            sink.write(page(record, joined, program.name, ended))
-    return 1 if record.leaks else 2 if ended else 0
-
-
-def _report(arguments: argparse.Namespace, record: Record, joined: Joined, ended: str) -> None:
     shown = (as_json if arguments.output_format == "json" else text)(record, joined, ended)
-    if arguments.output_file:
-        from flake8_torchleak.shells.outfile import replacing
+    if html:
+        from flake8_torchleak.recorder.page import page
 
-        with replacing(arguments.output_file) as sink:
+        with _or_shown(shown), replacing(html, "--html") as sink:
+            sink.write(page(record, joined, program.name, ended))
+    if output:
+        with _or_shown(shown), replacing(output) as sink:
             sink.write(shown)
     else:
         sys.stdout.write(shown)
+    return 1 if record.leaks else 2 if ended or not record.enough else 0
+
+
+@contextmanager
+def _or_shown(shown: str) -> Iterator[None]:
+    """Print the report where a file cannot be written at last: the run may have taken hours."""
+    try:
+        yield
+    except ConfigError:
+        sys.stdout.write(shown)
+        raise
 
 
 class _Linted:

@@ -36,7 +36,7 @@ def main():
             fake = generator(torch.randn(len(real), 6, 1, 1))
             error_fake = criterion(critic(fake.detach()).view(-1), torch.zeros(len(real)))
             error_fake.backward()
-            error_critic = error_real + error_fake
+            error_critic = error_real + error_fake  # makes graph
             of_critic.step()
             generator.zero_grad()
             error = criterion(critic(fake).view(-1), torch.ones(len(real)))

@@ -35,7 +35,7 @@ class AverageMeter:
 
     def update(self, value, n=1):
         self.value = value
-        self.sum += value * n
+        self.sum += value * n  # makes graph
         self.count += n
 
 

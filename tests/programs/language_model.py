@@ -55,7 +55,7 @@ def train(model, loader, criterion, log, rate=0.5):
         optimizer.zero_grad()
         hidden = repackage(hidden)
         output, hidden = model(x, hidden)
-        loss = criterion(output, y.view(-1))
+        loss = criterion(output, y.view(-1))  # makes graph
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 0.25)
         optimizer.step()

@@ -38,7 +38,7 @@ def train(model, loader, optimizer):
     labels = []
     for step, (data, target) in enumerate(loader):
         optimizer.zero_grad()
-        loss = F.nll_loss(model(data), target)
+        loss = F.nll_loss(model(data), target)  # makes graph
         loss.backward()
         optimizer.step()
         history.append(loss.item())

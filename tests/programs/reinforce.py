@@ -43,7 +43,7 @@ def finish_episode(policy, optimizer):
         returns.appendleft(running)
     losses = [-log_prob * back for log_prob, back in zip(policy.log_probs, returns)]
     optimizer.zero_grad()
-    loss = torch.stack(losses).sum()
+    loss = torch.stack(losses).sum()  # makes graph
     loss.backward()
     optimizer.step()
     del policy.rewards[:]

@@ -40,7 +40,7 @@ class Metrics:
         self.answers = []
 
     def update(self, loss, hits):
-        self.values["loss"] += loss
+        self.values["loss"] += loss  # makes graph
         self.values["hits"] += hits
 
 
