@@ -76,6 +76,9 @@ USERS = {
     "annotated": ("for rows in loader:\n    rows[0]: int = 1\n", "unsafe", "unsafe"),
     "an entry in place": ("for rows in loader:\n    rows['a'] += 1\n", "unsafe", "unsafe"),
     "one of a display": ("for rows in loader:\n    for row in [rows, rows]:\n        row[0] = 1\n", "unsafe", "unsafe"),
+    "one of a comprehension": ("for rows in loader:\n    [row.fill_(1) for row in [rows]]\n", "unsafe", "unsafe"),
+    "a sample in a comprehension": ("[rows.fill_(1) for rows in loader]\n", "unsafe", "unsafe"),
+    "none in a comprehension": ("[row.fill_(1) for row in load()]\n", "safe", "safe"),
     "a number that a function counts": ("def count(i):\n    i -= 1\n", "safe", "safe"),
     "a collate function": (
         "def merge(rows):\n    rows[0].x.fill_(1)\nother = DataLoader(Rows(100), collate_fn=merge)\n",

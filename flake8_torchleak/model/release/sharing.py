@@ -128,6 +128,9 @@ class Sharing:
 
         guess: whether a parameter that no call in sight shows may.
         """
+        generator = self.module.names.comprehension(use) if isinstance(use, ast.Name) and use.id == key else None
+        if generator is not None:
+            return not hops or self._may_hold_samples(generator.iter, guess, hops - 1)
         reaching = self.module.flow.reaching(key, use)
         return not hops or any(self._may_give_samples(each, guess, hops - 1) for each in reaching)
 
