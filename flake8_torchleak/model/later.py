@@ -99,18 +99,22 @@ class Later:
         within = self.module.tree.within(scope)
         return sorted(each.lineno for each in within if isinstance(each, (ast.Break, ast.Continue, ast.Return)))
 
-    @remembered
     def _differentiated(self, key: str, scope: Scope) -> list[ast.expr]:
         """Where backward() is called on the very variable (or on its mean), or the variable is handed to it."""
-        found: list[ast.expr] = []
+        return self._objectives(scope).get(key, [])
+
+    @remembered
+    def _objectives(self, scope: Scope) -> dict[str, list[ast.expr]]:
+        """What a scope differentiates for sure, by variable."""
+        found: dict[str, list[ast.expr]] = {}
         for site in self.module.release.differentiation.sites(scope):
             objective = self.module.release.differentiation.unscaled(site.objective)
             while isinstance(objective, ast.Call) and isinstance(objective.func, ast.Attribute):
                 if objective.func.attr not in OF_A_GRAPH:
                     break
                 objective = objective.func.value
-            if key_of(objective) == key and site.certain:
-                found.append(objective)
+            if site.certain:
+                found.setdefault(key_of(objective), []).append(objective)
         return found
 
     @remembered
@@ -120,13 +124,16 @@ class Later:
         for node in self.networks.attributes(key, scope):
             if node.attr in ONLY_TENSORS or (node.attr in OF_A_GRAPH and self.networks.is_output(node.value)):
                 found.append(node.value)
-        for call in self._losses(scope):  # its prediction and its target are tensors, or it raises
-            found += [each for each in call.args[:2] if key_of(each) == key]
-        return found
+        return found + self._given_to_losses(scope).get(key, [])
 
     @remembered
-    def _losses(self, scope: Scope) -> list[ast.Call]:
-        return [call for call in self.module.tree.calls(scope) if self.networks.is_torch_loss(call)]
+    def _given_to_losses(self, scope: Scope) -> dict[str, list[ast.expr]]:
+        """Predictions and targets of torch's losses, by variable: they are tensors, or the loss raises."""
+        found: dict[str, list[ast.expr]] = {}
+        for call in self.module.tree.calls(scope):
+            for each in call.args[:2] if self.networks.is_torch_loss(call) else ():
+                found.setdefault(key_of(each), []).append(each)
+        return found
 
     @remembered
     def is_sum(self, key: str, scope: Scope) -> bool:

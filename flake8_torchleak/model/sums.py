@@ -79,3 +79,24 @@ def same(one: ast.expr, other: ast.expr) -> bool:
         else:
             return False
     return True
+
+
+def spelling(node: ast.expr) -> tuple[object, ...]:
+    """Equal for those expressions that are the `same`, and for no others; () for what is the same as nothing."""
+    found: list[object] = []
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, ast.Attribute):
+            found.append((".", each.attr))
+            stack.append(each.value)
+        elif isinstance(each, ast.Subscript):
+            found.append("[]")
+            stack += [each.value, each.slice]
+        elif isinstance(each, ast.Name):
+            found.append(each.id)
+        elif isinstance(each, ast.Constant):
+            found.append(("=", each.value))
+        else:
+            return ()
+    return tuple(found)

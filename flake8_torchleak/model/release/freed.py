@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.paths import is_optional
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.sums import same
+from flake8_torchleak.model.sums import same, spelling
 from flake8_torchleak.model.tree import Scope
 
 if TYPE_CHECKING:
@@ -98,6 +99,16 @@ class Freeing:
                 found += self._parts(site)
         return found
 
+    @remembered
+    def by_spelling(self, scope: Scope) -> dict[tuple[tuple[object, ...], bool], tuple[list[Place], list[Freed]]]:
+        """What a scope frees, in order of place, by how it is spelt and whether its elements are meant."""
+        found: dict[tuple[tuple[object, ...], bool], tuple[list[Place], list[Freed]]] = {}
+        for each in sorted(self.in_scope(scope), key=lambda each: place_of(each.node)):
+            places, freed = found.setdefault((spelling(each.node), each.elements), ([], []))
+            places.append(place_of(each.node))
+            freed.append(each)
+        return found
+
     def _parts(self, site: Site) -> Iterator[Freed]:
         stack: list[tuple[ast.expr, bool]] = [(self.module.release.differentiation.unscaled(site.objective), False)]
         count = 0
@@ -162,12 +173,18 @@ class Freeing:
             others = [self.module.tree.scope(each.node) for each in bound]
             if all(each is scope or getattr(each, "name", "") == "__init__" for each in others):
                 return False
-        root = key_of(node).partition(".")[0]
-        return any(
-            start < place_of(call) < end
-            and any(key_of(each) == root for each in (getattr(call.func, "value", None), *call.args) if each)
-            for call in self.module.tree.calls(scope)
-        )
+        places = self._handed(scope).get(key_of(node).partition(".")[0], [])
+        return bisect_right(places, start) < bisect_left(places, end)
+
+    @remembered
+    def _handed(self, scope: Scope) -> dict[str, list[Place]]:
+        """Where the calls of a scope get each variable, as an argument or as the object, in order."""
+        found: dict[str, list[Place]] = {}
+        for call in sorted(self.module.tree.calls(scope), key=place_of):
+            for each in (getattr(call.func, "value", None), *call.args):
+                if each is not None and (key := key_of(each)):
+                    found.setdefault(key, []).append(place_of(call))
+        return found
 
     def _summed(self, node: ast.expr) -> ast.expr | None:
         """What `sum(x.values())`, `sum(v for v in x.values())` and `torch.stack([...])` go over, whole."""

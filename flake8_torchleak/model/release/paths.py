@@ -109,8 +109,12 @@ class Paths:
     def runs_before(self, node: ast.AST, wanted: Wanted) -> bool:
         """Whether every path to `node` from the function's start has run one of the wanted statements."""
         for holder, field, place in self._blocks(node):
-            marks = self._marks(holder, field, wanted)
-            if marks.passed and marks.passed[0] < place:
+            passed = self._always(holder, field, wanted.flags).passed
+            if passed and passed[0] < place:
+                return True
+            block = getattr(holder, field)
+            held = self._held(holder, field, wanted)
+            if any(at < place and _runs(block[at], wanted, leaving=True) for at in held):
                 return True
         return False
 
@@ -122,26 +126,43 @@ class Paths:
         for holder, field, place in self._blocks(node):
             if isinstance(holder, TRIES) and holder.handlers and field == "body":
                 return None
-            marks = self._marks(holder, field, wanted)
-            at = bisect_right(marks.run, place)
-            found = marks.run[at] if at < len(marks.run) else None
-            way_out = bisect_right(marks.leaving, place)
-            if way_out < len(marks.leaving) and (found is None or marks.leaving[way_out] < found):
+            block: list[ast.stmt] = getattr(holder, field)
+            always = self._always(holder, field, wanted.flags)
+            held = self._held(holder, field, wanted)
+            found = next((at for at in held if at > place and _runs(block[at], wanted, leaving=False)), None)
+            run = _next(always.run, place)
+            if run is not None and (found is None or run < found):
+                found = run
+            way_out = _next(always.leaving, place)
+            if way_out is not None and (found is None or way_out < found):
                 return None
             if found is not None:
-                block: list[ast.stmt] = getattr(holder, field)
                 return block[found]
             if not isinstance(holder, (ast.If, ast.With, ast.AsyncWith, *TRIES, *SCOPES)):
                 return None
         return None
 
+    def _held(self, holder: ast.AST, field: str, wanted: Wanted) -> list[int]:
+        """The places of those statements of a block in which the wanted ones stand, in order."""
+        places = self._places(holder, field)
+        found: set[int] = set()
+        for each in wanted.statements:
+            up: ast.AST | None = each
+            while up is not None and up not in places:
+                up = self.tree.parents.get(up) if up is not holder else None
+            if isinstance(up, ast.stmt):
+                found.add(places[up])
+        return sorted(found)
+
     @remembered
-    def _marks(self, holder: ast.AST, field: str, wanted: Wanted) -> _Marks:
+    def _always(self, holder: ast.AST, field: str, flags: frozenset[str]) -> _Marks:
+        """What holds for a block whatever is wanted."""
+        nothing = Wanted(frozenset(), flags)
         marks = _Marks([], [], [])
         for place, each in enumerate(getattr(holder, field)):
-            if _runs(each, wanted, leaving=True):
+            if _runs(each, nothing, leaving=True):
                 marks.passed.append(place)
-            if _runs(each, wanted, leaving=False):
+            if _runs(each, nothing, leaving=False):
                 marks.run.append(place)
             elif leaves(each):
                 marks.leaving.append(place)
@@ -162,3 +183,9 @@ class Paths:
     @remembered
     def _places(self, holder: ast.AST, field: str) -> dict[ast.stmt, int]:
         return {each: place for place, each in enumerate(getattr(holder, field))}
+
+
+def _next(places: list[int], place: int) -> int | None:
+    """The first of these places, in order, behind another."""
+    at = bisect_right(places, place)
+    return places[at] if at < len(places) else None

@@ -7,7 +7,8 @@ detach it for its holder cannot change what is trained, whoever gets the holder.
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How, key_of
@@ -19,7 +20,7 @@ from flake8_torchleak.model.release.harmless import CONTAINER_METHODS
 from flake8_torchleak.model.release.helpers import runs
 from flake8_torchleak.model.release.paths import Wanted
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.sums import same
+from flake8_torchleak.model.sums import spelling
 from flake8_torchleak.model.tree import Scope
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Spent:
             leave_out(self.module, node, f"what is kept goes through more than {_MOST_DEPTH} expressions")
             return False
         if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript)):
-            if self._is_freed(value, key, node, self.freeing.in_scope(scope)):
+            if self._is_freed(value, key, node, scope):
                 return True
         if self._is_freed_by_helper(value, depth):
             return True
@@ -106,8 +107,8 @@ class Spent:
 
     # -- whether it is the same value, on every path ------------------------------------------------------------
 
-    def _is_freed(self, value: ast.expr, key: str, node: ast.AST, freed: list[Freed]) -> bool:
-        statements = [self.module.tree.statement(each.site.node) for each in freed if self._is_same(value, each)]
+    def _is_freed(self, value: ast.expr, key: str, node: ast.AST, scope: Scope) -> bool:
+        statements = [self.module.tree.statement(each.site.node) for each in self._freed_as(value, scope)]
         saving = self.module.release.saving
         if not statements or not (saving.saves(value) or saving.is_handed(value)):
             return False
@@ -118,30 +119,44 @@ class Spent:
         after = paths.runs_after(node, wanted)
         return after is not None and not self._may_differentiate_between(key, node, after)
 
-    def _is_same(self, value: ast.expr, freed: Freed) -> bool:
-        """Whether two expressions in one function stand for the same value: spelt alike, nothing bound between."""
-        if freed.elements:
-            return self._is_element(value, freed)
-        return same(value, freed.node) and self._unchanged(value, freed.node)
+    def _freed_as(self, value: ast.expr, scope: Scope) -> Iterator[Freed]:
+        """What stands for the same value as an expression of its function: spelt alike, nothing bound between."""
+        yield from (each for each in self._near(value, False, scope) if self._unchanged(value, each.node))
+        whole = self._holder_of(value)
+        if whole is not None:
+            yield from (each for each in self._near(whole, True, scope) if self._unchanged(whole, each.node))
 
-    def _is_element(self, value: ast.expr, freed: Freed) -> bool:
+    def _holder_of(self, value: ast.expr) -> ast.expr | None:
+        """What an expression is an element of: `x` of `x[k]`, of a variable that goes over `x.values()`."""
         if isinstance(value, ast.Subscript):
-            return same(value.value, freed.node) and self._unchanged(value.value, freed.node)
-        if not isinstance(value, ast.Name):
-            return False
-        definition = self.freeing.only(value)
+            return value.value
+        definition = self.freeing.only(value) if isinstance(value, ast.Name) else None
         if definition is None or definition.how is not How.ITERATE or not isinstance(definition.value, ast.Call):
-            return False
+            return None
         func, path = definition.value.func, definition.path
         if not isinstance(func, ast.Attribute) or (func.attr, path) not in (("items", (1,)), ("values", ())):
-            return False
-        return same(func.value, freed.node) and self._unchanged(func.value, freed.node)
+            return None
+        return func.value
+
+    def _near(self, value: ast.expr, elements: bool, scope: Scope) -> list[Freed]:
+        """What is freed, is spelt alike, and stands between the bindings of its variable that are next to `value`."""
+        spelt = spelling(value)
+        places, found = self.freeing.by_spelling(scope).get((spelt, elements), ([], []))
+        if not spelt or not found:
+            return []
+        root = value
+        while isinstance(root, ast.Subscript):
+            root = root.value
+        bound = self._bound(key_of(root), self.module.tree.scope(value), False)
+        at = bisect_right(bound, place_of(value))
+        start = bisect_right(places, bound[at - 1]) if at else 0
+        return found[start : bisect_left(places, bound[at]) if at < len(bound) else len(found)]
 
     def _unchanged(self, one: ast.expr, other: ast.expr) -> bool:
         """Whether all that two expressions read is bound alike at both places, and not changed on the way."""
-        flow, tree = self.module.flow, self.module.tree
-        scope = tree.scope(one)
+        flow, scope = self.module.flow, self.module.tree.scope(one)
         between = sorted((place_of(one), place_of(other)))
+        deep = isinstance(one, (ast.Subscript, ast.Attribute))
         for node in ast.walk(one):
             key = key_of(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
             if not key:
@@ -152,12 +167,18 @@ class Spent:
                 return False
             if {*flow.reaching(key, one)} != {*flow.reaching(key, other)}:
                 return False
-            bound = [each.statement for each in flow.definitions(scope).get(key, [])]
-            deep = isinstance(one, (ast.Subscript, ast.Attribute))
-            changed = [m.node for m in flow.mutations(scope).get(key, []) if m.method in _CHANGES] if deep else []
-            if any(between[0] <= place_of(each) <= between[1] for each in (*bound, *changed)):
+            if _any_from(self._bound(key, scope, deep), *between):
                 return False
         return True
+
+    @remembered
+    def _bound(self, key: str, scope: Scope, changed: bool) -> list[Place]:
+        """Where a variable is bound, in order; changed: or what it stands for is."""
+        flow = self.module.flow
+        places = [place_of(each.statement) for each in flow.definitions(scope).get(key, [])]
+        if changed:
+            places += [place_of(each.node) for each in flow.mutations(scope).get(key, []) if each.method in _CHANGES]
+        return sorted(places)
 
     def _is_of_comprehension(self, name: ast.Name) -> bool:
         return self.module.names.comprehension(name) is not None
@@ -244,3 +265,8 @@ def _any_between(places: list[Place], start: Place, end: Place, ending: bool = T
     """Whether one of these places, in order, lies behind `start` and before `end` (or, `ending`, at it)."""
     at = bisect_left(places, start)
     return at < len(places) and (places[at] < end or (ending and places[at] == end))
+
+
+def _any_from(places: list[Place], start: Place, end: Place) -> bool:
+    """Whether one of these places, in order, lies between two others, or is one of them."""
+    return bisect_left(places, start) < bisect_right(places, end)
