@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
+from flake8_torchleak.model.release.paths import Paths, Wanted
+from flake8_torchleak.model.tree import Tree
 from tests.fixer import fixed
+from tests.test_bounds import calls
 from tests.test_release_escapes import ALL
 
 HELPERS = """\
@@ -56,6 +61,7 @@ def handed(step: str) -> str:
 
 
 LIVE = {
+    "an element that is set between": "two = [loss, other]\ntwo[0].backward()\ntwo[0] = other\nkept.append(two[0])",
     "retain": "loss.backward(retain_graph=True)\nkept.append(loss)",
     "retain flag": "loss.backward(retain_graph=flag)\nkept.append(loss)",
     "retain pos": "loss.backward(None, True)\nkept.append(loss)",
@@ -242,3 +248,24 @@ def test_what_can_never_be_differentiated_again_is_released(step: str) -> None:
     assert after != text
     changed = [line for line in after.splitlines() if line not in text.splitlines()]
     assert all(line.strip().startswith("kept.append(") and "detach()" in line for line in changed)
+
+
+def test_nothing_runs_behind_a_way_out() -> None:
+    body = ast.parse("def f():\n    a()\n    raise E\n    b()\n    c()\n")
+    tree = Tree(body)
+    first, out, second, last = body.body[0].body  # type: ignore[attr-defined]
+    paths = Paths(tree)
+    assert paths.runs_before(second, Wanted(frozenset({last})))
+    assert not paths.runs_before(first, Wanted(frozenset({last})))
+    assert paths.runs_after(first, Wanted(frozenset({last}))) is out
+
+
+def test_losses_that_are_freed_and_kept_take_time_that_grows_with_their_number() -> None:
+    def work(count: int) -> int:
+        step = "".join(
+            f"l{n} = F.mse_loss(model(x * {n}), y)\nl{n}.backward()\nkept.append(l{n})\n" for n in range(count)
+        )
+        return calls(handed(step))
+
+    few, some, many = work(5), work(20), work(35)
+    assert many - some <= 1.01 * (some - few)
