@@ -337,3 +337,19 @@ def test_a_name_is_looked_for_once_and_not_in_the_module_itself(tmp_path: Path) 
     assert finder.resolve(str(path), "every.One") is found
     assert finder.resolve(str(path), "every.Own") is None
     assert finder.left_out == ""
+
+
+@pytest.mark.parametrize("hand_on", ["return {}(model, loader)", "keep({}(model, loader))"])
+def test_callers_of_callers_that_are_too_far_may_train(hand_on: str) -> None:
+    def checked(count: int) -> tuple[list[str], str]:
+        inner = ["evaluate", *(f"evaluate_{n}" for n in range(1, count))]
+        names = "".join(
+            f"\n\ndef {outer}(model, loader):\n    {hand_on.format(called)}\n" for called, outer in pairwise(inner)
+        )
+        text = EVALUATION + names
+        return [each.code for each in lint(text) if each.code == "TLK501"], said(text)
+
+    assert checked(4) == (["TLK501"], "")
+    found, bound = checked(9)
+    assert found == [], "what may train is no evaluation"
+    assert "it is called through more than 4 functions" in bound

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.remember import remembered
@@ -75,7 +76,17 @@ class Callers:
     @remembered
     def _is_trained_with(self, function: FunctionNode, levels: int) -> bool:
         """Whether what a function gives goes into training somewhere."""
-        return any(not levels or self._goes_into_training(each, levels - 1) for each in self._callers(function))
+        callers = self._callers(function)
+        return self._are_too_far(callers, function, levels) or any(
+            self._goes_into_training(each, levels - 1) for each in callers
+        )
+
+    def _are_too_far(self, callers: list[ast.Call], function: FunctionNode, levels: int) -> bool:
+        """Whether callers are not looked at any more: then they may train, and that is said."""
+        if levels or not callers:
+            return False
+        leave_out(self.module, function, f"it is called through more than {_MOST_LEVELS} functions")
+        return True
 
     @remembered
     def _is_in_step(self, node: ast.AST, levels: int) -> bool:
@@ -91,7 +102,10 @@ class Callers:
 
     @remembered
     def _is_run_in_step(self, function: FunctionNode, levels: int) -> bool:
-        return any(not levels or self._is_in_step(each, levels - 1) for each in self._callers(function))
+        callers = self._callers(function)
+        return self._are_too_far(callers, function, levels) or any(
+            self._is_in_step(each, levels - 1) for each in callers
+        )
 
     def _callers(self, function: FunctionNode) -> list[ast.Call]:
         inside = self.module.tree.inside
