@@ -228,6 +228,15 @@ class Owner:
         self.network, self.seen = network, []
 
 """
+FITTING = """\
+class Fitting:
+    def __init__(self):
+        self.history, self.first, self.middle, self.last = [], [], [], []
+
+    def fit(self, model, loader):
+        for x, y in loader:
+            self.loss = F.mse_loss(model(x), y)
+"""
 HOLDER = """\
 class Many(Dataset):
     def __len__(self):
@@ -348,6 +357,19 @@ FAMILIES = (
             lambda n: (
                 f"        loss = F.mse_loss(model(x * {n}), y)\n        loss.backward()\n        history.append(loss)\n"
             )
+        ),
+    ),
+    Family(
+        "a loss of an object that is freed and kept",
+        lambda lines: spread(
+            lines,
+            HEAD + FITTING,
+            lambda n: (
+                f"            self.loss = F.mse_loss(model(x * {n}), y)\n            self.loss.backward()\n"
+                "            self.history.append(self.loss)\n"
+            ),
+            "        return self.history\n",
+            lambda name: f"            self.{name}.append(self.loss)  # LEAK TLK402\n",
         ),
     ),
     Family(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, key_of
 from flake8_torchleak.model.bounds import leave_out
+from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.effects import TENSOR_METHODS, TORCH_FUNCTIONS
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.differentiation import Site
@@ -168,13 +169,16 @@ class Freeing:
         """Whether a call between two places gets the object whose attribute this is, and may bind the attribute."""
         scope = self.module.tree.scope(node)
         owned = self.module.classes.self_attribute(node)
-        if owned is not None:
-            bound = owned[0].attributes.get(f"self.{owned[1]}", [])
-            others = [self.module.tree.scope(each.node) for each in bound]
-            if all(each is scope or getattr(each, "name", "") == "__init__" for each in others):
-                return False
+        if owned is not None and self._is_bound_in(*owned, scope):
+            return False
         places = self._handed(scope).get(key_of(node).partition(".")[0], [])
         return bisect_right(places, start) < bisect_left(places, end)
+
+    @remembered
+    def _is_bound_in(self, facts: ClassFacts, attribute: str, scope: Scope) -> bool:
+        """Whether an attribute is bound in one function and in constructors alone."""
+        others = {self.module.tree.scope(each.node) for each in facts.attributes.get(f"self.{attribute}", [])}
+        return all(each is scope or getattr(each, "name", "") == "__init__" for each in others)
 
     @remembered
     def _handed(self, scope: Scope) -> dict[str, list[Place]]:
