@@ -269,3 +269,36 @@ def test_losses_that_are_freed_and_kept_take_time_that_grows_with_their_number()
 
     few, some, many = work(5), work(20), work(35)
     assert many - some <= 1.01 * (some - few)
+
+
+NETWORK = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 2)
+    def forward(self, x):
+        out = self.a(x)
+        return {}
+def train(loader, opt):
+    net, kept = Net(), []
+    for x in loader:
+        shown, loss = net(x)
+        loss.backward()
+        kept.append(loss)
+    return kept
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "spends"),
+    [
+        ("x, (out * out).mean()", True),
+        ("x, out + x", True),  # nn.Linear saves its input
+        ("(out * out).mean(), x + x", False),
+        ("x, *[(out * out).mean()]", False),
+        ("(out * out).mean()", False),
+    ],
+)
+def test_the_part_that_a_network_gives(given: str, spends: bool) -> None:
+    text = NETWORK.format(given)
+    assert ("loss.detach()" in fixed(text, codes=("TLK402",))) is spends

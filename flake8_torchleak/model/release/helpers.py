@@ -31,3 +31,17 @@ def runs(module: Module, call: ast.Call, helper: FunctionNode) -> bool:
         for facts in module.classes.all.values()
         if any(each.node is owner for each in facts.lineage)
     )
+
+
+def part_of(value: ast.expr | None, path: tuple[int, ...]) -> ast.expr | None:
+    """The part of a tuple that is unpacked at `path`, the value itself where the path is empty."""
+    for index in path:
+        if not isinstance(value, ast.Tuple) or has_rest(value) or index >= len(value.elts):
+            return None
+        value = value.elts[index]
+    return value
+
+
+def has_rest(display: ast.AST) -> bool:
+    """Whether entries of a display stand at other places than they are written at: `first, *rest, last`."""
+    return isinstance(display, (ast.Tuple, ast.List)) and any(isinstance(each, ast.Starred) for each in display.elts)

@@ -13,7 +13,8 @@ from flake8_torchleak.model.bindings import Definition, How, key_of
 from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.effects import TORCH_FUNCTIONS
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.tree import FUNCTIONS
+from flake8_torchleak.model.release.helpers import part_of
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -120,16 +121,25 @@ class Saving:
         return not any(each.how is How.PARAMETER for each in reaching) and self.saves(node.value)
 
     def _call_saves(self, node: ast.Call) -> bool:
-        function = self.module.classes.callee(node) or self._forward(node.func)
+        function = self._run_by(node)
         if function is not None:
-            given = [n.value for n in self.module.tree.within(function) if isinstance(n, (ast.Return, ast.Yield))]
-            return bool(given) and all(each is not None and self.saves(each) for each in given)
+            return self._all_save(function, ())
         if self._makes_leaf(node):
             return False
         if last_name(node.func) not in LINEAR:
             return True
         applied = [node.func.value] if isinstance(node.func, ast.Attribute) else []
         return any(self.saves(each) for each in [*applied, *node.args])
+
+    def _run_by(self, node: ast.Call) -> FunctionNode | None:
+        """The function in reach that a call runs, be it a network's `forward`."""
+        return self.module.classes.callee(node) or self._forward(node.func)
+
+    def _all_save(self, function: FunctionNode, path: tuple[int, ...]) -> bool:
+        """Whether all that a function gives saves; of the tuples that it gives, the part at `path`."""
+        within = self.module.tree.within(function)
+        given = [part_of(n.value, path) for n in within if isinstance(n, (ast.Return, ast.Yield))]
+        return bool(given) and all(each is not None and self.saves(each) for each in given)
 
     def _makes_leaf(self, node: ast.Call) -> bool:
         """Whether a call makes a tensor or a module of its own, through which no history comes."""
@@ -138,7 +148,7 @@ class Saving:
             return not TORCH_FUNCTIONS[name].graph
         return name in ("Parameter", "Buffer") or self.module.infer.value(node).kind is Kind.MODULE
 
-    def _forward(self, func: ast.expr) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    def _forward(self, func: ast.expr) -> FunctionNode | None:
         """The `forward` of a module whose class is in reach, run by a call of the module or by its name."""
         network = func.value if isinstance(func, ast.Attribute) and func.attr == "forward" else func
         made = self.module.infer.value(network).made
@@ -159,6 +169,10 @@ class Saving:
             return saving or self.saves(definition.value) or (isinstance(before, ast.expr) and self.saves(before))
         if definition.how is How.ITERATE and self._may_give_leaves(definition.value):
             return False
+        if definition.path and definition.how is How.ASSIGN and isinstance(definition.value, ast.Call):
+            function = self._run_by(definition.value)
+            if function is not None:
+                return self._all_save(function, definition.path)
         return self.saves(definition.value)
 
     def _may_give_leaves(self, iterable: ast.expr) -> bool:

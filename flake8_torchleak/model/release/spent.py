@@ -17,7 +17,7 @@ from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.freed import Freed, Freeing, Place, place_of
 from flake8_torchleak.model.release.harmless import CONTAINER_METHODS
-from flake8_torchleak.model.release.helpers import runs
+from flake8_torchleak.model.release.helpers import has_rest, part_of, runs
 from flake8_torchleak.model.release.paths import Wanted
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.sums import spelling
@@ -82,7 +82,7 @@ class Spent:
             definition = self.freeing.only(value)
             if definition is None or definition.value is None or definition.how is not How.ASSIGN:
                 return False
-            if _has_rest(self.module.tree.parents[definition.node]):
+            if has_rest(self.module.tree.parents[definition.node]):
                 return False
             made, path = definition.value, definition.path
         helper = self.module.classes.callee(made) if isinstance(made, ast.Call) else None
@@ -95,7 +95,7 @@ class Spent:
             if isinstance(node, (ast.Yield, ast.YieldFrom)):
                 return False
             if isinstance(node, ast.Return):
-                part = _part(node.value, path)
+                part = part_of(node.value, path)
                 if part is None:
                     return False
                 given.append(part)
@@ -245,20 +245,6 @@ class Spent:
 
 
 _CHANGES = frozenset({"setitem", "augitem", "update", "pop", "clear", "setdefault", "del", "popitem", "augment"})
-
-
-def _part(value: ast.expr | None, path: tuple[int, ...]) -> ast.expr | None:
-    """The part of a tuple that is unpacked at `path`, the value itself where the path is empty."""
-    for index in path:
-        if not isinstance(value, ast.Tuple) or _has_rest(value) or index >= len(value.elts):
-            return None
-        value = value.elts[index]
-    return value
-
-
-def _has_rest(display: ast.AST) -> bool:
-    """Whether entries of a display stand at other places than they are written at: `first, *rest, last`."""
-    return isinstance(display, (ast.Tuple, ast.List)) and any(isinstance(each, ast.Starred) for each in display.elts)
 
 
 def _any_between(places: list[Place], start: Place, end: Place, ending: bool = True) -> bool:
