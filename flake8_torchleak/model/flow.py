@@ -158,10 +158,11 @@ class Flow(Bindings):
                 stop = track.passed_last(use, after)
                 return (reaching if stop is None else [*reaching, stop]), stop
             reaching.append(each)
-            if (
-                any(start <= number < end for start, end in track.passed[index])
-                or (track.ends[index] and (each.how is How.PARAMETER or self._is_in_loop(use, each.statement)))
-                or (track.covering[index] and self._covered(each.statement, use, seen_branches))
+            for start, end in track.passed[index]:
+                if start <= number < end:
+                    return reaching, each
+            if (track.ends[index] and (each.how is How.PARAMETER or self._is_in_loop(use, each.statement))) or (
+                track.covering[index] and self._covered(each.statement, use, seen_branches)
             ):
                 return reaching, each
         return reaching, None
