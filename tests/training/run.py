@@ -190,6 +190,11 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return list(self._texts)
 
     @property
+    def roots(self) -> set[str]:
+        """The first parts of its modules' names."""
+        return {MAIN, *(name.partition(".")[0] for name in self._texts)}
+
+    @property
     def paths(self) -> set[str]:
         """The files, as their code objects name them."""
         return {ENTRY, *(path for path, _ in self._texts.values())}

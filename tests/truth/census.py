@@ -9,6 +9,13 @@ program's syntax tree (its lines stay as they are). There a census is taken.
   on purpose: it is needed, and no leak.
 - **batch**: loaders with workers read here, in this process, and put each tensor of a batch into shared memory, as a
   worker does: with a descriptor and a mapping that live as long as its storage. Storages are known by weak references.
+- **loaded**: storages of any loader's batches, counted as batches are drawn: what holds the whole epoch at once.
+- **state**, **cache**: a first-party Dataset of a loader with workers is read to its end in a forked process, as a worker
+  does. Of its large containers, the share of elements whose pages are then that process's own is read from the page
+  table (what is read is copied); containers that are longer at each third of the epoch are growing caches. The garbage
+  collector is off there: what it touches is copied by it, not by the program.
+- **sample**: elements that a Dataset stores are compared before and after they were handed out, by checksums.
+- **hook**, **figure**: hooks on all modules, open figures of pyplot.
 - **view**: arrays and tensors that the program's names lead to, whose memory is far larger than they are.
 
 Growth is the recorder's: a straight line over ten steps at least (`flake8_torchleak.recorder.growth`).
@@ -17,13 +24,20 @@ Growth is the recorder's: a straight line over ten steps at least (`flake8_torch
 from __future__ import annotations
 
 import ast
+import atexit
+import functools
 import gc
+import json
+import os
+import shutil
 import sys
+import tempfile
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 from unittest import mock
@@ -36,22 +50,31 @@ from torch.utils.data import DataLoader
 from flake8_torchleak.recorder import frames, graphs, walk
 from flake8_torchleak.recorder.graph_census import GraphCollector
 from flake8_torchleak.recorder.growth import MIN_GAIN, growth
-from flake8_torchleak.recorder.measure import Age
+from flake8_torchleak.recorder.measure import Age, Collector
 from flake8_torchleak.recorder.origins import Origins
 from flake8_torchleak.recorder.series import Clock, Sample
+from flake8_torchleak.recorder.side_census import FigureCollector, HookCollector
+from flake8_torchleak.recorder.stored_samples import StoredSamples
 from tests.training.program import ENTRY
 from tests.training.run import Finder, TooLong, alone, imports, limit
 from tests.truth.case import STEP, Case, Place
+from tests.truth.worker import as_worker, sent
 
 GRAPH, BATCH, VIEW = "graph", "batch", "view"
+LOADED, STATE, CACHE, SAMPLE, HOOK, FIGURE = "loaded", "state", "cache", "sample", "hook", "figure"
 """What can be retained."""
 SECONDS = 5.0
 """CPU seconds that one program may take."""
+os.environ.setdefault("MPLBACKEND", "agg")
+
 _OLD = 2
 """What was made so many steps ago, or earlier, has outlived its step."""
 _LARGE, _SHARE = 4096, 4
 """A view matters from so many bytes of memory on, if that is so many times its own."""
-_FILE = __file__
+_COPIED = 0.3
+"""The share of a container's elements that must be copied by reading all of it."""
+_FEW = 6
+"""Batches that this process reads of a Dataset that a forked one has read."""
 
 
 @dataclass(frozen=True)
@@ -97,16 +120,14 @@ class _Marking(Origins):
         self.needed = 0
         self._live: weakref.WeakSet[_Mark] = weakref.WeakSet()
 
-    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        result = super().__torch_function__(func, types, args, kwargs)
-        for each in result if isinstance(result, (tuple, list)) else (result,):
-            if isinstance(each, torch.Tensor):
-                node = graphs.node_of(each)
-                if node is not None and not isinstance(node, _LEAVES) and _KEY not in node.metadata:
-                    mark = _Mark(self.step)
-                    node.metadata[_KEY] = mark
-                    self._live.add(mark)
-        return result
+    def _note(self, results: Iterable[torch.Tensor]) -> None:
+        super()._note(results)
+        for each in results:
+            node = graphs.node_of(each)
+            if node is not None and _KEY not in node.metadata:
+                mark = _Mark(self.step)
+                node.metadata[_KEY] = mark
+                self._live.add(mark)
 
     def old(self) -> int:
         """How many nodes are alive of those made two steps ago or earlier."""
@@ -138,14 +159,37 @@ class _Census:
         self._clock = Clock(samples=200)
         self._graphs = GraphCollector(self.marking)
         self._batches: list[tuple[int, StorageWeakRef]] = []
-        self.points: dict[str, list[tuple[int, float]]] = {GRAPH: [], BATCH: [], VIEW: []}
+        self.points: dict[str, list[tuple[int, float]]] = {
+            each: [] for each in (GRAPH, BATCH, LOADED, VIEW, HOOK, FIGURE)
+        }
+        self._drawn = 0
+        self._loaded: list[tuple[int, StorageWeakRef]] = []
+        self._hooks: list[Collector] = [HookCollector(), FigureCollector()]
+        self.samples = StoredSamples()
+        self.found: dict[str, float] = {}
+        self._read: set[int] = set()
 
-    def received(self, batch: Any) -> None:
-        """A batch, as it would come from a worker."""
+    def reads(self, data: Any) -> bool:
+        """Read a Dataset as a worker would, once; whether there was something to see."""
+        if type(data).__module__.partition(".")[0] not in self._finder.roots or not hasattr(data, "__getitem__"):
+            return False
+        if id(data) not in self._read:
+            self._read.add(id(data))
+            self.found.update(as_worker(data, [self._finder.entry, *self._finder.loaded.values()]))
+        return True
+
+    def received(self, batch: Any, workers: bool) -> None:
+        """A batch, as it would come from a worker if there were some."""
+        self._drawn += 1
+        self._loaded = [each for each in self._loaded if not each[1].expired()]
+        old = sum(at <= self._drawn - _OLD for at, _ in self._loaded)
+        self.points[LOADED].append((self._drawn, old))
         for each in batch if isinstance(batch, (tuple, list)) else [batch]:
             if isinstance(each, torch.Tensor):
-                each.share_memory_()
-                self._batches.append((self.marking.step, StorageWeakRef(each.untyped_storage())))
+                if workers:
+                    each.share_memory_()
+                    self._batches.append((self.marking.step, StorageWeakRef(each.untyped_storage())))
+                self._loaded.append((self._drawn, StorageWeakRef(each.untyped_storage())))
 
     def tick(self) -> None:
         """A step begins."""
@@ -163,8 +207,12 @@ class _Census:
         with mock.patch.object(walk, "roots", self._roots):
             for path, value in walk.Walk(frame):
                 self._graphs.see(path, value)
+                self._hooks[0].see(path, value)
                 _weigh(value, views)
         self.points[VIEW].append((step, len(views)))
+        for name, collector in zip((HOOK, FIGURE), self._hooks):
+            count = sum(each.value for each in collector.close(Age(0, 0)).values())
+            self.points[name].append((step, count))
         if len(self._ages) == self._ages.maxlen:
             self._clock.add(Sample(step, 0, self._graphs.close(self._ages[0])))
         else:
@@ -191,6 +239,9 @@ class _Census:
         made = {(site.path, site.line) for each in grown_kept for site in each.made}
         made |= {(each.called.path, each.called.line) for each in grown_kept if each.called is not None}
         holders = tuple(each.holder for each in grown_kept)
+        found.update(self.found)
+        if self.samples.changes:
+            found[SAMPLE] = len(self.samples.changes)
         if self.marking.needed >= MIN_GAIN:
             found.pop(GRAPH, None)
         return Label(found, frozenset(made), holders, self.marking.needed, self.marking.step, error)
@@ -205,7 +256,9 @@ def _weigh(value: Any, views: dict[int, int]) -> None:
         at, own, whole = storage.data_ptr(), value.nelement() * value.element_size(), storage.nbytes()
     elif isinstance(value, np.ndarray):
         base: Any = value
-        while isinstance(getattr(base, "base", None), (np.ndarray, torch.Tensor)) and not isinstance(base, torch.Tensor):
+        while isinstance(getattr(base, "base", None), (np.ndarray, torch.Tensor)) and not isinstance(
+            base, torch.Tensor
+        ):
             base = base.base
         if isinstance(base, torch.Tensor):
             if base.is_shared():
@@ -270,9 +323,17 @@ def _loaders(census: _Census) -> Iterator[None]:
         self.__dict__["truth_workers"] = workers
 
     def iterate(self: Any) -> Iterator[Any]:
+        workers = self.__dict__.get("truth_workers")
+        own = bool(workers) and census.reads(self.dataset)
+        left = _FEW if own and len(self.dataset) > 1000 else 10**6
         for batch in plain_iter(self):
-            if self.__dict__.get("truth_workers"):
-                census.received(batch)
+            left -= 1
+            if left < 0:
+                return
+            if own:
+                batch = sent(batch)
+            else:
+                census.received(batch, bool(workers))
             yield batch
             del batch
 
@@ -292,15 +353,60 @@ def _backward(census: _Census) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _unsaved() -> Iterator[None]:
+    """Figures are not drawn to files: it takes long, and changes nothing of what is kept."""
+    figures = sys.modules.get("matplotlib.figure")
+    if figures is None:
+        yield
+        return
+    with mock.patch.object(figures.Figure, "savefig", lambda *values, **options: None):
+        yield
+
+
+_ROWS = 4000
+
+
+@functools.cache
+def _folder() -> str:
+    """Where programs run: the files that they read lie there."""
+    folder = Path(tempfile.mkdtemp(prefix="truth-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    rows = [{"path": f"images/train/{at:08}.jpg", "id": at} for at in range(_ROWS)]
+    (folder / "rows.json").write_text(json.dumps(rows))
+    (folder / "rows.csv").write_text("".join(f"{each['path']},{each['id']}\n" for each in rows))
+    (folder / "images").mkdir()
+    for at in range(16):
+        np.save(folder / "images" / f"{at:03}.npy", np.full((64, 64), at / 7))
+        torch.save(torch.full((64, 64), at / 7), folder / "images" / f"{at:03}.pt")
+    return str(folder)
+
+
+@contextmanager
+def _in(folder: str) -> Iterator[None]:
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
 def label(case: Case) -> Label:
     """What the program retains."""
+    with _in(_folder()):
+        return _label(case)
+
+
+def _label(case: Case) -> Label:
     error = ""
     printed: list[str] = []
     with alone(), imports(case.files, printed, instrumented(case)) as finder:
         census = _Census(finder)
         finder.builtins["__tick__"] = census.tick
         finder.builtins["__ticked__"] = lambda items: _ticked(census, items)
-        with _loaders(census), _backward(census):
+        census.samples.install()
+        with _loaders(census), _backward(census), _unsaved():
             try:
                 code = instrumented(case)(ENTRY, case.files[ENTRY])
                 with limit(SECONDS), census.marking:
@@ -309,7 +415,12 @@ def label(case: Case) -> Label:
                 error = "TooLong"
             except Exception as raised:
                 error = f"{type(raised).__name__}: {raised}"
+        census.samples.remove()
         found = census.label(error)
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is not None:
+            pyplot.close("all")
+    gc.unfreeze()
     gc.collect(0)
     return found
 

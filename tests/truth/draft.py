@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 
 from tests.training.draft import Draft, Lines, function
 from tests.truth.case import HOLDER, KEEP, mark
 
+_HANDED = ("model", "loader", "optimizer", "criterion", "paths")
 STEPS = 16
 """Batches of an epoch: growth is judged over ten steps at least, after the first fifth."""
 
@@ -15,7 +17,8 @@ class Choices(Draft):
     """rebound: names of the function (or module) with the loop that its nested functions bind anew.
 
     globals: module names that functions bind anew. form: how a value gets to its holder. nested_before: functions
-    inside the one with the loop. decorators: of that one.
+    inside the one with the loop. opening: its first statements. decorators: of that one. passed: models, loaders and optimizers are parameters;
+    parameters: their names inside and outside.
     """
 
     def __init__(self, rng: random.Random, kind: str, holder: str, form: str) -> None:
@@ -27,8 +30,33 @@ class Choices(Draft):
         self.globals: list[str] = []
         self.base_inits: Lines = []
         self.base_methods: list[str] = []
+        self.opening: Lines = []
         self.nested_before: Lines = []
+        self.passed = self.chance(0.6)
+        self.parameters: list[tuple[str, str]] = []
         self.decorators: Lines = []
+
+    def bind(self, meaning: str, value: str, shared: bool | None = None) -> str:
+        """As in a Draft; but what a caller would hand over comes as a parameter where the program is made so."""
+        if not self.passed or self.stage == "script" or meaning not in _HANDED:
+            return super().bind(meaning, value, shared)
+        for inner, outer in self.parameters:
+            value = renamed(renamed(value, f"self.{inner}", outer), inner, outer)
+        outer = self.new(meaning)
+        self.main.statements.append(f"{outer} = {value}")
+        inner = outer if self.chance(0.5) else self.new(meaning)
+        self.parameters.append((inner, outer))
+        if self.stage == "method":
+            self.inits.append(f"self.{inner} = {inner}")
+            self.places.add(f"self.{inner}")
+            return f"self.{inner}"
+        self.places.add(inner)
+        return inner
+
+    @property
+    def given(self) -> tuple[str, str]:
+        """The parameters of the function with the loop (or of its class), and the arguments of its call."""
+        return ", ".join(inner for inner, _ in self.parameters), ", ".join(outer for _, outer in self.parameters)
 
     def nested(self, name: str, parameters: str, lines: Lines) -> Lines:
         """A function inside the one with the loop: it may bind the holder's name anew."""
@@ -46,6 +74,11 @@ class Choices(Draft):
         text = "\n".join(lines)
         head = [f"global {each}" for each in self.globals if each in text]
         return function(name, parameters, [*head, *lines])
+
+
+def renamed(text: str, old: str, new: str) -> str:
+    """A text with another expression wherever that one stands, as a whole."""
+    return re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", lambda found: new, text)
 
 
 def keeping(lines: Lines) -> Lines:

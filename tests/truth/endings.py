@@ -14,10 +14,13 @@ ENDINGS = (
 def differentiated(d: Choices, items: str, opt: str) -> Lines:
     """An optimizer's step on all that is kept."""
     t, v = d.new("total"), d.new("temp")
-    total = d.pick(f"sum({v}.sum() for {v} in {items})", f"torch.stack([{v}.mean() for {v} in {items}]).sum()")
+    form = d.pick("sum(VAR.sum() for VAR in ITEMS)", "torch.stack([VAR.mean() for VAR in ITEMS]).sum()").replace(
+        "VAR", v
+    )
+    total = form.replace("ITEMS", items)
     if d.chance(0.4):
         name, o, values = d.new("finish"), d.new("optimizer"), d.new("losses")
-        lines = [f"{t} = {total.replace(items, values)}", f"{o}.zero_grad()", f"{t}.backward()", f"{o}.step()"]
+        lines = [f"{t} = {form.replace('ITEMS', values)}", f"{o}.zero_grad()", f"{t}.backward()", f"{o}.step()"]
         called = d.placed(name, function(name, f"{o}, {values}", lines), ["import torch"])
         return [f"{called}({opt}, {items})"]
     return [f"{t} = {total}", f"{opt}.zero_grad()", f"{t}.backward()", f"{opt}.step()"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tests.training.draft import Lines, Source, block, function
 from tests.truth.draft import Choices, keeping, making
 from tests.truth.holders import Holder
-from tests.truth.inner import AT, VALUE, put
+from tests.truth.inner import VALUE, binds, put
 from tests.truth.releases import Release
 
 FORMS = ("inline", "helper", "method", "base class", "other module", "comprehension", "decorator", "callback")
@@ -38,7 +38,7 @@ class Routed:
 def place(d: Choices, holder: Holder) -> Placed:
     """The holder at a name of the loop's function, of its class, or of the module."""
     if holder.alone:
-        return Placed(holder.make, [], holder.items, holder.empty)
+        return Placed(holder.make, [], holder.items, put(holder.empty, holder.make, ""))
     name = d.new("losses")
     at = f"self.{name}" if d.stage == "method" and d.cell["holder"] != "global" else name
     make = [making(f"{at} = {holder.make}"), *put(holder.prime, at, "")]
@@ -52,7 +52,7 @@ def place(d: Choices, holder: Holder) -> Placed:
     else:
         d.before += make
     d.places.add(at)
-    if holder.rebinds and at == name and d.cell["holder"] != "global":
+    if binds(holder.keep) and at == name and d.cell["holder"] != "global":
         d.rebound.append(at)
     return Placed(at, make, put([holder.items], at, "")[0], put(holder.empty, at, ""))
 
@@ -125,7 +125,7 @@ def _other_global(d: Choices, holder: Holder, release: Release) -> Routed:
     name, push, v = d.new("losses"), d.new("helper"), d.new("temp")
     _global_in(source, name, holder)
     body = keeping(put(holder.keep, name, _given(holder, release, v)))
-    head = [f"global {name}"] if holder.rebinds else []
+    head = [f"global {name}"] if binds(holder.keep) else []
     d.define(function(push, v, [*head, *body]), source)
     # What `collections` gives is made in that file, too.
     for each in [line for line in d.main.imports if "collections" in line]:
@@ -150,7 +150,10 @@ def _callback(d: Choices, holder: Holder, release: Release) -> Routed:
     a, hook = d.new("losses"), d.pick("on_batch_end", "on_train_batch_end", "after_step")
     at = f"self.{a}"
     init = block("def __init__(self):", [making(f"{at} = {holder.make}"), *put(holder.prime, at, "")])
-    lines = [*init, *block(f"def {hook}(self, trainer, {v}):", keeping(put(holder.keep, at, _given(holder, release, v))))]
+    lines = [
+        *init,
+        *block(f"def {hook}(self, trainer, {v}):", keeping(put(holder.keep, at, _given(holder, release, v)))),
+    ]
     base = d.new("class")
     stub = "\n".join(block(f"class {base}:", block(f"def {hook}(self, trainer, outputs):", ["pass"])))
     called = d.placed(base, stub)

@@ -4,37 +4,51 @@ from __future__ import annotations
 
 import random
 
-from tests.truth import programs
+from tests.truth import datasets, others, programs
 from tests.truth.case import Case, case
 from tests.truth.draft import Choices
 from tests.truth.forms import FORMS
 from tests.truth.holders import MAKERS
 
-CELLS: tuple[tuple[str, str, str], ...] = tuple(
-    (kind, holder, form) for kind in programs.KINDS for holder in MAKERS for form in FORMS
+Cell = tuple[str, str, str]
+"""Kind, holder, form."""
+
+_KINDS = {
+    **{kind: (programs.training, tuple(MAKERS), FORMS) for kind in programs.KINDS},
+    "hidden state": (others.hidden, others.CARRIED, others.CARRIED_FORMS),
+    "buffer": (others.buffer, others.BUFFERS, others.BUFFER_FORMS),
+    "exception": (others.exception, others.EXCEPTIONS, others.EXCEPTION_FORMS),
+    "loader": (others.loader, others.LOADERS, others.LOADER_FORMS),
+    "hook": (others.hook, others.HOOKS, others.HOOK_FORMS),
+    "figure": (others.figure, others.FIGURES, others.FIGURE_FORMS),
+    "records": (datasets.records, datasets.RECORDS, datasets.RECORD_FORMS),
+    "cache": (datasets.cache, datasets.CACHES, datasets.CACHE_FORMS),
+}
+SAMPLE = "sample"
+
+CELLS: tuple[Cell, ...] = (
+    *((kind, holder, form) for kind, (_, holders, forms) in _KINDS.items() for holder in holders for form in forms),
+    *((SAMPLE, holder, form) for holder in datasets.SAMPLES for form in datasets.SAMPLE_FORMS),
 )
-"""Kind, holder, form: the cells that figures are made of."""
+"""The cells that figures are made of."""
 
 
-def program(seed: int, number: int, cell: tuple[str, str, str] | None = None) -> Case:
+def program(seed: int, number: int, cell: Cell | None = None) -> Case:
     """Program `number`: of that cell, or of each of CELLS in turn, in an order that the seed shuffles."""
     kind, holder, form = cell or _shuffled(seed)[number % len(CELLS)]
     rng = random.Random(f"{seed}:{number}:{kind}:{holder}:{form}")
-    made = _made(rng, kind, holder, form)
-    planted = {path: text for path, text in made.program().files.items()}
-    return case(number, planted, made.cell)
+    if kind == SAMPLE:
+        made, chosen = datasets.samples(rng, holder, form)
+        return case(number, made.files, chosen)
+    draft: Choices = _KINDS[kind][0](rng, kind, holder, form)
+    return case(number, draft.program().files, draft.cell)
 
 
-def _made(rng: random.Random, kind: str, holder: str, form: str) -> Choices:
-    return programs.training(rng, kind, holder, form)
-
-
-def _shuffled(seed: int) -> list[tuple[str, str, str]]:
+def _shuffled(seed: int) -> list[Cell]:
     if seed not in _orders:
-        order = list(CELLS)
-        random.Random(seed).shuffle(order)
-        _orders[seed] = order
+        _orders[seed] = list(CELLS)
+        random.Random(seed).shuffle(_orders[seed])
     return _orders[seed]
 
 
-_orders: dict[int, list[tuple[str, str, str]]] = {}
+_orders: dict[int, list[Cell]] = {}

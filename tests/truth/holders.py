@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tests.training.draft import Lines, block, function
 from tests.truth.draft import Choices, keeping, making
-from tests.truth.inner import AT, VALUE, Inner, any_inner, of_lists, put, rows, running, table, tuple_
+from tests.truth.inner import AT, VALUE, Inner, any_inner, binds, of_lists, put, rows, running, table, tuple_
 
 Release = Callable[[str], str]
 """What is applied to a value where it is kept: from an expression to an expression."""
@@ -18,7 +18,7 @@ class Holder:
     """make: the expression that makes it; keep: statements over AT and VALUE; prime: statements after it was made.
 
     items, empty: as in Inner; items is empty where nobody can read what is kept. released: whether the release is
-    applied inside, by the holder's own code. alone: lives in the module, under the name `make`.
+    applied inside, by the holder's own code. alone: lives in the module, under the name `make`. item: as in Inner.
     """
 
     make: str
@@ -30,10 +30,11 @@ class Holder:
     prime: Lines = field(default_factory=list)
     released: bool = False
     alone: bool = False
+    item: str = ""
 
 
 def _plain(inner: Inner) -> Holder:
-    return Holder(inner.start, inner.keep, inner.items, inner.empty, inner.rebinds, inner.adds)
+    return Holder(inner.start, inner.keep, inner.items, inner.empty, inner.rebinds, inner.adds, item=inner.item)
 
 
 def _name(d: Choices, bounded: bool, release: Release) -> Holder:
@@ -65,7 +66,7 @@ def _deque(d: Choices, bounded: bool, release: Release) -> Holder:
     d.need("from collections import deque")
     keep = d.pick(f"{AT}.append({VALUE})", f"{AT}.append({VALUE})", f"{AT}.appendleft({VALUE})")
     made = d.pick("deque(maxlen=3)", "deque([], 4)", "deque([], maxlen=2)") if bounded else "deque()"
-    return Holder(made, [keep], AT, [f"{AT}.clear()"])
+    return Holder(made, [keep], AT, [f"{AT}.clear()"], item="" if bounded else VALUE)
 
 
 def _named_tuple(d: Choices, bounded: bool, release: Release) -> Holder:
@@ -78,7 +79,7 @@ def _named_tuple(d: Choices, bounded: bool, release: Release) -> Holder:
     called = _placed(d, name, text, [need])
     item = d.pick(f"{called}({VALUE}, 1)", f"{called}({a}={VALUE}, {b}=2)")
     inner = rows(d, bounded, item)
-    return Holder(inner.start, inner.keep, f"[r.{a} for r in {AT}]", inner.empty)
+    return Holder(inner.start, inner.keep, f"[r.{a} for r in {AT}]", inner.empty, item=inner.item)
 
 
 def _object(d: Choices, bounded: bool, release: Release) -> Holder:
@@ -103,15 +104,16 @@ def _object(d: Choices, bounded: bool, release: Release) -> Holder:
 def _around(inner: Inner, make: str, at: str) -> Holder:
     """A holder whose values are at `at`, a place inside of it."""
     empty = [each.replace(AT, at) for each in inner.empty]
-    return Holder(make, [each.replace(AT, at) for each in inner.keep], inner.items.replace(AT, at), empty, False, inner.adds)
+    keep = [each.replace(AT, at) for each in inner.keep]
+    return Holder(make, keep, inner.items.replace(AT, at), empty, adds=inner.adds)
 
 
 def _dataclass(d: Choices, bounded: bool, release: Release) -> Holder:
     inner = d.pick(running, rows, rows, table)(d, bounded)
     name, a = d.new("class"), d.new("losses")
-    start = {"[]": "field(default_factory=list)", "{}": "field(default_factory=dict)", "dict()": "field(default_factory=dict)"}
-    made = start.get(inner.start, inner.start)
-    fields = [making(f"{a}: object = {made if not made.startswith('torch') else '0'}"), "steps: int = 0"]
+    kind = {"[]": "list", "{}": "dict", "dict()": "dict"}.get(inner.start)
+    made = f"field(default_factory={kind})" if kind else "0" if inner.start.startswith("torch") else inner.start
+    fields = [making(f"{a}: object = {made}"), "steps: int = 0"]
     text = "\n".join(["@dataclass", *block(f"class {name}:", fields)])
     called = _placed(d, name, text, ["from dataclasses import dataclass, field"])
     return _around(inner, f"{called}()", f"{AT}.{a}")
@@ -153,7 +155,7 @@ def _closure(d: Choices, bounded: bool, release: Release) -> Holder:
     inner = any_inner(d, bounded)
     name, push, a, v = d.new("helper"), d.new("helper"), d.new("losses"), d.new("temp")
     keep = put(inner.keep, a, release(v))
-    head = [f"nonlocal {a}"] if inner.rebinds or f"{a} +=" in "\n".join(keep) else []
+    head = [f"nonlocal {a}"] if binds(inner.keep) else []
     result = [f"return {a}"] if d.chance(0.2) else []
     body = [making(f"{a} = {inner.start}"), *function(push, v, [*head, *keeping(keep), *result]).split("\n")]
     called = _placed(d, name, function(name, "", [*body, f"return {push}"]), ["import torch"])
@@ -174,7 +176,12 @@ def _cache(d: Choices, bounded: bool, release: Release) -> Holder:
     """A memo: a dict of a class or of the module, or functools' own."""
     name, v = d.new("helper"), d.new("temp")
     way = d.pick("lru", "memo", "memo", "default")
-    if way == "lru":
+    hashable = not any(each in d.cell["release"] for each in ("numpy", "np.", "tolist", "slice", "row", "array"))
+    if (
+        way == "lru"
+        and (hashable or d.cell["kind"] in ("loss", "output", "metric"))
+        and d.cell["release"] not in _LISTS
+    ):
         size = d.pick("maxsize=3", "2") if bounded else d.pick("None", "maxsize=None")
         result = d.pick(f"{v}", f"len(str({v}.shape))", "None") if release(v) == v else release(v)
         text = "\n".join([f"@functools.lru_cache({size})", *function(name, v, [f"return {result}"]).split("\n")])
@@ -183,14 +190,18 @@ def _cache(d: Choices, bounded: bool, release: Release) -> Holder:
     key = d.pick("'last'", "0") if bounded else f"len({name}_memo)"
     memo = f"{name}_memo"
     keep = keeping([d.pick(f"{memo}[{key}] = {release(v)}", f"{memo}.update({{{key}: {release(v)}}})")])
-    if way == "default":
+    if way in ("default", "lru"):
+        way = "default"
         keep = [each.replace(f"{name}_memo", "memo") for each in keep]
         text = mark_default(function(name, f"{v}, memo={{}}", [*keep, "return memo"]))
     else:
-        text = making(f"{memo} = {{}}") + "\n\n\n" + function(name, v, [*keep, f"return {memo}[{key}]" if bounded else f"return {v}"])
+        lines = [*keep, f"return {memo}[{key}]" if bounded else f"return {v}"]
+        text = making(f"{memo} = {{}}") + "\n\n\n" + function(name, v, lines)
     called = _placed(d, name, text, ["import torch"])
-    empty = [] if way == "default" or "." in called else []
-    return Holder(called, [f"{AT}({VALUE})"], "", empty, alone=True, released=True)
+    return Holder(called, [f"{AT}({VALUE})"], "", [], alone=True, released=True)
+
+
+_LISTS = (".tolist()", "numpy")
 
 
 def mark_default(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ class Inner:
     """start: the expression that makes it; keep: statements over AT and VALUE; items: an iterable of what is kept.
 
     rebinds: keeping binds the place anew. adds: takes nothing but numbers and tensors.
-    empty: statements that begin anew.
+    empty: statements that begin anew. item: what a list is given, over VALUE; empty where it is no list.
     """
 
     start: str
@@ -25,6 +26,7 @@ class Inner:
     empty: Lines
     rebinds: bool = False
     adds: bool = False
+    item: str = ""
 
 
 def running(d: Draft, bounded: bool) -> Inner:
@@ -80,7 +82,12 @@ def rows(d: Draft, bounded: bool, item: str = VALUE) -> Inner:
             block(f"if len({AT}) < 3:", [f"{AT}.append({item})"]),
             [f"{AT}[:] = [{item}]"],
         )
-    return Inner("[]", keep, AT, [empty])
+    return Inner("[]", keep, AT, [empty], item=item if not bounded else "")
+
+
+def binds(lines: Lines) -> bool:
+    """Whether these statements bind the place itself, if only to what it was."""
+    return any(re.match(rf"\s*{AT} (=|\+=|-=) ", each) for each in lines)
 
 
 def table(d: Draft, bounded: bool) -> Inner:

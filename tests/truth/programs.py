@@ -6,11 +6,11 @@ import random
 
 from tests.training.draft import Lines, block, function
 from tests.truth import steps
-from tests.truth.draft import Choices, keeping, making
+from tests.truth.draft import Choices, keeping, making, renamed
 from tests.truth.endings import ENDINGS, after_loop, differentiated, shown
 from tests.truth.forms import Placed, Routed, place, routed
 from tests.truth.holders import MAKERS, Holder
-from tests.truth.inner import VALUE, put
+from tests.truth.inner import VALUE, binds, put
 from tests.truth.loops import WEIGHTED, hooks, loop
 from tests.truth.releases import Release, applied, choose
 from tests.truth.steps import Step
@@ -115,7 +115,7 @@ def _composed(d: Choices, step: Step, holder: Holder, release: Release, mode: st
         start = at.make or at.empty
     elif ending == "anew in epoch":
         epoch = at.make or at.empty
-    elif ending == "emptied" or (ending == "differentiated" and d.chance(0.4)):
+    elif ending == "emptied" or (ending == "differentiated" and at.empty and d.chance(0.4)):
         index = d.new("index")
         body = differentiated(d, at.items, step.opt) if ending == "differentiated" else d.pick([], shown(d, at.items))
         if ending == "differentiated":
@@ -125,7 +125,7 @@ def _composed(d: Choices, step: Step, holder: Holder, release: Release, mode: st
     body = [*start, *forward, *(step.learn if learn_first else []), *keep, *([] if learn_first else step.learn), *tail]
     d.before += made.before
     after = after_loop(d, "dropped" if d.cell.get("moment") else ending, at.items, step.opt)
-    _finished(d, step, body, index, epoch, after)
+    finished(d, step, body, index, epoch, after)
 
 
 def _possible(d: Choices, ending: str, at: Placed) -> str:
@@ -134,7 +134,7 @@ def _possible(d: Choices, ending: str, at: Placed) -> str:
     begins = ending in ("anew in step", "anew in epoch")
     if (reads and not at.items) or (begins and not (at.make or at.empty)) or (ending == "emptied" and not at.empty):
         ending = "dropped"
-    if ending == "returned" and d.stage == "script":
+    if ending == "returned" and (d.stage == "script" or d.cell["loop"] == "hooks"):
         ending = "shown"
     d.cell["ending"] = ending
     return ending
@@ -169,14 +169,14 @@ def _comprehended(d: Choices, step: Step, holder: Holder, release: Release, mode
     at = place(d, holder)
     each, source = step.source.each, step.source.iterable
     lines = _comprehension(d, holder, at, call, each, source)
-    lines = _moded("keep" if mode == "keep" else "", lines)
+    lines = _moded("keep" if mode == "keep" and not step.learn else "", lines)
     ending = _possible(d, ending, at)
     if d.cell["loop"] == "epochs" or ending == "anew in epoch":
         d.cell["loop"] = "epochs"
         start = (at.make or at.empty) if ending == "anew in epoch" else []
         lines = block(f"for {d.new('epoch')} in range(2):", [*start, *lines])
     after = after_loop(d, ending, at.items, step.opt)
-    _stage(d, [*d.nested_before, *lines], after)
+    stage(d, [*d.opening, *d.nested_before, *lines], after)
 
 
 def _comprehension(d: Choices, holder: Holder, at: Placed, call: str, each: str, source: str) -> Lines:
@@ -186,18 +186,14 @@ def _comprehension(d: Choices, holder: Holder, at: Placed, call: str, each: str,
     counted = f"for {d.new('index')}, {_paired(each)} in enumerate({source})"
     count = counted.split()[1].rstrip(",")
     plain = " ".join(holder.keep)
-    mark_all = keeping
-    if len(holder.keep) == 1 and plain.startswith(("PLACE.append(", "PLACE += [", "PLACE.extend([")) and holder.items:
-        item = plain.split("(" if "(" in plain.split("VALUE")[0].split("[")[0] else "[", 1)[1]
-        item = item.rstrip(")").rstrip("]").lstrip("[") if plain.count(VALUE) == 1 and item.count("(") == 0 else VALUE
-        if item == VALUE:
-            way = d.pick("assigned", "assigned", "extended", "added")
-            inner = f"[{call} {loop_of}]"
-            if way == "assigned" and kind == "list":
-                return [f"{p} = {inner}  #@keep #@holder  #@step"]
-            if way == "added" and kind != "deque":
-                return [f"{p} += {inner}  #@keep  #@step"]
-            return [f"{p}.extend({inner if d.chance(0.5) else inner[1:-1]})  #@keep  #@step"]
+    if holder.item:
+        inner = f"[{holder.item.replace(VALUE, call)} {loop_of}]"
+        way = d.pick("assigned", "assigned", "extended", "added")
+        if way == "assigned" and kind in ("list", "NamedTuple"):
+            return [f"{p} = {inner}  #@keep  #@holder  #@step"]
+        if way == "added" and kind != "deque":
+            return [f"{p} += {inner}  #@keep  #@step"]
+        return [f"{p}.extend({inner if d.chance(0.5) else inner[1:-1]})  #@keep  #@step"]
     if kind == "dict" and not holder.adds and len(holder.keep) == 1 and "% 3" not in plain and "last" not in plain:
         made = f"{{{count}: {call} {counted}}}"
         return [d.pick(f"{p} = {made}  #@keep  #@holder  #@step", f"{p}.update({made})  #@keep  #@step")]
@@ -210,8 +206,7 @@ def _comprehension(d: Choices, holder: Holder, at: Placed, call: str, each: str,
         return [f"[{statement} {loop_of}]  #@keep  #@step"]
     # The values come out of a generator, one after the other.
     value = d.new("temp")
-    lines = block(f"for {value} in ({call} {loop_of}):  #@step", mark_all(put(holder.keep, p, value)))
-    return lines
+    return block(f"for {value} in ({call} {loop_of}):  #@step", keeping(put(holder.keep, p, value)))
 
 
 def _paired(each: str) -> str:
@@ -227,13 +222,15 @@ def _decorated(d: Choices, step: Step, holder: Holder, release: Release, mode: s
     kept = value if holder.released else wrap(value)
     if release.before or release.value != step.value:
         # Released by the decorator's own code: the name that was meant is the function's result.
-        kept = release.value.replace(step.value, value) if not release.before else value
+        kept = renamed(release.value, step.value, value) if not release.before else value
     if own:
         a = d.new("losses")
         at = Placed("", [], "", [])
         keep = keeping(put(holder.keep, a, kept))
-        head = [f"nonlocal {a}"] if holder.rebinds else []
-        call = function(inner, "*args", [*head, f"{value} = {f}(*args)", *_moded(_at_keep(mode), keep), f"return {value}"])
+        head = [f"nonlocal {a}"] if binds(holder.keep) else []
+        call = function(
+            inner, "*args", [*head, f"{value} = {f}(*args)", *_moded(_at_keep(mode), keep), f"return {value}"]
+        )
         lines = [making(f"{a} = {holder.make}"), *put(holder.prime, a, ""), *call.split("\n"), f"return {inner}"]
         called = _decorator(d, decorator, f, lines)
     else:
@@ -254,7 +251,7 @@ def _decorated(d: Choices, step: Step, holder: Holder, release: Release, mode: s
     after = after_loop(d, ending, at.items, step.opt)
     if d.cell["loop"] == "step function":
         d.cell["loop"] = "for"
-    _finished(d, step, [*start, f"{name}({given})  #@keep", *tail], index, epoch, after)
+    finished(d, step, [*start, f"{name}({given})  #@keep", *tail], index, epoch, after)
 
 
 def _at_keep(mode: str) -> str:
@@ -265,7 +262,7 @@ def _decorator(d: Choices, name: str, f: str, lines: Lines) -> str:
     """A decorator at the top of this file or another, whose holder is its own."""
     needs = ["import torch", "import numpy as np", "import copy"]
     needs += [each for each in d.main.imports if "collections" in each or "types" in each]
-    names = [each for each in d.main.definitions]
+    names = list(d.main.definitions)
     text = function(name, f, lines)
     if names and d.chance(0.7):
         d.define(text)
@@ -278,17 +275,18 @@ def _here(d: Choices, name: str, text: str) -> str:
     return name
 
 
-def _finished(d: Choices, step: Step, body: Lines, index: str, epoch: Lines, after: Lines) -> None:
+def finished(d: Choices, step: Step, body: Lines, index: str, epoch: Lines, after: Lines) -> None:
     """The loop around the body, in its place."""
     if d.cell["loop"] == "hooks":
+        d.inits += d.opening if all("self." in each for each in d.opening) else []
         call = hooks(d, step.source, body, index, after)
         _class(d, "", [], call)
         return
     lines = loop(d, step.source, body, index, epoch)
-    _stage(d, [*d.nested_before, *lines], after)
+    stage(d, [*d.opening, *d.nested_before, *lines], after)
 
 
-def _stage(d: Choices, lines: Lines, after: Lines) -> None:
+def stage(d: Choices, lines: Lines, after: Lines) -> None:
     """Into a function, a class or the module itself; and what calls it."""
     main = d.new("train")
     ending = [f"return {d.result}"] if d.result else []
@@ -296,8 +294,9 @@ def _stage(d: Choices, lines: Lines, after: Lines) -> None:
         d.main.statements += [*d.before, *lines, *after]
         return
     if d.stage == "function":
-        d.define(d.top(main, "", [*d.before, *lines, *after, *ending]))
-        _called(d, f"{main}()")
+        given, arguments = d.given
+        d.define("\n".join([*d.decorators, d.top(main, given, [*d.before, *lines, *after, *ending])]))
+        _called(d, f"{main}({arguments})")
         return
     head = [f"global {each}" for each in d.globals if each in "\n".join(lines)]
     _class(d, main, [*head, *d.before, *lines, *after, *ending], "")
@@ -306,25 +305,31 @@ def _stage(d: Choices, lines: Lines, after: Lines) -> None:
 def _class(d: Choices, main: str, lines: Lines, call: str) -> None:
     """A class whose method has the loop, or whose methods a stub calls."""
     name, obj = d.new("trainer"), d.new("trainer").lower() + "_"
+    given, arguments = d.given
     inits = [*d.inits, *(d.before if call else [])]
     if d.form == "base class":
         base = d.new("class")
         own = block("def __init__(self):", d.base_inits or ["pass"])
         text = "\n".join(block(f"class {base}:", [*own, *"\n".join(d.base_methods or ["pass"]).split("\n")]))
-        movable = d.cell["holder"] not in ("cache", "global")
-        called = d.placed(base, text, [*d.main.imports]) if movable else _here(d, base, text)
+        movable = d.cell["holder"] in ("name", "list", "dict", "dict of lists", "deque")
+        own = [each for each in d.main.imports if not any(_module(path) in each for path in d.others)]
+        called = d.placed(base, text, own) if movable else _here(d, base, text)
         d.bases.append(called)
         inits = ["super().__init__()", *inits]
-    methods = [function("__init__", "self", inits or ["pass"]), *d.methods]
+    methods = [function("__init__", ", ".join(["self", *([given] if given else [])]), inits or ["pass"]), *d.methods]
     if main:
         methods.insert(d.pick(1, len(methods)), function(main, "self", lines))
     bases = f"({', '.join(d.bases)})" if d.bases else ""
     d.define("\n".join(block(f"class {name}{bases}:", "\n".join(methods).split("\n"))))
     if call:
-        d.main.statements += [f"{obj} = {name}()"]
+        d.main.statements += [f"{obj} = {name}({arguments})"]
         _called(d, call.replace("OBJECT", obj))
     else:
-        _called(d, f"{name}().{main}()")
+        _called(d, f"{name}({arguments}).{main}()")
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".")
 
 
 def _called(d: Choices, call: str) -> None:

@@ -216,8 +216,10 @@ def applied(d: Choices, way: Way, value: str, may_be_inside: bool) -> Release:
     if where == "function":
         name, given = d.new("helper"), d.new("temp")
         result = way.text.replace(V, given)
-        lines = d.pick([f"return {result}"], block(f"if {given} is None:", ["return None"]) + [f"return {result}"])
-        called = d.placed(name, function(name, given, lines), ["import torch", "import numpy as np", way.needs or "import torch"])
+        lines = d.pick([f"return {result}"], [*block(f"if {given} is None:", ["return None"]), f"return {result}"])
+        called = d.placed(
+            name, function(name, given, lines), ["import torch", "import numpy as np", way.needs or "import torch"]
+        )
         return Release(way, [], f"{called}({value})", _same)
     if where == "inside":
         return Release(way, [], value, lambda given: way.text.replace(V, given))
