@@ -243,7 +243,8 @@ class _Census:
         if self.samples.changes:
             found[SAMPLE] = len(self.samples.changes)
         if self.marking.needed >= MIN_GAIN:
-            found.pop(GRAPH, None)
+            # With the graph, the batches that it saved for backward were needed.
+            found = {name: slope for name, slope in found.items() if name not in (GRAPH, BATCH, LOADED)}
         return Label(found, frozenset(made), holders, self.marking.needed, self.marking.step, error)
 
 

@@ -68,7 +68,7 @@ def routed(d: Choices, holder: Holder, release: Release) -> Routed:
         return _method(d, holder, release, placed)
     if d.form == "helper" or (d.form == "other module" and not _lives_elsewhere(d)):
         return _helper(d, holder, release, placed)
-    return Routed(placed, keeping(put(holder.keep, placed.at, VALUE)))
+    return Routed(placed, keeping(put(holder.keep, placed.at, _given(holder, release, VALUE))))
 
 
 def _lives_elsewhere(d: Choices) -> bool:

@@ -41,6 +41,7 @@ def program(seed: int, number: int, cell: Cell | None = None) -> Case:
         made, chosen = datasets.samples(rng, holder, form)
         return case(number, made.files, chosen)
     draft: Choices = _KINDS[kind][0](rng, kind, holder, form)
+    draft.cell.update(names=draft.names.style, stage=draft.stage)
     return case(number, draft.program().files, draft.cell)
 
 

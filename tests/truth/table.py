@@ -15,7 +15,7 @@ from tests.truth.compare import ELSEWHERE, FALSE, FOUND, MISSED, NOTED, SILENT
 LEAST = 20
 """Programs of a cell, at least."""
 RESULTS = (FOUND, ELSEWHERE, NOTED, MISSED, FALSE, SILENT)
-BY = ("kind", "holder", "form", "release", "where", "loop", "ending")
+BY = ("kind", "holder", "form", "release", "where", "loop", "ending", "names", "stage")
 Key = tuple[str, str, str]
 
 
