@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +18,8 @@ from pathlib import Path
 from tests.training.run import warm
 from tests.truth.census import label
 from tests.truth.compare import Outcome, compare
-from tests.truth.generate import program
+from tests.truth.generate import CELLS, program
+from tests.truth.small import small
 from tests.truth.table import LEAST, Row, Table
 
 Cell = tuple[str, str, str]
@@ -44,7 +45,7 @@ def row(outcome: Outcome) -> Row:
     )
 
 
-def rows(seed: int, numbers: range, cell: Cell | None = None) -> list[Row]:
+def rows(seed: int, numbers: Sequence[int], cell: Cell | None = None) -> list[Row]:
     """Several programs, in one process."""
     warm()
     return [row(judged(seed, number, cell)) for number in numbers]
@@ -58,9 +59,13 @@ def main() -> int:
     parser.add_argument("--only", metavar="NUMBER", type=int, help="make, print and judge this program alone")
     parser.add_argument("--cell", nargs=3, metavar=("KIND", "HOLDER", "FORM"), help="programs of this cell alone")
     parser.add_argument("--least", type=int, default=LEAST, help="programs of a cell that counts, at least")
+    parser.add_argument(
+        "--cells", nargs=2, type=int, metavar=("FROM", "TO"), help="of these cells, by their order, alone"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, metavar="FILE")
     parser.add_argument("--table", nargs="+", type=Path, metavar="FILE", help="print the table of these files")
+    parser.add_argument("--shrink", type=int, default=0, metavar="COUNT", help="print so many disagreements, small")
     options = parser.parse_args()
     cell = tuple(options.cell) if options.cell else None
     if options.table:
@@ -70,7 +75,11 @@ def main() -> int:
         warm()
         show(judged(options.seed, options.only, cell))
         return 0
-    _print(Table(_made(options, cell), options.least))
+    table = Table(_made(options, cell), options.least)
+    _print(table)
+    for result, number in table.disagreements(options.shrink):
+        print(f"\n== {result}, program {number}\n")
+        print(small(judged(options.seed, number, cell)).text)
     return 0
 
 
@@ -78,7 +87,9 @@ def _made(options: argparse.Namespace, cell: Cell | None) -> Iterator[Row]:
     done = list(read(options.out)) if options.out and options.out.exists() else []
     yield from done
     first = max((each.number for each in done), default=options.start - 1) + 1
-    numbers = range(first, options.start + options.count)
+    numbers = [*range(first, options.start + options.count)]
+    if options.cells:
+        numbers = [each for each in numbers if options.cells[0] <= each % len(CELLS) < options.cells[1]]
     parts = [numbers[at : at + 50] for at in range(0, len(numbers), 50)]
     if options.jobs == 1:
         for part in parts:

@@ -10,71 +10,57 @@ program's syntax tree (its lines stay as they are). There a census is taken.
 - **batch**: loaders with workers read here, in this process, and put each tensor of a batch into shared memory, as a
   worker does: with a descriptor and a mapping that live as long as its storage. Storages are known by weak references.
 - **loaded**: storages of any loader's batches, counted as batches are drawn: what holds the whole epoch at once.
-- **state**, **cache**: a first-party Dataset of a loader with workers is read to its end in a forked process, as a worker
-  does. Of its large containers, the share of elements whose pages are then that process's own is read from the page
-  table (what is read is copied); containers that are longer at each third of the epoch are growing caches. The garbage
-  collector is off there: what it touches is copied by it, not by the program.
+- **state**, **cache**: a first-party Dataset of a loader with workers is read to its end in a forked process, as a
+  worker does. Of its large containers, the share of elements whose pages are then that process's own is read from the
+  page table (what is read is copied); containers that are longer at each third of the epoch are growing caches. The
+  garbage collector is off there: what it touches is copied by it, not by the program.
 - **sample**: elements that a Dataset stores are compared before and after they were handed out, by checksums.
 - **hook**, **figure**: hooks on all modules, open figures of pyplot.
-- **view**: arrays and tensors that the program's names lead to, whose memory is far larger than they are.
+- **view**: arrays and tensors that the program's names lead to, whose memory is far larger than they are; or memory in
+  use that grows by half an image a step or more, for what no walk can see.
 
 Growth is the recorder's: a straight line over ten steps at least (`flake8_torchleak.recorder.growth`).
 """
 
 from __future__ import annotations
 
-import ast
-import atexit
-import functools
 import gc
-import json
-import os
-import shutil
 import sys
-import tempfile
-import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils.data import DataLoader
 
-from flake8_torchleak.recorder import frames, graphs, walk
+from flake8_torchleak.recorder import frames, graphs, process, walk
 from flake8_torchleak.recorder.graph_census import GraphCollector
 from flake8_torchleak.recorder.growth import MIN_GAIN, growth
 from flake8_torchleak.recorder.measure import Age, Collector
-from flake8_torchleak.recorder.origins import Origins
 from flake8_torchleak.recorder.series import Clock, Sample
 from flake8_torchleak.recorder.side_census import FigureCollector, HookCollector
 from flake8_torchleak.recorder.stored_samples import StoredSamples
 from tests.training.program import ENTRY
 from tests.training.run import Finder, TooLong, alone, imports, limit
-from tests.truth.case import STEP, Case, Place
-from tests.truth.worker import as_worker, sent
+from tests.truth.case import Case, Place
+from tests.truth.marking import OLD, Marking, backward
+from tests.truth.ticking import instrumented
+from tests.truth.worker import as_worker
+from tests.truth.world import inside, loaders, unsaved
 
 GRAPH, BATCH, VIEW = "graph", "batch", "view"
 LOADED, STATE, CACHE, SAMPLE, HOOK, FIGURE = "loaded", "state", "cache", "sample", "hook", "figure"
 """What can be retained."""
 SECONDS = 5.0
 """CPU seconds that one program may take."""
-os.environ.setdefault("MPLBACKEND", "agg")
-
-_OLD = 2
-"""What was made so many steps ago, or earlier, has outlived its step."""
+_IMAGE = 32 * 1024
+"""Bytes of an image that programs of views make; nothing else that they keep comes near that."""
 _LARGE, _SHARE = 4096, 4
 """A view matters from so many bytes of memory on, if that is so many times its own."""
-_COPIED = 0.3
-"""The share of a container's elements that must be copied by reading all of it."""
-_FEW = 6
-"""Batches that this process reads of a Dataset that a forked one has read."""
 
 
 @dataclass(frozen=True)
@@ -97,81 +83,34 @@ class Label:
         return bool(self.growth)
 
 
-class _Mark:
-    """Lives as long as the autograd node whose metadata hold it."""
-
-    __slots__ = ("__weakref__", "done", "step")
-
-    def __init__(self, step: int) -> None:
-        self.step = step
-        self.done = False
-
-
-_KEY = "truth"
-_LEAVES: Any = type((torch.ones(1, requires_grad=True) * 1).grad_fn.next_functions[0][0])  # type: ignore[union-attr]
-
-
-class _Marking(Origins):
-    """The recorder's registry of results, with a mark on each node as well."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.step = 0
-        self.needed = 0
-        self._live: weakref.WeakSet[_Mark] = weakref.WeakSet()
-
-    def _note(self, results: Iterable[torch.Tensor]) -> None:
-        super()._note(results)
-        for each in results:
-            node = graphs.node_of(each)
-            if node is not None and _KEY not in node.metadata:
-                mark = _Mark(self.step)
-                node.metadata[_KEY] = mark
-                self._live.add(mark)
-
-    def old(self) -> int:
-        """How many nodes are alive of those made two steps ago or earlier."""
-        return sum(each.step <= self.step - _OLD for each in self._live)
-
-    def differentiated(self, tensors: Any) -> None:
-        """Backward is to run from these: what is old and was never differentiated was needed."""
-        stack = [each.grad_fn for each in tensors if isinstance(each, torch.Tensor)]
-        seen: set[Any] = set()
-        while stack:
-            node = stack.pop()
-            if node is None or node in seen or isinstance(node, _LEAVES):
-                continue
-            seen.add(node)
-            mark = node.metadata.get(_KEY)
-            if mark is not None and not mark.done:
-                mark.done = True
-                self.needed += mark.step <= self.step - _OLD
-            stack.extend(each for each, _ in node.next_functions)
-
-
 class _Census:
     """What is measured at each step of one program."""
 
     def __init__(self, finder: Finder) -> None:
-        self.marking = _Marking()
+        self.marking = Marking()
         self._finder = finder
-        self._ages: deque[Age] = deque(maxlen=_OLD)
+        self._ages: deque[Age] = deque(maxlen=OLD)
         self._clock = Clock(samples=200)
         self._graphs = GraphCollector(self.marking)
-        self._batches: list[tuple[int, StorageWeakRef]] = []
+        self._batches: list[tuple[int, Any]] = []
         self.points: dict[str, list[tuple[int, float]]] = {
             each: [] for each in (GRAPH, BATCH, LOADED, VIEW, HOOK, FIGURE)
         }
         self._drawn = 0
-        self._loaded: list[tuple[int, StorageWeakRef]] = []
+        self._heap: list[tuple[int, float]] = []
+        self._loaded: list[tuple[int, Any]] = []
         self._hooks: list[Collector] = [HookCollector(), FigureCollector()]
         self.samples = StoredSamples()
         self.found: dict[str, float] = {}
         self._read: set[int] = set()
 
-    def reads(self, data: Any) -> bool:
+    def reads(self, data: Any, workers: bool) -> bool:
         """Read a Dataset as a worker would, once; whether there was something to see."""
-        if type(data).__module__.partition(".")[0] not in self._finder.roots or not hasattr(data, "__getitem__"):
+        if (
+            not workers
+            or type(data).__module__.partition(".")[0] not in self._finder.roots
+            or not hasattr(data, "__getitem__")
+        ):
             return False
         if id(data) not in self._read:
             self._read.add(id(data))
@@ -182,14 +121,16 @@ class _Census:
         """A batch, as it would come from a worker if there were some."""
         self._drawn += 1
         self._loaded = [each for each in self._loaded if not each[1].expired()]
-        old = sum(at <= self._drawn - _OLD for at, _ in self._loaded)
+        old = sum(at <= self._drawn - OLD for at, _ in self._loaded)
         self.points[LOADED].append((self._drawn, old))
-        for each in batch if isinstance(batch, (tuple, list)) else [batch]:
+        tensors: list[Any] = list(batch) if isinstance(batch, (tuple, list)) else [batch]
+        for each in tensors:
             if isinstance(each, torch.Tensor):
+                shared: Any = each
                 if workers:
-                    each.share_memory_()
-                    self._batches.append((self.marking.step, StorageWeakRef(each.untyped_storage())))
-                self._loaded.append((self._drawn, StorageWeakRef(each.untyped_storage())))
+                    shared.share_memory_()
+                    self._batches.append((self.marking.step, _reference(shared)))
+                self._loaded.append((self._drawn, _reference(shared)))
 
     def tick(self) -> None:
         """A step begins."""
@@ -202,7 +143,7 @@ class _Census:
         step = self.marking.step
         self.points[GRAPH].append((step, self.marking.old()))
         self._batches = [each for each in self._batches if not each[1].expired()]
-        self.points[BATCH].append((step, sum(at <= step - _OLD for at, _ in self._batches)))
+        self.points[BATCH].append((step, sum(at <= step - OLD for at, _ in self._batches)))
         views: dict[int, int] = {}
         with mock.patch.object(walk, "roots", self._roots):
             for path, value in walk.Walk(frame):
@@ -210,6 +151,7 @@ class _Census:
                 self._hooks[0].see(path, value)
                 _weigh(value, views)
         self.points[VIEW].append((step, len(views)))
+        self._heap.append((step, process.heap_in_use() or 0.0))
         for name, collector in zip((HOOK, FIGURE), self._hooks):
             count = sum(each.value for each in collector.close(Age(0, 0)).values())
             self.points[name].append((step, count))
@@ -239,6 +181,11 @@ class _Census:
         made = {(site.path, site.line) for each in grown_kept for site in each.made}
         made |= {(each.called.path, each.called.line) for each in grown_kept if each.called is not None}
         holders = tuple(each.holder for each in grown_kept)
+        least = min((size for _, size in self._heap), default=0.0)
+        heap = growth([(step, size - least) for step, size in self._heap], unit=_IMAGE)
+        if heap is not None and heap.slope >= _IMAGE / 2 and not found:
+            # No walk sees into a list that is not finished, nor into functools' caches.
+            found[VIEW] = heap.slope / _IMAGE
         found.update(self.found)
         if self.samples.changes:
             found[SAMPLE] = len(self.samples.changes)
@@ -248,154 +195,31 @@ class _Census:
         return Label(found, frozenset(made), holders, self.marking.needed, self.marking.step, error)
 
 
+def _reference(tensor: torch.Tensor) -> Any:
+    """A weak reference to a tensor's memory: it says whether that has `expired()`."""
+    make: Any = StorageWeakRef
+    return make(tensor.untyped_storage())
+
+
 def _weigh(value: Any, views: dict[int, int]) -> None:
     """Note the memory behind a view, if there is much more of it than the view shows."""
-    if isinstance(value, torch.Tensor):
-        if value.is_shared() or value.layout != torch.strided:
-            return
-        storage = value.untyped_storage()
-        at, own, whole = storage.data_ptr(), value.nelement() * value.element_size(), storage.nbytes()
-    elif isinstance(value, np.ndarray):
-        base: Any = value
-        while isinstance(getattr(base, "base", None), (np.ndarray, torch.Tensor)) and not isinstance(
-            base, torch.Tensor
-        ):
-            base = base.base
-        if isinstance(base, torch.Tensor):
-            if base.is_shared():
-                return
-            storage = base.untyped_storage()
-            at, own, whole = storage.data_ptr(), value.nbytes, storage.nbytes()
-        else:
-            at, own, whole = base.__array_interface__["data"][0], value.nbytes, base.nbytes
+    base = value
+    while isinstance(base, np.ndarray) and isinstance(base.base, (np.ndarray, torch.Tensor)):
+        base = base.base
+    if isinstance(base, np.ndarray):
+        at, whole = base.__array_interface__["data"][0], base.nbytes
+    elif isinstance(base, torch.Tensor) and base.layout == torch.strided and not base.untyped_storage().is_shared():
+        storage = base.untyped_storage()
+        at, whole = storage.data_ptr(), storage.nbytes()
     else:
         return
-    if whole >= _LARGE and whole >= _SHARE * max(1, own):
+    if whole >= _LARGE and whole >= _SHARE * max(1, value.nbytes):
         views[at] = whole
-
-
-class _Ticking(ast.NodeTransformer):
-    """Puts a call at the head of each marked step, and around what a marked comprehension draws from."""
-
-    def __init__(self, lines: set[int]) -> None:
-        self._lines = lines
-
-    def _loop(self, node: Any) -> ast.AST:
-        self.generic_visit(node)
-        if node.lineno in self._lines and not isinstance(getattr(node, "iter", None), ast.GeneratorExp):
-            call = ast.Expr(ast.Call(ast.Name("__tick__", ast.Load()), [], []))
-            node.body.insert(0, ast.fix_missing_locations(ast.copy_location(call, node)))
-        return node  # type: ignore[no-any-return]
-
-    visit_For = visit_While = _loop
-
-    def _drawing(self, node: Any) -> ast.AST:
-        self.generic_visit(node)
-        if node.lineno in self._lines:
-            first = node.generators[0]
-            call = ast.Call(ast.Name("__ticked__", ast.Load()), [first.iter], [])
-            first.iter = ast.fix_missing_locations(ast.copy_location(call, first.iter))
-        return node  # type: ignore[no-any-return]
-
-    visit_ListComp = visit_GeneratorExp = visit_DictComp = visit_SetComp = _drawing
-
-
-def instrumented(case: Case) -> Callable[[str, str], CodeType]:
-    """What compiles the program's files, with its steps told."""
-
-    def compiled(path: str, text: str) -> CodeType:
-        lines = {line for file, line in case.marks[STEP] if file == path}
-        tree = _Ticking(lines).visit(ast.parse(text, path)) if lines else ast.parse(text, path)
-        return compile(tree, path, "exec")
-
-    return compiled
-
-
-@contextmanager
-def _loaders(census: _Census) -> Iterator[None]:
-    """Loaders read in this process; those that asked for workers give out shared memory."""
-    plain_init, plain_iter = DataLoader.__init__, DataLoader.__iter__
-
-    def init(self: Any, *arguments: Any, **options: Any) -> None:
-        workers = int(options.pop("num_workers", arguments[5] if len(arguments) > 5 else 0))
-        for name in ("persistent_workers", "prefetch_factor", "multiprocessing_context", "timeout"):
-            options.pop(name, None)
-        plain_init(self, *arguments[:5], *([0] if len(arguments) > 5 else []), *arguments[6:], **options)
-        self.__dict__["truth_workers"] = workers
-
-    def iterate(self: Any) -> Iterator[Any]:
-        workers = self.__dict__.get("truth_workers")
-        own = bool(workers) and census.reads(self.dataset)
-        left = _FEW if own and len(self.dataset) > 1000 else 10**6
-        for batch in plain_iter(self):
-            left -= 1
-            if left < 0:
-                return
-            if own:
-                batch = sent(batch)
-            else:
-                census.received(batch, bool(workers))
-            yield batch
-            del batch
-
-    with mock.patch.object(DataLoader, "__init__", init), mock.patch.object(DataLoader, "__iter__", iterate):
-        yield
-
-
-@contextmanager
-def _backward(census: _Census) -> Iterator[None]:
-    original = torch.autograd._engine_run_backward
-
-    def run(tensors: Any, *arguments: Any, **options: Any) -> Any:
-        census.marking.differentiated(tensors)
-        return original(tensors, *arguments, **options)
-
-    with mock.patch.object(torch.autograd, "_engine_run_backward", run):
-        yield
-
-
-@contextmanager
-def _unsaved() -> Iterator[None]:
-    """Figures are not drawn to files: it takes long, and changes nothing of what is kept."""
-    figures = sys.modules.get("matplotlib.figure")
-    if figures is None:
-        yield
-        return
-    with mock.patch.object(figures.Figure, "savefig", lambda *values, **options: None):
-        yield
-
-
-_ROWS = 4000
-
-
-@functools.cache
-def _folder() -> str:
-    """Where programs run: the files that they read lie there."""
-    folder = Path(tempfile.mkdtemp(prefix="truth-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    rows = [{"path": f"images/train/{at:08}.jpg", "id": at} for at in range(_ROWS)]
-    (folder / "rows.json").write_text(json.dumps(rows))
-    (folder / "rows.csv").write_text("".join(f"{each['path']},{each['id']}\n" for each in rows))
-    (folder / "images").mkdir()
-    for at in range(16):
-        np.save(folder / "images" / f"{at:03}.npy", np.full((64, 64), at / 7))
-        torch.save(torch.full((64, 64), at / 7), folder / "images" / f"{at:03}.pt")
-    return str(folder)
-
-
-@contextmanager
-def _in(folder: str) -> Iterator[None]:
-    before = os.getcwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
 
 
 def label(case: Case) -> Label:
     """What the program retains."""
-    with _in(_folder()):
+    with inside():
         return _label(case)
 
 
@@ -406,8 +230,10 @@ def _label(case: Case) -> Label:
         census = _Census(finder)
         finder.builtins["__tick__"] = census.tick
         finder.builtins["__ticked__"] = lambda items: _ticked(census, items)
-        census.samples.install()
-        with _loaders(census), _backward(census), _unsaved():
+        if "__getitem__" in case.text:
+            # Datasets of tensors give out copies, and to look at each of them takes long.
+            census.samples.install()
+        with loaders(census), backward(census.marking), unsaved():
             try:
                 code = instrumented(case)(ENTRY, case.files[ENTRY])
                 with limit(SECONDS), census.marking:

@@ -17,8 +17,8 @@ class Choices(Draft):
     """rebound: names of the function (or module) with the loop that its nested functions bind anew.
 
     globals: module names that functions bind anew. form: how a value gets to its holder. nested_before: functions
-    inside the one with the loop. opening: its first statements. decorators: of that one. passed: models, loaders and optimizers are parameters;
-    parameters: their names inside and outside.
+    inside the one with the loop. opening: its first statements. decorators: of that one. passed: models, loaders and
+    optimizers are parameters; parameters: their names inside and outside.
     """
 
     def __init__(self, rng: random.Random, kind: str, holder: str, form: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from tests.truth import datasets, others, programs
+from tests.truth import caches, carried, datasets, others, programs, samples
 from tests.truth.case import Case, case
 from tests.truth.draft import Choices
 from tests.truth.forms import FORMS
@@ -15,20 +15,20 @@ Cell = tuple[str, str, str]
 
 _KINDS = {
     **{kind: (programs.training, tuple(MAKERS), FORMS) for kind in programs.KINDS},
-    "hidden state": (others.hidden, others.CARRIED, others.CARRIED_FORMS),
-    "buffer": (others.buffer, others.BUFFERS, others.BUFFER_FORMS),
+    "hidden state": (carried.hidden, carried.CARRIED, carried.CARRIED_FORMS),
+    "buffer": (carried.buffer, carried.BUFFERS, carried.BUFFER_FORMS),
     "exception": (others.exception, others.EXCEPTIONS, others.EXCEPTION_FORMS),
     "loader": (others.loader, others.LOADERS, others.LOADER_FORMS),
     "hook": (others.hook, others.HOOKS, others.HOOK_FORMS),
     "figure": (others.figure, others.FIGURES, others.FIGURE_FORMS),
     "records": (datasets.records, datasets.RECORDS, datasets.RECORD_FORMS),
-    "cache": (datasets.cache, datasets.CACHES, datasets.CACHE_FORMS),
+    "cache": (caches.cache, caches.CACHES, caches.CACHE_FORMS),
 }
 SAMPLE = "sample"
 
 CELLS: tuple[Cell, ...] = (
     *((kind, holder, form) for kind, (_, holders, forms) in _KINDS.items() for holder in holders for form in forms),
-    *((SAMPLE, holder, form) for holder in datasets.SAMPLES for form in datasets.SAMPLE_FORMS),
+    *((SAMPLE, holder, form) for holder in samples.SAMPLES for form in samples.SAMPLE_FORMS),
 )
 """The cells that figures are made of."""
 
@@ -38,7 +38,7 @@ def program(seed: int, number: int, cell: Cell | None = None) -> Case:
     kind, holder, form = cell or _shuffled(seed)[number % len(CELLS)]
     rng = random.Random(f"{seed}:{number}:{kind}:{holder}:{form}")
     if kind == SAMPLE:
-        made, chosen = datasets.samples(rng, holder, form)
+        made, chosen = samples.samples(rng, holder, form)
         return case(number, made.files, chosen)
     draft: Choices = _KINDS[kind][0](rng, kind, holder, form)
     draft.cell.update(names=draft.names.style, stage=draft.stage)

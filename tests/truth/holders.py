@@ -1,4 +1,4 @@
-"""The holders: names, containers, objects, closures, generators, caches; each as statements over a place and a value."""
+"""The holders: names, containers, objects, closures, generators, caches: statements over a place and a value."""
 
 from __future__ import annotations
 

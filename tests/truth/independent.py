@@ -1,25 +1,27 @@
-"""A second measure of what a program retains, by other means than the census, for checking labels.
+"""A second measure of what programs retain, by other means than the census: for checking labels.
 
-**Planted weak references.** The text of the program is changed: around every value that a step makes and keeps stands
-`__plant__(...)`. It hangs a fresh object on each tensor with history, by `Tensor.register_hook`: the autograd node holds
-it, so that it lives as long as the node, and a plain weak reference tells whether it does. At the end of the run (before
-the program's names go) and at each step, the references that are alive are counted. When backward runs through such
-a node the hook is called: what is called two steps late was needed.
+- **graph**: plain weak references, planted by the program's own text. Around what is assigned and returned stands
+  `__plant__(...)`, which hangs a fresh object on each tensor with history by `Tensor.register_hook`: the autograd node
+  holds it. It lives as long as the node does, and is called when gradients go through, late for what was needed.
+- **batch**: the descriptors that are open (`/proc/self/fd`): a tensor in shared memory has one.
+- **view**: resident memory (`/proc/self/statm`), with images of two megabytes in place of small ones.
+- **state** and **cache**: private memory (`/proc/self/smaps_rollup`) of a forked reader, before and after it has read.
+- **sample**: what a Dataset stores, pickled whole, before and after the run.
 
-**Open descriptors.** Tensors in shared memory hold a descriptor each: `/proc/self/fd` is counted at each step.
-
-**tracemalloc and torch's own memory.** For views: bytes of NumPy's arrays by `tracemalloc`, at each step.
+Growth is not the recorder's line, either: it is a run of ten steps in which the count rises five times and never falls.
 """
 
 from __future__ import annotations
 
 import ast
 import gc
+import itertools
 import os
-import tracemalloc
+import pickle
+import resource
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any
 
@@ -28,133 +30,192 @@ import torch
 from tests.training.program import ENTRY
 from tests.training.run import TooLong, alone, imports, limit
 from tests.truth.case import STEP, Case
-from tests.truth.census import BATCH, GRAPH, LOADED, SECONDS, VIEW, inside, shared_loaders
+from tests.truth.census import BATCH, CACHE, GRAPH, SAMPLE, SECONDS, STATE, VIEW
 from tests.truth.ticking import Ticking
+from tests.truth.world import inside, loaders, unsaved
+
+COMPARED = {
+    "loss": GRAPH, "output": GRAPH, "metric": GRAPH, "hidden state": GRAPH, "buffer": GRAPH, "exception": GRAPH,
+    "batch": BATCH, "view": VIEW, "records": STATE, "cache": CACHE, "sample": SAMPLE,
+}  # fmt: skip
+"""What is compared of programs of each kind. Hooks and figures are counted as the census counts them: not here."""
+SIDE = 512
+"""Rows and columns of an image here: two megabytes."""
+_IMAGE = 512 * 1024
+_PRIVATE = {STATE: 80 * 1024, CACHE: 60 * 1024}
+"""Bytes that a step keeps at least of an image, and that a reader makes private."""
+_PAGE = resource.getpagesize()
 
 
 class _Token:
-    """What a node's hook holds: called when gradients go through it."""
+    """What a node's hook holds."""
 
-    __slots__ = ("__weakref__", "called", "step", "world")
+    __slots__ = ("__weakref__", "_called", "_measure", "step")
 
-    def __init__(self, world: _World, step: int) -> None:
-        self.world, self.step, self.called = world, step, False
+    def __init__(self, measure: _Measure, step: int) -> None:
+        self._measure, self.step, self._called = measure, step, False
 
     def __call__(self, gradient: torch.Tensor) -> None:
-        if not self.called and self.step <= self.world.step - 2:
-            self.world.late += 1
-        self.called = True
+        self._measure.late += not self._called and self.step <= self._measure.step - 2
+        self._called = True
 
 
 @dataclass
-class _World:
-    """step: which one runs; alive: old tokens at each step; files: open descriptors; memory: bytes of Python's."""
+class _Measure:
+    """Counts at each step. late: tokens that were called two steps after they were planted."""
 
     step: int = 0
     late: int = 0
     tokens: list[weakref.ref[_Token]] = field(default_factory=list)
     alive: list[int] = field(default_factory=list)
     files: list[int] = field(default_factory=list)
-    memory: list[int] = field(default_factory=list)
+    resident: list[int] = field(default_factory=list)
+    private: int = 0
+    datasets: list[tuple[Any, bytes]] = field(default_factory=list)
 
     def tick(self) -> None:
         self.step += 1
         self.tokens = [each for each in self.tokens if each() is not None]
-        found = [each() for each in self.tokens]
-        self.alive.append(sum(each is not None and each.step <= self.step - 2 for each in found))
-        del found
+        self.alive.append(sum(_is_old(each(), self.step) for each in self.tokens))
         self.files.append(len(os.listdir("/proc/self/fd")))
-        self.memory.append(tracemalloc.get_traced_memory()[0] if tracemalloc.is_tracing() else 0)
+        with open("/proc/self/statm", encoding="ascii") as memory:
+            self.resident.append(int(memory.read().split()[1]) * _PAGE)
 
     def plant(self, value: Any) -> Any:
         for each in value if isinstance(value, tuple) else (value,):
-            if isinstance(each, torch.Tensor) and each.requires_grad and not each.is_leaf:
+            hooked: Any = each
+            if (
+                isinstance(each, torch.Tensor)
+                and each.requires_grad
+                and not each.is_leaf
+                and "planted" not in vars(each)
+            ):
                 token = _Token(self, self.step)
                 self.tokens.append(weakref.ref(token))
-                each.register_hook(token)
+                hooked.register_hook(token)
+                hooked.planted = True
         return value
+
+    def ticked(self, items: Any) -> Iterator[Any]:
+        for each in items:
+            self.tick()
+            yield each
+
+    def reads(self, data: Any, workers: bool) -> bool:
+        """A loader begins. Has it workers, a forked process reads all of it, and tells what that made private."""
+        own = hasattr(data, "__getitem__") and not type(data).__module__.startswith("torch")
+        if own and all(each is not data for each, _ in self.datasets):
+            self.datasets.append((data, pickle.dumps(data.__dict__)))
+            self.private = max(self.private, _read(data) if workers else 0)
+        return own
+
+    def received(self, batch: Any, workers: bool) -> None:
+        for each in batch if isinstance(batch, (tuple, list)) else ():
+            if workers and isinstance(each, torch.Tensor):
+                shared: Any = each
+                shared.share_memory_()
+
+
+def _is_old(token: _Token | None, step: int) -> bool:
+    return token is not None and token.step <= step - 2
+
+
+def _read(data: Any) -> int:
+    """Bytes that reading a Dataset makes private to the process that reads, going by the quarter with the least."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            gc.disable()
+            for at in range(20):
+                data[at]
+            quarter, made = len(data) // 4, []
+            for part in range(4):
+                before = _private()
+                for at in range(part * quarter, (part + 1) * quarter):
+                    data[at]
+                made.append(_private() - before)
+            # What a process allocates once, for whatever reason, is in one of them.
+            os.write(writer, str(4 * min(made)).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answers:
+        text = answers.read()
+    os.waitpid(child, 0)
+    return int(text or 0)
+
+
+def _private() -> int:
+    with open("/proc/self/smaps_rollup", encoding="ascii") as memory:
+        lines = [line.split() for line in memory if line.startswith("Private")]
+    return sum(int(parts[1]) * 1024 for parts in lines)
 
 
 class _Planting(ast.NodeTransformer):
-    """Every value that an assignment binds, every argument of a statement's call, every returned value is planted."""
+    """What is assigned, added or returned is planted."""
 
     def _planted(self, value: ast.expr) -> ast.expr:
         call = ast.Call(ast.Name("__plant__", ast.Load()), [value], [])
         return ast.fix_missing_locations(ast.copy_location(call, value))
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        self.generic_visit(node)
-        node.value = self._planted(node.value)
-        return node
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        self.generic_visit(node)
-        node.value = self._planted(node.value)
-        return node
-
-    def visit_Return(self, node: ast.Return) -> ast.AST:
+    def _of_value(self, node: Any) -> ast.AST:
         self.generic_visit(node)
         if node.value is not None:
             node.value = self._planted(node.value)
-        return node
+        return node  # type: ignore[no-any-return]
+
+    visit_Assign = visit_AugAssign = visit_Return = _of_value
 
 
-def planted(case: Case) -> Callable[[str, str], CodeType]:
-    """What compiles the program's files, with values planted and steps told."""
-
+def _planted(case: Case) -> Callable[[str, str], CodeType]:
     def compiled(path: str, text: str) -> CodeType:
         lines = {line for file, line in case.marks[STEP] if file == path}
-        tree = _Planting().visit(Ticking(lines).visit(ast.parse(text, path)))
-        return compile(tree, path, "exec")
+        return compile(_Planting().visit(Ticking(lines).visit(ast.parse(text, path))), path, "exec")
 
     return compiled
 
 
-def measured(case: Case) -> set[str]:
-    """What the program retains by this measure: of graph, batch and view, those that grow."""
-    world = _World()
-    compiled = planted(case)
-    with inside(), alone(), imports(case.files, [], compiled) as finder, shared_loaders():
-        finder.builtins.update(__tick__=world.tick, __plant__=world.plant, __ticked__=lambda items: _ticked(world, items))
+def retained(case: Case) -> bool | None:
+    """Whether the program retains what its kind is about; None where this measure does not tell."""
+    about = COMPARED.get(case.cell["kind"])
+    if about is None:
+        return None
+    if about == VIEW:
+        large = {path: text.replace("64, 64", f"{SIDE}, {SIDE}") for path, text in case.files.items()}
+        case = replace(case, files=large)
+    measure = _measured(case, SIDE if about == VIEW else 64)
+    if measure is None:
+        return None
+    needed = measure.late >= 3
+    return {
+        GRAPH: grows(measure.alive) and not needed,
+        BATCH: grows(measure.files) and not needed,
+        VIEW: grows([each // _IMAGE for each in measure.resident]),
+        STATE: measure.private >= _PRIVATE[STATE],
+        CACHE: measure.private >= _PRIVATE[CACHE],
+        SAMPLE: any(pickle.dumps(data.__dict__) != before for data, before in measure.datasets),
+    }[about]
+
+
+def _measured(case: Case, side: int) -> _Measure | None:
+    """None if the program raises."""
+    measure, compiled = _Measure(), _planted(case)
+    with inside(side), alone(), imports(case.files, [], compiled) as finder, loaders(measure), unsaved():
+        finder.builtins.update(__tick__=measure.tick, __plant__=measure.plant, __ticked__=measure.ticked)
         gc.collect()
-        tracemalloc.start(1)
         try:
             with limit(4 * SECONDS):
                 finder.run_entry(compiled(ENTRY, case.files[ENTRY]))
         except (TooLong, Exception):
-            return {"error"}
-        finally:
-            tracemalloc.stop()
-    found = set()
-    if grows(world.alive) and world.late < 3:
-        found.add(GRAPH)
-    if grows(world.files):
-        found.add(BATCH)
-    if grows([each // LARGE for each in world.memory]):
-        found.add(VIEW)
-    return found
-
-
-LARGE = 16 * 1024
-"""Bytes that count as one kept array: images have twice as many."""
-
-
-def _ticked(world: _World, items: Any) -> Any:
-    for each in items:
-        world.tick()
-        yield each
+            return None
+    return measure
 
 
 def grows(counts: list[int]) -> bool:
-    """Whether there is a run of ten steps, after the first two, over which it rose in five at least and never fell."""
+    """Whether there are ten steps in a row, after the first two, in which it rose five times and never fell."""
     for start in range(2, len(counts) - 9):
-        part = counts[start : start + 10]
-        rises = [after - before for before, after in zip(part, part[1:])]
+        rises = [after - before for before, after in itertools.pairwise(counts[start : start + 10])]
         if min(rises) >= 0 and sum(each > 0 for each in rises) >= 5:
             return True
     return False
-
-
-COMPARED = {GRAPH, BATCH, VIEW}
-"""What this measure can tell. LOADED goes with BATCH where there are workers."""
-__all__ = ["COMPARED", "LOADED", "grows", "measured"]

@@ -113,6 +113,14 @@ class Table:
         for (result, kind, holder, form), count in found.most_common(most):
             yield f"{count:5} x {result}: {kind}, {holder}, {form}"
 
+    def disagreements(self, most: int) -> Iterator[tuple[str, int]]:
+        """A program of each of the commonest disagreements, by result, kind and form; with its number."""
+        wrong = [each for each in self.rows if each.result not in (FOUND, SILENT)]
+        counts = Counter((each.result, each.cell["kind"], each.cell["form"]) for each in wrong)
+        for key, _ in counts.most_common(most):
+            first = next(each for each in wrong if (each.result, each.cell["kind"], each.cell["form"]) == key)
+            yield first.result, first.number
+
 
 def share(rate: float | None) -> str:
     return "-" if rate is None else f"{rate:.1%}"

@@ -26,7 +26,8 @@ GROWN = 30
 def as_worker(data: Any, modules: Sequence[ModuleType]) -> dict[str, float]:
     """`state`: the largest share of a container's elements that reading copied; `cache`: by how much one grew.
 
-    modules: the program's, whose globals are looked at, too. Empty where neither is so. An exception in the reader ends the reading: nothing is told then.
+    modules: the program's, whose globals are looked at, too. Empty where neither is so. An exception in the reader
+    ends the reading: nothing is told then.
     """
     watched = tuple(stored(data, forked=True))
     reader, writer = os.pipe()
@@ -65,7 +66,7 @@ class _Receiving(pickle.Unpickler):
         self._tensors = tensors
 
     def persistent_load(self, number: Any) -> torch.Tensor:
-        return self._tensors[number]
+        return self._tensors[int(number)]
 
 
 def sent(batch: Any) -> Any:
