@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from tests.training.run import warm
 from tests.truth.census import label
 from tests.truth.compare import Outcome, compare
 from tests.truth.generate import CELLS, program
+from tests.truth.independent import COMPARED, retained
 from tests.truth.small import small
 from tests.truth.table import LEAST, Row, Table
 
@@ -66,10 +68,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, metavar="FILE")
     parser.add_argument("--table", nargs="+", type=Path, metavar="FILE", help="print the table of these files")
     parser.add_argument("--shrink", type=int, default=0, metavar="COUNT", help="print so many disagreements, small")
+    parser.add_argument("--check", action="store_true", help="compare labels with an independent measure instead")
     options = parser.parse_args()
     cell = tuple(options.cell) if options.cell else None
     if options.table:
         _print(Table((each for path in options.table for each in read(path)), options.least))
+        return 0
+    if options.check:
+        check(options.seed, range(options.start, options.start + options.count))
         return 0
     if options.only is not None:
         warm()
@@ -112,6 +118,24 @@ def read(path: Path) -> Iterator[Row]:
     with path.open(encoding="utf-8") as file:
         for line in file:
             yield Row(**json.loads(line))
+
+
+def check(seed: int, numbers: range) -> None:
+    """Labels beside the independent measure, by kind; each disagreement by its number."""
+    warm()
+    counts: dict[str, Counter[str]] = {}
+    for number in numbers:
+        made = program(seed, number)
+        found, other = label(made), retained(made)
+        if found.error or other is None:
+            continue
+        kind = made.cell["kind"]
+        agree = other == (COMPARED[kind] in found.growth)
+        counts.setdefault(kind, Counter())["agree" if agree else "differ"] += 1
+        if not agree:
+            print(f"program {number}: {kind}, label {sorted(found.growth)}, independent measure {other}")
+    for kind, each in [*sorted(counts.items()), ("all", sum(counts.values(), Counter[str]()))]:
+        print(f"{kind}: {each['agree']} agree, {each['differ']} differ")
 
 
 def show(outcome: Outcome) -> None:

@@ -4,7 +4,8 @@
   `__plant__(...)`, which hangs a fresh object on each tensor with history by `Tensor.register_hook`: the autograd node
   holds it. It lives as long as the node does, and is called when gradients go through, late for what was needed.
 - **batch**: the descriptors that are open (`/proc/self/fd`): a tensor in shared memory has one.
-- **view**: resident memory (`/proc/self/statm`), with images of two megabytes in place of small ones.
+- **view**: data memory (`/proc/self/statm`; zeros that nobody wrote are not resident), with images of two megabytes in
+  place of small ones.
 - **state** and **cache**: private memory (`/proc/self/smaps_rollup`) of a forked reader, before and after it has read.
 - **sample**: what a Dataset stores, pickled whole, before and after the run.
 
@@ -69,7 +70,7 @@ class _Measure:
     tokens: list[weakref.ref[_Token]] = field(default_factory=list)
     alive: list[int] = field(default_factory=list)
     files: list[int] = field(default_factory=list)
-    resident: list[int] = field(default_factory=list)
+    data: list[int] = field(default_factory=list)
     private: int = 0
     datasets: list[tuple[Any, bytes]] = field(default_factory=list)
 
@@ -79,7 +80,7 @@ class _Measure:
         self.alive.append(sum(_is_old(each(), self.step) for each in self.tokens))
         self.files.append(len(os.listdir("/proc/self/fd")))
         with open("/proc/self/statm", encoding="ascii") as memory:
-            self.resident.append(int(memory.read().split()[1]) * _PAGE)
+            self.data.append(int(memory.read().split()[5]) * _PAGE)
 
     def plant(self, value: Any) -> Any:
         for each in value if isinstance(value, tuple) else (value,):
@@ -191,7 +192,7 @@ def retained(case: Case) -> bool | None:
     return {
         GRAPH: grows(measure.alive) and not needed,
         BATCH: grows(measure.files) and not needed,
-        VIEW: grows([each // _IMAGE for each in measure.resident]),
+        VIEW: grows([each // _IMAGE for each in measure.data]),
         STATE: measure.private >= _PRIVATE[STATE],
         CACHE: measure.private >= _PRIVATE[CACHE],
         SAMPLE: any(pickle.dumps(data.__dict__) != before for data, before in measure.datasets),
