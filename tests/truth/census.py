@@ -90,7 +90,7 @@ class _Census:
         self.marking = Marking()
         self._finder = finder
         self._ages: deque[Age] = deque(maxlen=OLD)
-        self._clock = Clock(samples=200)
+        self._clock = Clock()
         self._graphs = GraphCollector(self.marking)
         self._batches: list[tuple[int, Any]] = []
         self.points: dict[str, list[tuple[int, float]]] = {

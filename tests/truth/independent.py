@@ -15,6 +15,8 @@ Growth is not the recorder's line, either: it is a run of ten steps in which the
 from __future__ import annotations
 
 import ast
+import ctypes
+import functools
 import gc
 import itertools
 import os
@@ -199,8 +201,16 @@ def retained(case: Case) -> bool | None:
     }[about]
 
 
+@functools.cache
+def _mapped_apart() -> None:
+    """Tell glibc to map every large block by itself, always: else what is freed serves the next, and nothing grows."""
+    threshold, size = -3, 1 << 17
+    ctypes.CDLL(None).mallopt(threshold, size)
+
+
 def _measured(case: Case, side: int) -> _Measure | None:
     """None if the program raises."""
+    _mapped_apart()
     measure, compiled = _Measure(), _planted(case)
     with inside(side), alone(), imports(case.files, [], compiled) as finder, loaders(measure), unsaved():
         finder.builtins.update(__tick__=measure.tick, __plant__=measure.plant, __ticked__=measure.ticked)
