@@ -15,6 +15,9 @@ from tests.training.program import ENTRY, Program
 COPY, END = "\N{LEFT WHITE SQUARE BRACKET}", "\N{RIGHT WHITE SQUARE BRACKET}"
 """Around an expression of which a copy was meant: see `stored.py`."""
 
+STEPS = 9
+"""Batches of a loop, if nobody asks for more."""
+
 T = TypeVar("T")
 Lines = list[str]
 
@@ -57,6 +60,7 @@ class Draft:
         self.caller: Lines = []
         self.always_self = False
         self.holders = 1
+        self.steps = STEPS
 
     # -- choices --------------------------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ class Verdict:
 def mend(files: Files, unsafe: bool = False, takes: Callable[[str], bool] = lambda code: True) -> Mended:
     """Every file after its fixes, in the order of their names, each as `torchleak check --fix` leaves it."""
     texts, fixed, left = dict(files), Counter[str](), Counter[str]()
-    with _on_disk(texts) as folder:
+    with on_disk(texts) as folder:
         for path in sorted(texts):
             done = fix(texts[path], DEFAULT, unsafe, takes, str(folder / path))
             if done.text != texts[path]:
@@ -79,7 +79,7 @@ def mend(files: Files, unsafe: bool = False, takes: Callable[[str], bool] = lamb
 
 def findings(files: Files) -> list[Finding]:
     """What is found in all files, with what could be fixed."""
-    with _on_disk(files) as folder:
+    with on_disk(files) as folder:
         return [
             each for path in sorted(files) for each in lint(files[path], DEFAULT, path=str(folder / path), fixes=True)
         ]
@@ -92,7 +92,7 @@ def unsafe_codes(files: Files) -> set[str]:
 
 
 @contextmanager
-def _on_disk(files: Files) -> Iterator[Path]:
+def on_disk(files: Files) -> Iterator[Path]:
     """A project of its own: what is read of other files comes from here."""
     with tempfile.TemporaryDirectory(prefix="training-") as name:
         folder = Path(name)

@@ -47,7 +47,7 @@ class Names:
     """New names, each once in a program. style: one of STYLES."""
 
     def __init__(self, rng: random.Random, style: str) -> None:
-        self._rng, self._style = rng, style
+        self._rng, self.style = rng, style
         self._taken = set(keyword.kwlist) | set(vars(builtins)) | _LIBRARIES
 
     def new(self, meaning: str) -> str:
@@ -60,7 +60,7 @@ class Names:
 
     def _drawn(self, meaning: str) -> str:
         rng = self._rng
-        style = rng.choice(STYLES[:-1]) if self._style == "mixed" else self._style
+        style = rng.choice(STYLES[:-1]) if self.style == "mixed" else self.style
         if style == "letters":
             name = "".join(rng.choice(_LETTERS) for _ in range(rng.randint(1, 5)))
         else:

@@ -24,15 +24,11 @@ class Batches:
     opening: Lines = field(default_factory=list)
 
 
-STEPS = 9
-"""Batches of a loop."""
-
-
 def batches(d: Draft, shared: bool | None = None) -> Batches:
     """A list of pairs, a DataLoader, a generator function or a range with tensors made in the body."""
     d.need(*IMPORTS)
     x, y = d.new("input"), d.new("target")
-    n = STEPS
+    n = d.steps
     way = d.pick("list", "list", "loader", "loader", "dicts", "generator", "range", "tensor")
     d.cell["loop source"] = way
     if way == "list":

@@ -71,11 +71,11 @@ def run(
     during: what is to be active while it runs (a recorder); on_batch: sees every batch, and its Dataset.
     """
     seen, out = _Seen(on_batch), Outcome()
-    with _alone(), _recording(seen), _imports(files, out.printed) as finder, during or nullcontext():
+    with alone(), _recording(seen), imports(files, out.printed) as finder, during or nullcontext():
         program: dict[str, Any] = {}
         try:
             code = compile(files[ENTRY], ENTRY, "exec")
-            with _limit(SECONDS):
+            with limit(SECONDS):
                 program = finder.run_entry(code)
         except TooLong:
             out.error = "TooLong"
@@ -161,10 +161,19 @@ def _recording(seen: _Seen) -> Iterator[None]:
             hook.remove()
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+def _compiled(path: str, text: str) -> CodeType:
+    return compile(text, path, "exec")
+
+
+Compiler = Callable[[str, str], CodeType]
+"""From the path and text of a module."""
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Imports the program's other files from their texts."""
 
-    def __init__(self, files: Files, printed: list[str]) -> None:
+    def __init__(self, files: Files, printed: list[str], compiled: Compiler = _compiled) -> None:
+        self._compiled = compiled
         self._texts = {path.removesuffix(".py").replace("/", "."): (path, text) for path, text in files.items()}
         for name in [name for name in self._texts if name.endswith(".__init__")]:
             self._texts[name.removesuffix(".__init__")] = self._texts.pop(name)
@@ -172,13 +181,23 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         for name in packages - set(self._texts):
             self._texts[name] = (f"{name}/__init__.py", "")
         self._packages = packages
-        self._builtins = {**vars(builtins), "print": self._print}
+        self.builtins = {**vars(builtins), "print": self._print}
         self._printed = printed
         self.loaded: dict[str, ModuleType] = {}
         self.entry = ModuleType(MAIN)
 
     def names(self) -> list[str]:
         return list(self._texts)
+
+    @property
+    def roots(self) -> set[str]:
+        """The first parts of its modules' names."""
+        return {MAIN, *(name.partition(".")[0] for name in self._texts)}
+
+    @property
+    def paths(self) -> set[str]:
+        """The files, as their code objects name them."""
+        return {ENTRY, *(path for path, _ in self._texts.values())}
 
     def _print(self, *values: object, sep: str = " ", end: str = "\n", **_: object) -> None:
         self._printed.append(_ADDRESS.sub("0x", _HISTORY.sub("", sep.join(map(str, values)) + end)))
@@ -192,21 +211,21 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         path, text = self._texts[module.__name__]
-        module.__dict__["__builtins__"] = self._builtins
+        module.__dict__["__builtins__"] = self.builtins
         self.loaded[module.__name__] = module
-        exec(compile(text, path, "exec"), module.__dict__)
+        exec(self._compiled(path, text), module.__dict__)
 
     def run_entry(self, code: CodeType) -> dict[str, Any]:
         space = self.entry.__dict__
-        space["__builtins__"] = self._builtins
+        space["__builtins__"] = self.builtins
         exec(code, space)
         return space
 
 
 @contextmanager
-def _imports(files: Files, printed: list[str]) -> Iterator[_Finder]:
+def imports(files: Files, printed: list[str], compiled: Compiler = _compiled) -> Iterator[Finder]:
     """The program's modules can be imported, its entry is `__main__`, and nothing of it stays."""
-    finder = _Finder(files, printed)
+    finder = Finder(files, printed, compiled)
     before = {name: sys.modules.pop(name) for name in finder.names() if name in sys.modules}
     main = sys.modules[MAIN]
     sys.modules[MAIN] = finder.entry
@@ -222,7 +241,7 @@ def _imports(files: Files, printed: list[str]) -> Iterator[_Finder]:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def alone() -> Iterator[None]:
     """Fixed seeds and torch's usual switches; what was before comes back."""
     states = random.getstate(), np.random.get_state(), torch.get_rng_state()
     grad, threads, hook = torch.is_grad_enabled(), torch.get_num_threads(), threading.excepthook
@@ -246,7 +265,7 @@ def _alone() -> Iterator[None]:
 
 
 @contextmanager
-def _limit(seconds: float) -> Iterator[None]:
+def limit(seconds: float) -> Iterator[None]:
     """Ends what takes more CPU time: a loop that a fix made endless must not hold up the others."""
 
     def late(number: int, frame: FrameType | None) -> None:
