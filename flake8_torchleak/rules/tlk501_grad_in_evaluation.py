@@ -87,7 +87,7 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         raise Unfixable("the loop stands at module level: put it under `with torch.no_grad():`")
     if module.loops.trains(function):
         raise Unfixable(f"`{function.name}` trains as well: put the loop under `with torch.no_grad():`")
-    if module.release.callers.are_training(function, anywhere=True) is not None:
+    if module.release.callers.may_train(function) is not None:
         raise Unfixable(f"what `{function.name}` gives goes into training, as one of its callers shows")
     if not module.release.callers.are_known(function):
         raise Unfixable(f"too many modules use `{function.name}` to see whether what it gives goes into training")

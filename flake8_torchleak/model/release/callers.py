@@ -25,13 +25,20 @@ class Callers:
     def __init__(self, module: Module) -> None:
         self.module = module
 
-    def are_training(self, function: FunctionNode, anywhere: bool = False) -> ast.Call | None:
+    def are_training(self, function: FunctionNode) -> ast.Call | None:
         """A call of the function whose result is differentiated, or handed on inside a training loop; None if none is.
 
-        anywhere: ask the modules of the project that import this one, too.
+        Of the module itself; callers that are too far to look at do not count.
         """
-        own = next(self._training_calls(function.name, function), None)
-        if own is not None or not anywhere:
+        return next(self._training_calls(function.name, function, far=False), None)
+
+    def may_train(self, function: FunctionNode) -> ast.Call | None:
+        """The same, where a mistake would change training: in modules of the project that import this one, too.
+
+        Callers that are too far to look at count.
+        """
+        own = next(self._training_calls(function.name, function, far=True), None)
+        if own is not None:
             return own
         name = function.name
         for _, found in self.module.users.answers(
@@ -47,20 +54,23 @@ class Callers:
 
     def named(self, name: str) -> Iterator[ast.Call]:
         """Calls of anything with this name whose result goes into training."""
-        return self._training_calls(name, None)
+        return self._training_calls(name, None, far=True)
 
-    def _training_calls(self, name: str, function: FunctionNode | None) -> Iterator[ast.Call]:
-        """By name and, for functions of the module itself, by scope: an over-estimate of who calls a function."""
+    def _training_calls(self, name: str, function: FunctionNode | None, far: bool) -> Iterator[ast.Call]:
+        """By name and, for functions of the module itself, by scope: an over-estimate of who calls a function.
+
+        far: whether callers that are too far to look at count as training.
+        """
         if function is not None:
             calls = self.module.classes.calls_of(function)
         else:
             calls = self.module.classes.own_calls(name)
         for call in calls:
-            if self._goes_into_training(call, _MOST_LEVELS):
+            if self._goes_into_training(call, far, _MOST_LEVELS):
                 yield call
 
     @remembered
-    def _goes_into_training(self, call: ast.Call, levels: int) -> bool:
+    def _goes_into_training(self, call: ast.Call, far: bool, levels: int) -> bool:
         if self.module.grad.off(call):
             return False
         fate = self.module.release.escapes.of_value(call).fate
@@ -68,28 +78,28 @@ class Callers:
             return True
         caller = self.module.tree.function(call)
         if fate >= Fate.OPEN:
-            return self._is_in_step(call, levels)
+            return self._is_in_step(call, far, levels)
         if fate is Fate.RETURNED and caller is not None:
-            return self._is_trained_with(caller, levels)
+            return self._is_trained_with(caller, far, levels)
         return False
 
     @remembered
-    def _is_trained_with(self, function: FunctionNode, levels: int) -> bool:
+    def _is_trained_with(self, function: FunctionNode, far: bool, levels: int) -> bool:
         """Whether what a function gives goes into training somewhere."""
         callers = self._callers(function)
-        return self._are_too_far(callers, function, levels) or any(
-            self._goes_into_training(each, levels - 1) for each in callers
-        )
+        if not levels:
+            return self._are_too_far(callers, function, far)
+        return any(self._goes_into_training(each, far, levels - 1) for each in callers)
 
-    def _are_too_far(self, callers: list[ast.Call], function: FunctionNode, levels: int) -> bool:
-        """Whether callers are not looked at any more: then they may train, and that is said."""
-        if levels or not callers:
+    def _are_too_far(self, callers: list[ast.Call], function: FunctionNode, far: bool) -> bool:
+        """Whether callers that are not looked at any more count: where they do, that is said."""
+        if not far or not callers:
             return False
         leave_out(self.module, function, f"it is called through more than {_MOST_LEVELS} functions")
         return True
 
     @remembered
-    def _is_in_step(self, node: ast.AST, levels: int) -> bool:
+    def _is_in_step(self, node: ast.AST, far: bool, levels: int) -> bool:
         """Whether a place is run by a training loop's step: in the loop that differentiates, or in what it calls."""
         tree = self.module.tree
         for loop in tree.loops(node)[:1]:
@@ -98,14 +108,14 @@ class Callers:
         if not tree.loops(node) and any(not tree.loops(site.node) for site in self._sites(node)):
             return True
         caller = tree.function(node)
-        return caller is not None and self._is_run_in_step(caller, levels)
+        return caller is not None and self._is_run_in_step(caller, far, levels)
 
     @remembered
-    def _is_run_in_step(self, function: FunctionNode, levels: int) -> bool:
+    def _is_run_in_step(self, function: FunctionNode, far: bool, levels: int) -> bool:
         callers = self._callers(function)
-        return self._are_too_far(callers, function, levels) or any(
-            self._is_in_step(each, levels - 1) for each in callers
-        )
+        if not levels:
+            return self._are_too_far(callers, function, far)
+        return any(self._is_in_step(each, far, levels - 1) for each in callers)
 
     def _callers(self, function: FunctionNode) -> list[ast.Call]:
         inside = self.module.tree.inside
