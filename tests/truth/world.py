@@ -76,7 +76,13 @@ def unsaved() -> Iterator[None]:
     if figures is None:
         yield
         return
-    with mock.patch.object(figures.Figure, "savefig", return_value=None):
+
+    # A function: pyplot, when it is imported, asks for its name and its parameters.
+    @functools.wraps(figures.Figure.savefig)
+    def savefig(*given: object, **named: object) -> None:
+        pass
+
+    with mock.patch.object(figures.Figure, "savefig", savefig):
         yield
 
 
