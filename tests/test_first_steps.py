@@ -87,7 +87,8 @@ NAMED = "torchleak: error: name a command: "
     [
         (
             [],
-            f"{NAMED}check, baseline, config, explain, rules, run; `torchleak check .` is the usual one, `torchleak --help`",
+            f"{NAMED}check, baseline, config, explain, rules, run;"
+            " `torchleak check .` is the usual one, `torchleak --help`",
         ),
         (["--quiet"], f"{NAMED}check,"),
         (["chek", "src"], "there is no command 'chek'; did you mean `torchleak check`?"),
