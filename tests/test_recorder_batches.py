@@ -28,6 +28,8 @@ from flake8_torchleak.recorder.walk import Path as Held
 from tests.recorded import few_modules as few_modules
 from tests.recorded import network, only, optimizer
 
+pytestmark = pytest.mark.long
+
 CACHE: list[int] = []
 """Grows in the workers of some tests."""
 

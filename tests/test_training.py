@@ -216,6 +216,7 @@ def test_what_raises_as_it_is_must_raise_the_same() -> None:
     assert verdict.failure == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WITHOUT)
 def test_without_its_checks_the_package_breaks_programs(name: str) -> None:
     made = [program(5, number) for number in range(12 * len(CONSTRUCTS))]

@@ -32,6 +32,8 @@ from tests.truth.independent import COMPARED, grows, retained  # noqa: E402
 from tests.truth.small import small  # noqa: E402
 from tests.truth.table import Row, Table  # noqa: E402
 
+pytestmark = pytest.mark.long
+
 SEED, COUNT = 6, 240
 LONG = 2000
 
@@ -55,7 +57,6 @@ def shares(found: Table) -> tuple[int, int, int, int]:
     return counts["found"], retaining, counts["false"], counts["false"] + counts["silent"]
 
 
-@pytest.mark.long
 def test_lint_finds_what_programs_retain_and_is_silent_else() -> None:
     made = table(COUNT)
     print("\n".join(made.lines()))
@@ -186,7 +187,6 @@ def test_what_a_dataset_keeps_is_seen(rows: str, read: str, workers: str, retain
     assert label(case(0, {"train.py": text}, {})).growth.keys() == retains
 
 
-@pytest.mark.long
 def test_labels_agree_with_an_independent_measure() -> None:
     """A few here; `python -m tests.truth --check --count 560` compares the five hundred of the documentation."""
     compared = Counter(_agrees(number) for number in range(14))
