@@ -35,6 +35,7 @@ class Sequence(nn.Module):
 
 
 def main():
+    torch.manual_seed(0)  # how often `best` is replaced is the same in every run
     model, criterion = Sequence(), nn.MSELoss()
     data = Waves(320)
     whole = torch.stack([data[i] for i in range(8)])
