@@ -64,6 +64,7 @@ USERS = {
     "a frame inplace": ("for rows in loader:\n    rows.drop('a', inplace=True)\n", "safe", "unsafe"),
     "copyto": ("for rows in loader:\n    np.copyto(rows, 0)\n", "unsafe", "unsafe"),
     "at": ("for rows in loader:\n    np.add.at(rows, 0, 1)\n", "unsafe", "unsafe"),
+    "at, of another function": ("for rows in loader:\n    np.logical_or.at(rows, 0, 1)\n", "unsafe", "unsafe"),
     "drawn into": ("import cv2\nfor rows in loader:\n    cv2.line(rows, 1, 2)\n", "unsafe", "unsafe"),
     "a method of the type": ("for rows in loader:\n    list.append(rows, 1)\n", "unsafe", "unsafe"),
     "an operator": ("import operator\nfor rows in loader:\n    operator.iadd(rows, 1)\n", "unsafe", "unsafe"),
@@ -214,7 +215,7 @@ def test_an_entry_of_what_is_read_from_outside() -> None:
     assert {fix.level.value for each in found if each.code == "TLK203" for fix in each.fixes} == {"unsafe"}
 
 
-SHIFT = "def shift(row):\n    row += 1\n"
+SHIFT = "def shift(row):\n    row += 1\ndef hand_on(row):\n    shift(row)\n"
 BATCHES = (
     "def collect(data):\n    kept = []\n    for x, y in DataLoader(data, num_workers=2):\n        {}\n    return kept\n"
 )
@@ -226,6 +227,7 @@ KEPT = {
     "through a call": ("kept.append(y.numpy())\n        list(kept)[0][0] = 1", ""),
     "by a view": ("kept.append(y.numpy())\n        y.view(-1)[0] = 1", ""),
     "by a function": ("kept.append(y.numpy())\n        shift(y)", ""),
+    "by a function of a function": ("kept.append(y.numpy())\n        hand_on(y)", ""),
     "by a function of its own": ("kept.append(y.numpy())\n        shift(kept)", "safe"),
     "of another": ("kept.append(y.numpy())\n        z = [1]\n        z[0] = 1", "safe"),
     "asked about": ("kept.append(y.numpy())\n        print(y.data_ptr())", "unsafe"),

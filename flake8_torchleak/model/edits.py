@@ -27,8 +27,8 @@ EDITING_METHODS = frozenset({
 """Methods of containers and arrays that change them."""
 _STATEMENTS = frozenset({"augment", "setitem", "augitem", "del"})
 """Changes that are no calls."""
-_ARRAY_EDITS = frozenset({"fill", "sort", "resize", "partition", "itemset", "put"})
-_DRAWS = frozenset({
+ARRAY_EDITS = frozenset({"fill", "sort", "resize", "partition", "itemset", "put"})
+DRAWS = frozenset({
     "rectangle", "circle", "line", "polylines", "fillPoly", "putText", "drawContours", "ellipse", "fillConvexPoly",
     "arrowedLine", "drawMarker",
 })  # fmt: skip
@@ -178,7 +178,7 @@ def _written(module: Module, call: ast.Call) -> ast.expr | None:
         if keyword.arg == "out":
             return keyword.value
     qualname = module.names.qualname(call.func)
-    if qualname.startswith("cv2.") and last_name(call.func) in _DRAWS and call.args:
+    if qualname.startswith("cv2.") and last_name(call.func) in DRAWS and call.args:
         return call.args[0]
     if qualname.startswith("numpy.random.shuffle") and call.args:
         return call.args[0]
@@ -207,7 +207,7 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
         if _is_own_slot(module, target, value):
             return None
     elif value.kind in (Kind.ARRAY, Kind.TENSOR):
-        edits_array = method in _ARRAY_EDITS and value.kind is Kind.ARRAY
+        edits_array = method in ARRAY_EDITS and value.kind is Kind.ARRAY
         if not (edits_array or is_in_place(method)) or method in ARRAY_METHODS:
             return None
     elif method not in EDITING_METHODS or value.kind not in MUTABLE - {Kind.INSTANCE}:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchleak.model.edits import EDITING_METHODS, is_in_place
+from flake8_torchleak.model.edits import ARRAY_EDITS, DRAWS, EDITING_METHODS, is_in_place
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
@@ -14,19 +14,15 @@ from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_OF_ARRAYS = frozenset({"fill", "sort", "resize", "partition", "itemset", "put", "setfield", "setflags", "byteswap"})
-_HARMLESS = frozenset({"requires_grad_", "detach_"})
-"""In place, and no value is another one."""
+_OF_ARRAYS = ARRAY_EDITS | {"setfield", "setflags", "byteswap"}
 _CONTENT = frozenset({"data", "real", "imag", "flat", "shape", "dtype", "strides", "T", "mT", "H", "mH"})
 """Attributes of arrays and tensors that share their memory or say how it is read: to set one is an edit."""
 _FIRST = frozenset({
     "numpy.copyto", "numpy.put", "numpy.place", "numpy.putmask", "numpy.fill_diagonal", "numpy.put_along_axis",
     "numpy.random.shuffle", "random.shuffle", "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heapreplace",
     "bisect.insort", "bisect.insort_left", "bisect.insort_right", "operator.setitem", "operator.delitem",
-    "numpy.add.at", "numpy.subtract.at", "numpy.multiply.at", "numpy.divide.at", "numpy.maximum.at",
-    "numpy.minimum.at",
 })  # fmt: skip
-"""Functions that edit their first argument. One whose name ends in `_`, and all that draw, stand beside them."""
+"""Functions that edit their first argument. Those whose name ends in `_`, `at` of a ufunc, and all that draw do, too."""
 _OPERATORS = frozenset({
     "__setitem__", "__delitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__",
     "__ipow__", "__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__", "__imatmul__", "iadd", "isub", "imul",
@@ -37,10 +33,7 @@ _TYPES = frozenset({"list", "dict", "set", "collections.deque", "numpy.ndarray",
 """Types whose methods may be called as functions: `list.append(x, 1)`."""
 _LIBRARIES = ("torch.", "numpy.", "operator.")
 """Whose functions say by their name, or by `inplace`, that they edit their first argument."""
-_DRAWN = frozenset({
-    "rectangle", "circle", "line", "polylines", "fillPoly", "putText", "drawContours", "ellipse", "fillConvexPoly",
-    "arrowedLine", "drawMarker", "floodFill", "clipLine",
-})  # fmt: skip
+_DRAWN = DRAWS | {"floodFill"}
 
 
 class Touch(NamedTuple):
@@ -104,11 +97,12 @@ class Touches:
                 yield Touch(call, keyword.value, array=True)
         qualname = self.module.names.qualname(call.func)
         name = last_name(call.func)
-        in_place = (is_in_place(name) and name not in _HARMLESS) or name in _OPERATORS
+        in_place = is_in_place(name) or name in _OPERATORS
         typed = qualname.rpartition(".")[0] in _TYPES and name in EDITING_METHODS
         draws = name in _DRAWN and qualname.startswith("cv2.")
-        asked = any(k.arg == "inplace" and not is_false(k.value) for k in call.keywords)
-        of_library = qualname.startswith(_LIBRARIES) and (in_place or asked)
+        asked = any(k.arg == "inplace" and not _is_false(k.value) for k in call.keywords)
+        at = name == "at" and qualname.startswith("numpy.")  # of any ufunc: `np.add.at(x, i, 1)`
+        of_library = qualname.startswith(_LIBRARIES) and (in_place or asked or at)
         if call.args and (qualname in _FIRST or of_library or typed or draws):
             yield Touch(call, call.args[0], array=True)
         elif isinstance(call.func, ast.Attribute) and (in_place or asked or name in EDITING_METHODS):
@@ -171,6 +165,6 @@ def _stored(node: ast.AST, target: ast.expr) -> Iterator[Touch]:
         yield Touch(node, target.value, array=True)
 
 
-def is_false(node: ast.expr) -> bool:
+def _is_false(node: ast.expr) -> bool:
     """Whether an expression is the word False."""
     return isinstance(node, ast.Constant) and node.value is False
