@@ -6,6 +6,7 @@ from textwrap import dedent, indent
 
 import pytest
 
+from flake8_torchleak.model.release import trail
 from tests.fixer import fixed
 
 ALL = ("TLK401", "TLK402", "TLK403", "TLK404", "TLK5")
@@ -239,3 +240,14 @@ def test_a_container_that_is_not_made_here(parameter: str, before: str) -> None:
     text = f"def put(loss, {parameter}):\n{before}    kept.append(loss)\n"
     given = ", model.all" if parameter else ""
     stays(text + training(f"put(total{given})\ntotal = total + loss", "print(total)", "total = 0"))
+
+
+def test_what_is_put_into_what_a_call_gives() -> None:
+    stays(training("total = total + loss\nbox().append(total)", "print(total)", "total = 0"))
+
+
+def test_attributes_that_are_too_many_to_follow_may_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = dedent(HISTORY["by another method"]).format(".shape")
+    assert "loss.detach()" in fixed(text, codes=ALL)
+    monkeypatch.setattr(trail, "_MOST_VARIABLES", 0)
+    stays(text)

@@ -22,7 +22,7 @@ _FIRST = frozenset({
     "numpy.random.shuffle", "random.shuffle", "heapq.heappush", "heapq.heappop", "heapq.heapify", "heapq.heapreplace",
     "bisect.insort", "bisect.insort_left", "bisect.insort_right", "operator.setitem", "operator.delitem",
 })  # fmt: skip
-"""Functions that edit their first argument. Those whose name ends in `_`, `at` of a ufunc, and all that draw do, too."""
+"""Functions that edit their first argument, beside those that draw, `at` of a ufunc, and names that end in `_`."""
 _OPERATORS = frozenset({
     "__setitem__", "__delitem__", "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__",
     "__ipow__", "__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__", "__imatmul__", "iadd", "isub", "imul",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bounds import leave_out
@@ -169,8 +170,10 @@ class Trail:
             mark, uses = (f".{node.attr}", self.module.root), self.escapes.attributes.get(node.attr, [])
         else:
             return READ
-        if mark in self.seen or len(self.seen) >= _MOST_VARIABLES:
+        if mark in self.seen:
             return READ
+        if len(self.seen) >= _MOST_VARIABLES:
+            return Ending(Fate.ASKED, node, f"`{short(node)}` goes through too many variables to follow")
         self.seen.add(mark)
         endings = [self.destiny(use) for use in uses if isinstance(use.ctx, ast.Load)]
         if owned is None:
@@ -219,12 +222,10 @@ class Trail:
     def _is_tried(self, call: ast.Call) -> bool:
         """Whether an exception of a call is caught in its function: `.numpy()` raises where there is a history."""
         tree = self.module.tree
-        for up in tree.ancestors(call):
-            if isinstance(up, SCOPES):
-                break
-            if isinstance(up, TRIES) and up.handlers and any(tree.inside(call, each) for each in up.body):
-                return True
-        return False
+        return any(
+            isinstance(up, TRIES) and bool(up.handlers) and any(tree.inside(call, each) for each in up.body)
+            for up in takewhile(lambda up: not isinstance(up, SCOPES), tree.ancestors(call))
+        )
 
     def _handed(self, call: ast.Call, child: ast.AST) -> tuple[Ending, bool]:
         """(what a call does with one of its arguments, whether its result is made of it)."""
