@@ -1,16 +1,18 @@
 """What a recording costs: a small network's training, alone and under the recorder, in CPU time of this process.
 
-usage: python benchmarks/recorder.py
+usage: python benchmarks/recorder.py [--rounds N] [--widths 64 256 512]
 
 Prints the ratio for the full recording and the light one, for networks of several widths, healthy and with a leak: the
-smaller the network, the larger the share of what is done for each operation.
+smaller the network, the larger the share of what is done for each operation. In each round the three run one after the
+other; printed are the median of the rounds' ratios, and in brackets their quartiles.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -18,7 +20,7 @@ from torch import nn
 
 from flake8_torchleak.recorder import record
 
-STEPS, BATCH, ROUNDS = 200, 64, 3
+STEPS, BATCH = 200, 64
 
 
 def train(width: int, leak: bool) -> None:
@@ -44,11 +46,21 @@ def spent(run: Callable[[], None]) -> float:
     return time.process_time() - start
 
 
+def ratio(rounds: Sequence[tuple[float, ...]], at: int) -> str:
+    """The median and the quartiles of what one kind of run costs, against the run alone in the same round."""
+    low, middle, high = statistics.quantiles([each[at] / each[0] for each in rounds], n=4)
+    return f"{middle:5.2f} ({low:.2f}-{high:.2f})"
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--widths", type=int, nargs="+", default=[64, 256, 512])
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
     train(32, leak=False)
-    print(f"{'width':>6} {'leak':>5} {'ms a step':>10} {'full':>6} {'light':>6}")
-    for width in (64, 256, 512):
+    print(f"{'width':>6} {'leak':>5} {'ms a step':>10} {'full':>18} {'light':>18}")
+    for width in arguments.widths:
         for leak in (False, True):
 
             def alone(width: int = width, leak: bool = leak) -> None:
@@ -63,10 +75,10 @@ def main() -> None:
                     train(width, leak)
 
             # Alternated, so that what else the machine does meets all alike.
-            rounds = [(spent(alone), spent(full), spent(light)) for _ in range(ROUNDS)]
-            base, of_full, of_light = (statistics.median(each[at] for each in rounds) for at in range(3))
-            ratios = f"{of_full / base:6.2f} {of_light / base:6.2f}"
-            print(f"{width:>6} {'yes' if leak else 'no':>5} {base / STEPS * 1000:10.2f} {ratios}")
+            rounds = [(spent(alone), spent(full), spent(light)) for _ in range(arguments.rounds)]
+            base = statistics.median(each[0] for each in rounds) / STEPS * 1000
+            words = "yes" if leak else "no"
+            print(f"{width:>6} {words:>5} {base:10.2f} {ratio(rounds, 1):>18} {ratio(rounds, 2):>18}", flush=True)
 
 
 if __name__ == "__main__":

@@ -169,7 +169,12 @@ def filled(kept: Kept) -> list[str]:
 
 
 def test_caches_that_grow_in_workers() -> None:
-    found = {each.pattern: each for each in recorded(Cached()).kept if each.kind == "cache"}
+    seen = recorded(Cached())
+    found = {each.pattern: each for each in seen.kept if each.kind == "cache"}
+    assert seen.series["cache", "Cached.cache"][-1][1] == 384  # of eight samples a batch, measured at the 48th
+    (worker,) = seen.workers
+    assert worker.name == "Cached, worker 0"
+    assert [step for step, _ in worker.private][:3] == [0, 1, 2]
     assert set(found) == {
         "Cached.cache",
         "Cached.last",
@@ -180,7 +185,10 @@ def test_caches_that_grow_in_workers() -> None:
     assert cache.growth is not None
     assert cache.growth.slope == pytest.approx(8)
     assert cache.grows
-    assert cache.size_per_step > 8 * 500 * 4 / 2
+    # A tensor of 2,000 bytes for each of eight samples, with its key and its place in the dict.
+    assert cache.size_per_step == pytest.approx(8 * 2000, rel=0.2)
+    assert cache.size == pytest.approx(384 * 2000, rel=0.2)
+    assert found["tests.test_recorder_batches.remembered"].size >= 0  # by the worker's own memory
     assert {name.rpartition(".")[2]: filled(each) for name, each in found.items()} == {
         "cache": ["self.cache[index] = torch.zeros(500)"],
         "last": ["self.last.append(index)"],
@@ -225,7 +233,14 @@ def test_objects_that_each_worker_copies(names: Any, kind: str) -> None:
     assert filled(kept) == ["self.names = names"]
     assert f"30,000 {kind}" in kept.note
     assert kept.count > 10_000
-    assert kept.size > 500_000
+    assert 500_000 < kept.size <= kept.most
+
+
+def test_the_workers_of_each_epoch() -> None:
+    found = recorded(Numbers(80), num_workers=2, epochs=2)
+    names = [f"Numbers, worker {number}{again}" for again in ("", ", start 2") for number in (0, 1)]
+    assert [each.name for each in found.workers] == names
+    assert all(each.private[-1][0] == 5 for each in found.workers)
 
 
 def test_arrays_of_text_are_not_copied() -> None:
@@ -423,7 +438,7 @@ def row(fetched: int, threads: int, opencv: int) -> dict[str, Any]:
 
 def test_threads_of_opencv() -> None:
     seen = workers.Workers()
-    (kept,) = seen.kept([[row(0, 0, 0), row(1, 3, 4)], [row(0, 0, 0), row(1, 3, 4)]])
+    ((kept, _),) = seen.kept([[row(0, 0, 0), row(1, 3, 4)], [row(0, 0, 0), row(1, 3, 4)]])
     assert kept.kind == "thread"
     assert "3 more threads" in kept.note
     assert list(seen.kept([[row(1, 0, 4)], [row(1, 3, 1)]])) == []

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
 import sysconfig
+import threading
+import warnings
 from collections import UserDict
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,8 +37,9 @@ from flake8_torchleak.recorder.growth import Growth
 from flake8_torchleak.recorder.lines import Lines
 from flake8_torchleak.recorder.measure import Age
 from flake8_torchleak.recorder.origins import Origins, places
+from flake8_torchleak.recorder.side_census import FigureCollector, HookCollector
 from tests.recorded import few_modules as few_modules
-from tests.recorded import loader, network, optimizer
+from tests.recorded import loader, network, only, optimizer
 
 
 def test_a_view_that_torch_does_not_tell_the_history_of() -> None:
@@ -178,6 +183,22 @@ def test_frames_that_keep_no_locals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert frames.stack(None) == []
 
 
+def test_what_starts_a_thread_is_left_out() -> None:
+    """The outermost frames of a thread are those of `threading`; a library that the program calls stays."""
+    seen: list[str] = []
+
+    def look(value: object) -> None:
+        seen.extend(frame.f_code.co_name for frame in frames.stack(sys._getframe()))
+
+    def program() -> None:
+        json.loads("{}", object_hook=look)
+
+    thread = threading.Thread(target=program)
+    thread.start()
+    thread.join()
+    assert seen == ["program", "loads", "decode", "raw_decode", "look"]
+
+
 def test_classes_and_modules_have_no_locals() -> None:
     seen = []
 
@@ -212,7 +233,7 @@ def test_a_container_whose_elements_are_copied_by_few_is_not_told() -> None:
         return [{"fetched": at, "copied": {stored.path: count}, **other} for at, count in enumerate(counts)]
 
     assert list(seen.kept([rows(0, 1, 2, 3)])) == []
-    (kept,) = seen.kept([rows(0, 100, 200, 250)])
+    ((kept, _),) = seen.kept([rows(0, 100, 200, 250)])
     assert kept.kind == "worker"
     assert kept.made == ()
     assert kept.grows
@@ -224,7 +245,54 @@ def test_datasets_of_libraries_have_no_place() -> None:
     assert seen._look(DataLoader(TensorDataset(torch.zeros(3)))) == ()
     assert seen._lines("TensorDataset.tensors") == filled_at.Lines()
     assert seen.read() == []
-    assert list(worker_side.sizes(TensorDataset(torch.zeros(3)))) == [("TensorDataset.tensors", 1, "")]
+    data = TensorDataset(torch.zeros(3))
+    assert list(worker_side.sizes(data)) == [("TensorDataset.tensors", 1, "", data.tensors)]
+
+
+def test_a_container_is_weighed_once_it_has_grown(tmp_path: Path) -> None:
+    """To look at what a Dataset holds from the start is to copy it into the worker."""
+
+    class Rows:
+        def __init__(self) -> None:
+            self.rows: list[str] = ["a" * 100] * 3
+            self.odd: set[int] = set()
+            self.native: list[object] = []
+
+    data = Rows()
+    report = worker_side.Report(str(tmp_path / "1.jsonl"), 0, data, ())
+    for at in range(20):
+        data.rows.append(f"{at:0100d}")
+        data.odd.add(at)
+        data.native.append(object())
+        report.fetched()
+    first, *_, last = [json.loads(line)["sizes"] for line in (tmp_path / "1.jsonl").read_text().splitlines()]
+    assert first["Rows.rows"] == [3, "", None]
+    count, _, size = last["Rows.rows"]
+    assert size == pytest.approx(count * (149 + 8 + 8), rel=0.2)
+    assert last["Rows.odd"][2] is None  # no order tells which were added last
+    assert last["Rows.native"][2] is None
+
+
+def test_names_of_one_tensor_and_a_gradient_with_history() -> None:
+    """A tensor is met once, under its shortest path; a gradient that has history hangs on it."""
+    first = torch.ones(2, requires_grad=True)
+    second = first
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch speaks of create_graph once in a process
+        (first * second).sum().backward(create_graph=True)  # type: ignore[no-untyped-call]
+    found = {str(path): value for path, value in walk.Walk(sys._getframe()) if isinstance(value, torch.Tensor)}
+    mine = [path for path, value in found.items() if value is first or value is first.grad]
+    assert mine == [mine[0], f"{mine[0]}.grad"]
+    assert mine[0].endswith((".first", ".second"))
+
+
+def test_hooks_are_those_of_modules() -> None:
+    """Other recorders show each collector all that they meet."""
+    hooks, figures = HookCollector(), FigureCollector()
+    for value in (torch.zeros(2), np.zeros(2)):
+        hooks.see(walk.Path("a", "a"), value)
+        figures.see(walk.Path("a", "a"), value)
+    assert hooks.close(Age(0, 0)) == {}
 
 
 def test_a_class_whose_module_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,3 +322,37 @@ def test_batches_that_no_line_of_the_program_asked_for(monkeypatch: pytest.Monke
     collector.see(walk.Path("a", "a"), batches[0])
     (measure,) = collector.close(Age(0, 0)).values()
     assert (measure.value, measure.size, measure.made) == (1, 12, {})
+
+
+def test_a_collector_that_is_off_stays_off() -> None:
+    net = network()
+    opt = optimizer(net)
+    kept = []
+    gc.disable()
+    try:
+        with record() as recording:
+            for x, _ in loader():
+                kept.append(net(x).sum())
+                kept[-1].backward()
+                opt.step()
+                assert not gc.isenabled()
+    finally:
+        gc.enable()
+    assert only(recording.record).pattern.endswith(".kept[*]")
+
+
+def nested(depth: int) -> tuple[list[Any], int]:
+    """A tensor in so many lists, one in another, and its id."""
+    tensor = torch.zeros(1)
+    value = [tensor]
+    for _ in range(depth - 1):
+        value = [value]  # type: ignore[list-item]
+    return value, id(tensor)
+
+
+def test_what_lies_deeper_than_is_looked_is_not_found() -> None:
+    near, shallow = nested(walk.DEPTH)
+    far, deep = nested(walk.DEPTH + 1)
+    seen = {id(value) for _, value in walk.Walk(sys._getframe())}
+    assert {shallow, deep} & seen == {shallow}
+    assert len(near) == len(far) == 1

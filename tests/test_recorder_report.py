@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import py_compile
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,10 +19,10 @@ from flake8_torchleak.recorder.join import Verdict, holder_name, join
 from flake8_torchleak.recorder.lines import Lines
 from flake8_torchleak.recorder.live import Live
 from flake8_torchleak.recorder.page import page
-from flake8_torchleak.recorder.plots import by_holder, whole_process
+from flake8_torchleak.recorder.plots import by_holder, by_holder_in_workers, by_worker, whole_process
 from flake8_torchleak.recorder.program import NoProgram, Program, own_files, run
 from flake8_torchleak.recorder.recording import Options, Recording
-from flake8_torchleak.recorder.result import Kept, Record, Site
+from flake8_torchleak.recorder.result import Kept, Record, Site, Worker
 from flake8_torchleak.recorder.text_report import as_json, text
 
 GREW = Growth(2.0, 0.01, 200.0, 20, 120, 16)
@@ -103,6 +105,7 @@ RECORD = Record(
         kept("cache", "Photos.cache", clock="fetch", note="in each worker", size_per_step=0.0, count=12.0),
         kept("hook", "$look in _forward_hooks", size=0.0, bound="three"),
         kept("batch", "train.ys[*]", clock="loader"),
+        kept("worker", "Photos.rows", clock="fetch", most=9e6),
     ),
     steps={"optimizer": 120, "loader": 1, "backward": 2, "manual": 1},
     steps_per_epoch=12_500,
@@ -112,7 +115,14 @@ RECORD = Record(
     series={
         ("graph", "train.losses[*]"): ((1, 1.0, 100.0), (2, 2.0, -300.0)),
         ("hook", "$look in _forward_hooks"): ((1, 1.0, 0.0), (2, 2.0, 0.0)),
+        ("worker", "Photos.rows"): ((0, 0.0, 0.0), (64, 2000.0, 4e6)),
+        ("cache", "Photos.cache"): ((0, 0.0, 0.0), (64, 12.0, 0.0)),
     },
+    workers=(
+        Worker("Photos, worker 0", ((0, 2e6), (60, 3e6))),
+        Worker("Photos, worker 1", ((0, 2e6), (64, 5e6))),
+        Worker("Other, worker 0", ((0, 9e6),)),
+    ),
     notes=("a note",),
     seconds=1.25,
 )
@@ -145,6 +155,9 @@ def test_the_report_as_text() -> None:
         "+530 KB a batch",
         "more: torchleak explain TLK404",
         "memory in use, the whole process: -2 bytes a step from step 1 to 3",
+        "an epoch of 12,500 batches: 6.62 GB\n",
+        "; all of it: 9 MB in each worker",
+        "private memory of workers: at most +3 MB after 64 batches (Photos, worker 1)",
         "open file descriptors, the whole process: +1 a step",
         "memory on the GPU, the whole process: +1 bytes a step",
         "note: a note",
@@ -171,19 +184,34 @@ def test_the_report_as_json() -> None:
     assert found["leaks"] is True
     assert [each["verdict"] for each in found["findings"]] == ["confirmed", "not seen", "not seen"]
     assert found["findings"][0]["kept"][0]["holder"] == "train.losses[7]"
-    assert {each["kind"] for each in found["run_time_only"]} == {"unheld", "data", "cache", "batch"}
+    assert {each["kind"] for each in found["run_time_only"]} == {"unheld", "data", "cache", "batch", "worker"}
+    assert found["workers"][1] == {
+        "name": "Photos, worker 1",
+        "private": [{"fetched": 0, "bytes": 2e6}, {"fetched": 64, "bytes": 5e6}],
+    }
     assert found["heap"][0] == {"step": 1, "bytes": 10.0}
 
 
 def test_the_page() -> None:
     shown = page(RECORD, all_verdicts(), "<train>.py", "it raised <Error>")
     assert shown.startswith("<!doctype html>")
-    assert "Growth was confirmed: 4 holders." in shown
-    assert shown.count("<svg") == 2
+    assert "Growth was confirmed: 5 holders." in shown
+    assert shown.count("<svg") == 4
+    for title in ("by holder, in a worker", "of each worker, since its start", "of the whole process"):
+        assert title in shown
     assert "keeps &lt;it&gt;" in shown
     assert "it raised &lt;Error&gt;" in shown
     assert "<script" not in shown
-    assert "http" not in shown.partition("<h2>Confirmed")[2]
+    # Names of XML's vocabularies, which nobody fetches, are all there is of addresses.
+    assert {each.partition("/")[0] for each in shown.split("http://")[1:]} == {"www.w3.org"}
+    assert "https://" not in shown
+    assert "url(h" not in shown
+    assert "@import" not in shown
+    assert '<meta name="viewport" content="width=device-width' in shown
+    assert "`" not in shown
+    assert "(prefers-color-scheme: dark)" in shown
+    assert "currentColor" in shown
+    assert "#010203" not in shown
     healthy = page(HEALTHY, join(HEALTHY, {}, set(), lambda path: []), "train.py", "")
     assert "No growth was confirmed." in healthy
     assert "<svg" not in healthy
@@ -197,9 +225,44 @@ def test_what_was_not_judged_is_not_called_healthy() -> None:
 
 
 def test_plots() -> None:
-    assert by_holder(HEALTHY) == whole_process(HEALTHY) == ""
+    for plot in (by_holder, by_holder_in_workers, by_worker, whole_process):
+        assert plot(HEALTHY) == ""
     counts = Record(RECORD.kept[4:5], series=RECORD.series)
-    assert "<svg" in by_holder(counts)
+    assert "<!-- $look in _forward_hooks: 2 -->" in by_holder(counts)
+    assert by_holder_in_workers(counts) == ""
+
+
+def test_plots_of_workers() -> None:
+    """What grew in workers stands by itself, over the batches they fetched; sizes are drawn if anything has one."""
+    shown = by_holder_in_workers(RECORD)
+    assert "<!-- Photos.rows: 4 MB -->" in shown
+    assert "Photos.cache" not in shown
+    assert "Photos" not in by_holder(RECORD)
+    assert "<!-- Photos.cache: 12 -->" in by_holder_in_workers(replace(RECORD, kept=RECORD.kept[3:4]))
+    each = by_worker(RECORD)
+    assert each.index("<!-- Photos, worker 1: 3 MB -->") < each.index("<!-- Photos, worker 0: 1 MB -->")
+    assert "Other" not in each  # it fetched nothing
+    assert "batches fetched by the worker" in each
+
+
+def test_long_names_are_cut_in_the_middle_of_a_plot() -> None:
+    name = f"train.{'a' * 60}.history['{'b' * 60}']"
+    kept = replace(RECORD.kept[4], pattern=name)
+    series = {(kept.kind, name): ((1, 1.0, 0.0), (2, 2.0, 0.0))}
+    shown = by_holder(Record((kept,), series=series))
+    assert f"<!-- {name[:45]}...{name[-45:]}: 2 -->" in shown
+    assert name not in shown
+
+
+def test_a_cache_grows_in_all_workers() -> None:
+    grown = kept("cache", "Photos.cache", clock="fetch")
+    assert wording.cost(grown, RECORD).endswith("; an epoch of 12,500 batches: 6.62 GB, in all workers together")
+
+
+def test_an_error_of_the_arithmetic_is_none() -> None:
+    line = Growth(slope=100.0, error=1.1e-15, gain=900.0, start=5, end=24, samples=13)
+    (words,) = (each for each in wording.details(replace(RECORD.kept[0], growth=line)) if each.startswith("grew"))
+    assert words.startswith("grew 100 ± 0 a ")
 
 
 @pytest.mark.parametrize(
@@ -358,7 +421,18 @@ def test_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoProgram, match="no such file"):
         Program("missing.py").find()
     frames._owners.clear()
-    frames._codes.clear()
+    frames.known.clear()
+
+
+def test_a_compiled_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "_adopted", [])
+    source, compiled = tmp_path / "train.py", tmp_path / "train.pyc"
+    source.write_text("import sys\nassert sys.argv[1:] == ['--lr', '0.1']\nraise SystemExit(3)\n")
+    py_compile.compile(str(source), str(compiled), doraise=True)
+    source.unlink()
+    program = Program(str(compiled), ("--lr", "0.1"))
+    assert program.find() == str(compiled)
+    assert ran(program)[0] == "it exited with 3"
 
 
 def test_own_files() -> None:

@@ -99,6 +99,7 @@ def test_json_has_stdout_to_itself(folder: Path, capfd: pytest.CaptureFixture[st
         (["broken.py"], "broken.py:2: invalid syntax"),
         (["nul.py"], "null bytes"),
         (["-m", "missing.module"], "missing.module: no such module"),
+        (["-m", "parts"], "parts: a package without a module __main__"),
         (["-m", "fails.train"], "fails.train: RuntimeError: at import"),
         (["--output-file=no/such/report.txt", "train.py"], "--output-file: "),
         (["--html=no/such/page.html", "train.py"], "--html: "),
@@ -108,6 +109,8 @@ def test_json_has_stdout_to_itself(folder: Path, capfd: pytest.CaptureFixture[st
 def test_what_cannot_be_run(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
     (folder / "broken.py").write_text("x = 1\nx = = 2\n")
     (folder / "nul.py").write_bytes(b"x = 1\0\n")
+    (folder / "parts").mkdir()
+    (folder / "parts" / "__init__.py").write_text("")
     (folder / "fails").mkdir()
     (folder / "fails" / "__init__.py").write_text("raise RuntimeError('at import')\n")
     assert status(["run", *arguments]) == 2
@@ -136,7 +139,7 @@ def test_a_script_that_may_not_be_read(folder: Path, monkeypatch: pytest.MonkeyP
 
 
 ENDS = """\
-import os, sys, torch
+import os, signal, sys, torch
 LOSSES = []
 def train(steps):
     p = torch.zeros(4, requires_grad=True)
@@ -154,6 +157,8 @@ if "folder" in how:
     os.chdir("elsewhere")
 if "interrupt" in how:
     raise KeyboardInterrupt
+if "end" in how:
+    signal.raise_signal(signal.SIGTERM)
 if "words" in how:
     sys.exit("bye")
 if "--code" in how:
@@ -167,6 +172,7 @@ if "zero" in how:
     ("arguments", "expected", "words"),
     [
         (["interrupt"], 1, "; it was interrupted"),
+        (["end"], 1, "; it was interrupted"),
         (["words"], 1, "; it exited with 'bye'"),
         (["--code", "--lr=0.1"], 1, "; it exited with 3"),
         (["zero"], 1, "30 optimizer steps in"),
@@ -175,7 +181,7 @@ if "zero" in how:
         (["early", "--code"], 2, "; it exited with 3"),
     ],
 )
-@pytest.mark.parametrize("module", [False, True], ids=["script", "module"])
+@pytest.mark.parametrize("module", [False, pytest.param(True, marks=pytest.mark.long)], ids=["script", "module"])
 def test_whatever_ends_a_program(
     folder: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], expected: int, words: str, module: bool
 ) -> None:
@@ -266,13 +272,13 @@ def train(steps, keep):
         losses.append(loss if keep else loss.item())
 
 def test_healthy(no_leaks):
-    train(40, False)
+    train(30, False)
 
 def test_leak(no_leaks):
-    train(40, True)
+    train(30, True)
 
 def test_block(no_leaks):
-    train(40, True)
+    train(30, True)
     with no_leaks(steps=30):
         train(30, False)
 
@@ -284,8 +290,15 @@ def test_too_few_steps(no_leaks):
     with no_leaks(steps=30, light=True):
         train(20, False)
 
+def test_too_few_steps_without_a_number(no_leaks):
+    with no_leaks():
+        train(19, False)
+
+def test_nothing_is_judged(no_leaks):
+    train(19, False)
+
 def test_plain():
-    train(40, True)
+    train(30, True)
 """
 
 
@@ -293,11 +306,13 @@ def test_the_fixture(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_uses=USES)
     # pytester forgets what was imported meanwhile, and torch imports half of itself with the first optimizer.
     optimizer(network())
-    done = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:randomly")
+    done = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:randomly", "-W", "default")
     # What the fixture itself records is judged when the test is over: an error at its teardown.
-    done.assert_outcomes(passed=4, failed=2, errors=1)
+    done.assert_outcomes(passed=5, failed=3, errors=1, warnings=1)
     done.stdout.fnmatch_lines(["*`train.losses[[]*[]]` keeps autograd graph*", "*test_uses.py:9*"])
-    done.stdout.fnmatch_lines(["*20 steps were seen, 30 were asked for*"])
+    done.stdout.fnmatch_lines(["*20 steps were seen, at least 30 are needed*"])
+    done.stdout.fnmatch_lines(["*19 steps were seen, at least 20 are needed*"])
+    done.stdout.fnmatch_lines(["*no_leaks: 19 steps were seen, too few to judge*"])
 
 
 def test_the_plugin_loads_nothing(tmp_path: Path) -> None:

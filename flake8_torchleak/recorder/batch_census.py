@@ -29,6 +29,10 @@ class BatchCollector:
         self._site: Site | None = None
         self._held: list[tuple[Path, int, int]] = []
 
+    @property
+    def wants(self) -> str:
+        return "values" if self._batches else ""
+
     def received(self, batch: Any) -> None:
         """A worker's batch arrives, in the frame that asks for it."""
         self._count += 1

@@ -34,7 +34,7 @@ def adopt(folder: str) -> None:
     """Take what lies below a folder for first-party, wherever it is installed."""
     _adopted.append(os.path.join(folder, ""))
     _owners.clear()
-    _codes.clear()
+    known.clear()
 
 
 def owner_of_file(path: str) -> int:
@@ -65,14 +65,15 @@ def _longest(place: str) -> str:
     return max((each for each in _adopted if place.startswith(each)), key=len)
 
 
-_codes: dict[CodeType, int] = {}
+known: dict[CodeType, int] = {}
+"""Whose code is that was asked for: to be read where a call of `owner` costs too much."""
 
 
 def owner(code: CodeType) -> int:
     """Whose code it is, remembered by code object: asked for every operation."""
-    found = _codes.get(code)
+    found = known.get(code)
     if found is None:
-        found = _codes[code] = owner_of_file(code.co_filename)
+        found = known[code] = owner_of_file(code.co_filename)
     return found
 
 

@@ -16,8 +16,8 @@ from flake8_torchleak.recorder.walk import Path
 
 _Root = tuple[int, int]
 """A value, told apart by the number of its node and its identity."""
-_Value = tuple[Path, torch.Tensor, Any]
-"""A tensor with history, how it was reached, and its node."""
+_Value = tuple[Path, torch.Tensor, Any, int]
+"""A tensor with history, how it was reached, its node and that node's number."""
 
 
 @dataclass(slots=True)
@@ -37,6 +37,8 @@ class GraphCollector:
     What a holder held at the last census and still holds is not looked at again.
     """
 
+    wants = "values"
+
     def __init__(self, origins: Origins | None) -> None:
         self._origins = origins
         self._values: defaultdict[str, list[_Value]] = defaultdict(list)
@@ -47,7 +49,7 @@ class GraphCollector:
         if isinstance(value, torch.Tensor):
             node = graphs.node_of(value)
             if node is not None:
-                self._values[path.all_alike].append((path, value, node))
+                self._values[path.all_alike].append((path, value, node, node._sequence_nr()))
 
     def close(self, age: Age) -> dict[Key, Measure]:
         values, self._values = self._values, defaultdict(list)
@@ -63,7 +65,7 @@ class GraphCollector:
             if measure.value:
                 found["graph", pattern] = measure
         if self._origins is not None:
-            tensors = {id(tensor) for several in values.values() for _, tensor, _ in several}
+            tensors = {id(tensor) for several in values.values() for _, tensor, _, _ in several}
             self._unheld(found, self._origins, age, tensors, nodes)
         self._held = now
         self._graphs.end(number for held in now.values() for number, _ in held.roots)
@@ -71,11 +73,11 @@ class GraphCollector:
 
     def _look(self, last: _Held | None, values: list[_Value], before: int, weigh: bool) -> _Held:
         """The old values of a holder. last: what it held at the last census."""
-        old = {(number, id(tensor)): tensor for _, tensor, node in values if (number := number_of(node)) < before}
+        old = {(number, id(tensor)): (tensor, node) for _, tensor, node, number in values if number < before}
         held = last if last is not None and last.roots <= old.keys() else _Held()
         for root in old.keys() - held.roots:
-            tensor = old[root]
-            fresh = self._graphs.old(graphs.node_of(tensor), before, weigh)[0] - held.numbers
+            tensor, node = old[root]
+            fresh = self._graphs.below(node, weigh) - held.numbers
             held.roots.add(root)
             held.numbers |= fresh
             held.size += self._graphs.size(fresh) + (graphs.weight(tensor, held.storages) if weigh else 0)
@@ -90,9 +92,9 @@ class GraphCollector:
         made = Counter(held.made)
         size = held.size
         last: Path | None = None
-        for path, tensor, node in values:
-            if number_of(node) >= before:
-                below, above = self._graphs.old(node, before, weigh)
+        for path, tensor, node, number in values:
+            if number >= before:
+                below, above = self._graphs.around(node, before, weigh)
                 below -= held.numbers
                 if below <= beside:
                     continue

@@ -8,7 +8,7 @@ since to unpack is to compute them again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import torch
@@ -21,7 +21,13 @@ NODE_BYTES = 760
 _LEAF = (1 << 64) - 1
 """The number of the nodes that stand for parameters: they belong to nobody's step."""
 
+_TELLS = hasattr(torch._C._autograd.SavedTensor, "data")
+"""Whether what a node has saved can be had without asking for it: to ask what backward has freed raises, and takes
+fifteen times as long."""
+_PREFIX = "_raw_saved_" if _TELLS else ("_saved_", "saved_tensors")
+
 _saved_names: dict[type, tuple[str, ...]] = {}
+"""The attributes of a type of nodes that tell what it has saved."""
 
 
 def created() -> int:
@@ -53,7 +59,11 @@ class Graphs:
         self._below: dict[int, frozenset[int]] = {}
         self._used: set[int] = set()
 
-    def old(self, root: Any, before: int, weigh: bool) -> tuple[set[int], set[int]]:
+    def below(self, root: Any, weigh: bool) -> frozenset[int]:
+        """The numbers of the nodes of the graph that ends in the old node `root`, its own among them."""
+        return self._all_below(root, number_of(root), weigh)
+
+    def around(self, root: Any, before: int, weigh: bool) -> tuple[set[int], set[int]]:
         """The numbers of the old nodes of the graph that ends in the node `root`, and those of the others.
 
         before: nodes with a smaller number are old; weigh: look at the tensors that old ones have saved as well.
@@ -78,28 +88,30 @@ class Graphs:
         known = self._below.get(top)
         if known is not None:
             return known
-        numbers: set[int] = set()
+        numbers = {top}
         storages: set[int] = set()
         stack = [root]
         while stack and len(numbers) < CAP:
             node = stack.pop()
-            number = number_of(node)
-            if number == _LEAF or number in numbers:
-                continue
-            known = self._below.get(number)
-            if known is not None:
-                numbers |= known
-                continue
-            numbers.add(number)
-            if weigh and number not in self._sizes:
+            if weigh and (number := number_of(node)) not in self._sizes:
                 self._sizes[number] = _saved(node, storages)
-            stack.extend(each for each, _ in node.next_functions if each is not None)
+            for each, _ in node.next_functions:
+                # Half of them are leaves, or were met before: those are not to be had again from the stack.
+                if each is None or (number := each._sequence_nr()) == _LEAF or number in numbers:
+                    continue
+                known = self._below.get(number)
+                if known is not None:
+                    numbers |= known
+                    continue
+                numbers.add(number)
+                stack.append(each)
         found = self._below[top] = frozenset(numbers)
         return found
 
-    def size(self, numbers: set[int]) -> int:
+    def size(self, numbers: Collection[int]) -> int:
         """Bytes of some old nodes and of the tensors that they saved."""
-        return sum(self._sizes.get(each, 0) for each in numbers) + NODE_BYTES * len(numbers)
+        saved = sum(self._sizes.get(each, 0) for each in numbers) if self._sizes else 0
+        return saved + NODE_BYTES * len(numbers)
 
     def end(self, held: Iterable[int]) -> None:
         """A census is over: what was neither met in it nor is among `held` is forgotten."""
@@ -116,8 +128,7 @@ def _saved(node: Any, storages: set[int]) -> int:
     kind = type(node)
     names = _saved_names.get(kind)
     if names is None:
-        names = tuple(name for name in dir(kind) if name.startswith("_saved_") or name == "saved_tensors")
-        _saved_names[kind] = names
+        names = _saved_names[kind] = tuple(name for name in dir(kind) if name.startswith(_PREFIX))
     size = 0
     for name in names:
         try:
@@ -126,8 +137,9 @@ def _saved(node: Any, storages: set[int]) -> int:
             # Freed by backward (then all are), or changed since.
             break
         for each in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(each, torch.Tensor):
-                size += weight(each, storages)
+            tensor = each.data if _TELLS and each is not None else each
+            if isinstance(tensor, torch.Tensor):
+                size += weight(tensor, storages)
     return size
 
 

@@ -37,6 +37,10 @@ class Age:
 class Collector(Protocol):
     """Looks for one kind of kept value among all that a walk reaches."""
 
+    @property
+    def wants(self) -> str:
+        """What it is to be shown in this census: "modules", "values" (tensors and arrays), or nothing."""
+
     def see(self, path: Path, value: Any) -> None:
         """A tensor, an array or a module, met once in a census."""
 

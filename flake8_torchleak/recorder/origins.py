@@ -44,12 +44,11 @@ class Origins(TorchFunctionMode):
         self, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = func(*args, **kwargs) if kwargs else func(*args)
-        if not torch.is_grad_enabled():
-            return result
+        # Asked for every operation: what is asked first is what most results are told by.
         if isinstance(result, torch.Tensor):
-            if result.requires_grad and node_of(result) is not None:
+            if result.requires_grad and torch.is_grad_enabled() and node_of(result) is not None:
                 self._note((result,))
-        elif isinstance(result, (tuple, list)):
+        elif isinstance(result, (tuple, list)) and torch.is_grad_enabled():
             tensors = [each for each in result if isinstance(each, torch.Tensor) and each.requires_grad]
             several = [each for each in tensors if node_of(each) is not None]
             if several:
@@ -60,15 +59,18 @@ class Origins(TorchFunctionMode):
         if not self.hooked and self._hooks(True) is not None:
             self.hooked = True
         frame = sys._getframe(2)
-        while frame.f_back is not None and frames.owner(frame.f_code) == frames.INTERNAL:
-            frame = frame.f_back
+        whose = frames.known.get(frame.f_code)
+        while whose is None or (whose == frames.INTERNAL and frame.f_back is not None):
+            if whose is not None:
+                frame = frame.f_back  # type: ignore[assignment]
+            whose = frames.owner(frame.f_code) if whose is None else frames.known.get(frame.f_code)
         made = (frame.f_code, frame.f_lineno)
         called: _Line | None = None
-        outer = frame
-        while outer is not None and frames.owner(outer.f_code) != frames.OWN:
-            outer = outer.f_back  # type: ignore[assignment]
-        if outer is not None and outer is not frame:
-            called = (outer.f_code, outer.f_lineno)
+        if whose != frames.OWN:
+            outer = frame.f_back
+            while outer is not None and frames.owner(outer.f_code) != frames.OWN:
+                outer = outer.f_back
+            called = (outer.f_code, outer.f_lineno) if outer is not None else None
         self.last = (made, called)
         for each in results:
             self.made += 1

@@ -48,8 +48,12 @@ class Program:
             spec = importlib.util.find_spec(self.name)
             if spec is not None and spec.submodule_search_locations:
                 spec = importlib.util.find_spec(f"{self.name}.__main__")
+                if spec is None:
+                    raise NoProgram(f"{self.name}: a package without a module __main__; name one of its modules")
         except ModuleNotFoundError:
             spec = None
+        except NoProgram:
+            raise
         except Exception as error:
             # To find `a.b` Python imports `a`.
             raise NoProgram(f"{self.name}: {type(error).__name__}: {error}".splitlines()[0]) from error
@@ -86,10 +90,12 @@ def _parse(path: str) -> None:
         raise NoProgram(f"{path}: {error.strerror}") from error
 
 
-def run(program: Program, recording: Recording) -> str:
+def run(
+    program: Program, recording: Recording, interrupts: tuple[type[BaseException], ...] = (KeyboardInterrupt,)
+) -> str:
     """Run a program under a recording; how it ended, in words, if that was not by itself or by the limit of steps.
 
-    Its exceptions are printed as Python prints them, and go no further.
+    Its exceptions are printed as Python prints them, and go no further. interrupts: those that come from outside.
     """
     argv, path, place = sys.argv[:], sys.path[:], os.getcwd()
     recording.start()
@@ -98,7 +104,7 @@ def run(program: Program, recording: Recording) -> str:
         program.run()
     except Enough:
         pass
-    except KeyboardInterrupt:
+    except interrupts:
         ended = "it was interrupted"
     except SystemExit as error:
         if error.code not in (None, 0):

@@ -7,8 +7,7 @@ instances: `isinstance` wakes lazy proxies. Nothing of the program runs: no prop
 from __future__ import annotations
 
 import functools
-import sys
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 from types import (
@@ -27,10 +26,18 @@ from typing import Any
 
 import torch
 
-from flake8_torchleak.recorder import frames, graphs
+from flake8_torchleak.recorder import graphs
+from flake8_torchleak.recorder.fields import PLAIN, Step, ends, leads_on, own_fields
+from flake8_torchleak.recorder.running import (
+    caught,
+    classes,
+    closures,
+    generators,
+    methods,
+    partials,
+    wrapped,
+)
 
-Step = tuple[str, str, Any]
-"""A part of a path (`.rows`, `[17]`), the same for all parts of its kind (`[*]`), and the object there."""
 Reach = Callable[[Any], Iterator[Step]]
 
 MANY = 64
@@ -70,16 +77,6 @@ _END_MODULES = (
 )
 
 _by_type: dict[type, Reach | None] = {}
-_ends: set[type] = {int, float, str, bool, bytes, type(None)}
-"""Types that lead nowhere, as they are met: most of what a walk looks at."""
-_PLAIN = (dict, OrderedDict, list, tuple, set)
-"""Containers whose truth costs nothing; empty ones are passed over: a module alone has a dozen."""
-
-
-def leads_on(value: Any) -> bool:
-    """Whether there may be something to find in a value, as far as can be told at a glance."""
-    kind = type(value)
-    return kind not in _ends and (kind not in _PLAIN or bool(value))
 
 
 def reach(kind: type) -> Reach | None:
@@ -89,7 +86,7 @@ def reach(kind: type) -> Reach | None:
     except KeyError:
         found = _by_type[kind] = _reach(kind)
         if found is None and kind.__module__ != "numpy":
-            _ends.add(kind)
+            ends.add(kind)
         return found
 
 
@@ -99,7 +96,7 @@ def _reach(kind: type) -> Reach | None:
     for base, look in _LOOKS:
         if issubclass(kind, base):
             return look
-    return _fields
+    return own_fields
 
 
 def _sampled(size: int) -> list[int]:
@@ -135,7 +132,10 @@ def _sequence(value: Any) -> Iterator[Step]:
     if size > MANY and not any(_promises(value[at]) for at in _sampled(size)):
         return
     for at in range(max(0, size - MOST), size):
-        if leads_on(each := value[at]):
+        each = value[at]
+        kind = type(each)
+        # As `leads_on`, but without a call.
+        if kind not in ends and (kind not in PLAIN or each):
             yield f"[{at}]", "[*]", each
 
 
@@ -171,19 +171,12 @@ def _dict(value: Any) -> Iterator[Step]:
         yield text, text if size <= NAMED and isinstance(key, str) else "[*]", each
 
 
-def _attributes(names: dict[str, Any]) -> Iterator[Step]:
-    for name, each in list(names.items()):
-        if leads_on(each):
-            step = f".{name}"
-            yield step, step, each
-
-
 def _module(value: Any) -> Iterator[Step]:
     """An nn.Module: children, parameters and buffers under the names that a program has for them."""
     for name, each in list(value.__dict__.items()):
         kind = type(each)
         # As `leads_on`, but without a call: a model of a hundred layers has some two thousand attributes.
-        if kind in _ends or (kind in _PLAIN and not each):
+        if kind in ends or (kind in PLAIN and not each):
             continue
         if name in ("_modules", "_parameters", "_buffers"):
             for inner, part in list(each.items()):
@@ -194,95 +187,10 @@ def _module(value: Any) -> Iterator[Step]:
             yield step, step, each
 
 
-def _fields(value: Any) -> Iterator[Step]:
-    """Any other object: its `__dict__` and its slots."""
-    try:
-        names = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        names = None
-    if type(names) is dict:
-        yield from _attributes(names)
-    for name in _slots(type(value)):
-        try:
-            each = object.__getattribute__(value, name)
-        except AttributeError:
-            continue
-        yield f".{name}", f".{name}", each
-
-
-_slot_names: dict[type, tuple[str, ...]] = {}
-
-
-def _slots(kind: type) -> tuple[str, ...]:
-    """The slots of a type and its bases, remembered."""
-    if kind not in _slot_names:
-        names: list[str] = []
-        for base in kind.__mro__:
-            own = base.__dict__.get("__slots__", ())
-            names += [own] if isinstance(own, str) else own
-        _slot_names[kind] = tuple(name for name in names if not name.startswith("__"))
-    return _slot_names[kind]
-
-
 def _mapping_and_fields(value: Any) -> Iterator[Step]:
     yield from _dict(value)
     if type(value) is not dict:
-        yield from _fields(value)
-
-
-def _function(value: Any) -> Iterator[Step]:
-    names = value.__code__.co_freevars
-    for name, cell in zip(names, value.__closure__ or ()):
-        try:
-            each = cell.cell_contents
-        except ValueError:
-            continue  # not bound yet
-        yield f".<closure>.{name}", f".<closure>.{name}", each
-    yield from _attributes(value.__dict__)
-
-
-def _method(value: Any) -> Iterator[Step]:
-    yield ".__self__", ".__self__", value.__self__
-
-
-def _partial(value: Any) -> Iterator[Step]:
-    yield ".func", ".func", value.func
-    yield ".args", ".args", value.args
-    yield ".keywords", ".keywords", value.keywords
-
-
-def _generator(value: Any) -> Iterator[Step]:
-    if value.gi_frame is not None:
-        for name, each in frames.local_values(value.gi_frame):
-            yield f".<generator>.{name}", f".<generator>.{name}", each
-
-
-def _exception(value: Any) -> Iterator[Step]:
-    """An exception with the frames of its traceback, and the one that it came from."""
-    trace = value.__traceback__
-    while trace is not None:
-        if frames.owner(trace.tb_frame.f_code) != frames.INTERNAL:
-            name = frames.name_of(trace.tb_frame.f_code)
-            for local, each in frames.local_values(trace.tb_frame):
-                yield f".<traceback>.{name}.{local}", f".<traceback>.{name}.{local}", each
-        trace = trace.tb_next
-    yield ".args", ".args", value.args
-    yield ".__context__", ".__context__", value.__context__
-    yield from _fields(value)
-
-
-def _class(value: Any) -> Iterator[Step]:
-    """A first-party class: what stands on it is shared by all that is made of it."""
-    if frames.owner_of_file(_file_of(value)) == frames.OWN:
-        yield from _attributes(dict(type.__dict__["__dict__"].__get__(value)))
-
-
-def _file_of(kind: type) -> str:
-    return getattr(sys.modules.get(kind.__module__), "__file__", None) or "<built in>"
-
-
-def _wrapped(value: Any) -> Iterator[Step]:
-    yield "", "", value.__func__
+        yield from own_fields(value)
 
 
 _LOOKS: tuple[tuple[Any, Reach], ...] = (
@@ -292,11 +200,11 @@ _LOOKS: tuple[tuple[Any, Reach], ...] = (
     (tuple, _named_tuple),
     (deque, _deque),
     ((set, frozenset), _set),
-    (FunctionType, _function),
-    (MethodType, _method),
-    (functools.partial, _partial),
-    (GeneratorType, _generator),
-    (BaseException, _exception),
-    ((staticmethod, classmethod), _wrapped),
-    (type, _class),
+    (FunctionType, closures),
+    (MethodType, methods),
+    (functools.partial, partials),
+    (GeneratorType, generators),
+    (BaseException, caught),
+    ((staticmethod, classmethod), wrapped),
+    (type, classes),
 )

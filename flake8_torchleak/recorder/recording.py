@@ -25,14 +25,14 @@ from flake8_torchleak.recorder.side_census import FigureCollector, HookCollector
 from flake8_torchleak.recorder.steps import Pass, Steps
 from flake8_torchleak.recorder.stored_samples import StoredSamples
 from flake8_torchleak.recorder.walk import Walk
-from flake8_torchleak.recorder.workers import Workers, changed, changes
+from flake8_torchleak.recorder.workers import Row, Workers, changed, changes, private
 
 CLOCKS = ("optimizer", "loader", "manual", "backward")
 """In the order in which they tell what a step is."""
 _ONLY_GROWING = ("hook", "figure")
 """Kinds of which any program has some."""
-_RARELY = 4
-"""In a light recording the whole process is asked at one of so many samples."""
+_RARELY, _RARELY_IF_LIGHT = 2, 4
+"""At one of so many samples the whole process is asked: to ask the allocator costs as much as a census."""
 _EPOCH_STEPS = 30
 """A limit of epochs waits for so many steps: fewer tell nothing of growth."""
 
@@ -110,8 +110,7 @@ class Recording:
             with torch._C.DisableTorchFunction(), _no_collection():
                 found = self._census(sys._getframe(1), ages[0])
             sample = Sample(clock.step, number, found)
-            if not self._options.light or len(clock.samples) % _RARELY == 0:
-                # To ask the allocator costs as much as a census.
+            if len(clock.samples) % (_RARELY_IF_LIGHT if self._options.light else _RARELY) == 0:
                 sample.heap, sample.files = process.heap_in_use(), process.descriptors()
                 sample.device = process.device_in_use()
             clock.add(sample)
@@ -128,8 +127,11 @@ class Recording:
 
     def _census(self, frame: FrameType, age: Age) -> dict[Key, Measure]:
         walk = Walk(frame, hidden=(self,))
+        shown: dict[str, list[Collector]] = {"modules": [], "values": [], "": []}
+        for each in self._collectors:
+            shown[each.wants].append(each)
         for path, value in walk:
-            for each in self._collectors:
+            for each in shown["modules" if isinstance(value, torch.nn.Module) else "values"]:
                 each.see(path, value)
         self._complete = self._complete and walk.complete
         found: dict[Key, Measure] = {}
@@ -160,9 +162,12 @@ class Recording:
         clocks = {name: self._clocks[name].without(training) for name in CLOCKS if name in self._clocks}
         if "optimizer" in clocks:
             clocks.pop("backward", None)  # of before the optimizer's first step
-        kept = sorted(self._kept(clocks), key=lambda each: (not each.grows, -each.size_per_step, each.pattern))
+        workers = self._workers.read()
+        in_workers = list(self._workers.kept(workers))
+        seen = [*self._kept(clocks, workers), *(each for each, _ in in_workers)]
+        kept = sorted(seen, key=lambda each: (not each.grows, -each.size_per_step, each.pattern))
         curves = ((each, clocks.get(each.clock, Clock()).curve((each.kind, each.pattern))) for each in kept)
-        series = {(each.kind, each.pattern): curve for each, curve in curves if curve}
+        series = {(each.kind, each.pattern): curve for each, curve in (*curves, *in_workers) if curve}
         leading = next(iter(clocks.values()), Clock())
         lengths = [each.length for each in self._steps.passes if each.trains or not self._steps.count["optimizer"]]
         return Record(
@@ -174,18 +179,17 @@ class Recording:
             descriptors=tuple((each.step, each.files) for each in leading.samples if each.files is not None),
             device=tuple((each.step, each.device) for each in leading.samples if each.device is not None),
             series=series,
+            workers=tuple(private(workers)),
             notes=tuple(self._notes()),
             seconds=time.perf_counter() - self._started,
         )
 
-    def _kept(self, clocks: dict[str, Clock]) -> Iterator[Kept]:
+    def _kept(self, clocks: dict[str, Clock], workers: list[list[Row]]) -> Iterator[Kept]:
         for key in sorted(set[Key]().union(*(clock.keys() for clock in clocks.values()))):
             seen = [clock.kept(key, name) for name, clock in clocks.items() if clock.has(key)]
             grown = [each for each in seen if each.growth is not None]
             if grown or key[0] not in _ONLY_GROWING:
                 yield (grown or seen)[0]
-        workers = self._workers.read()
-        yield from self._workers.kept(workers)
         yield from changed([*self._samples.changes.values(), *changes(workers)])
         if self._idle is not None:
             yield from self._idle.kept(self._steps.passes)

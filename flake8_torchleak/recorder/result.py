@@ -45,6 +45,7 @@ class Kept:
     count: values at the end; size: bytes at the end, of what was measured (0: not measured); size_per_step: bytes.
     bound: why it cannot grow for ever, in words; empty if nothing bounds it. note: what else is known, one line.
     clock: what a step is here: "optimizer", "loader", "backward", "manual" or, in workers, "fetch".
+    most: bytes that it can take in one worker, at most: all that can be copied; 0 where nothing says so.
     """
 
     kind: str
@@ -59,11 +60,25 @@ class Kept:
     bound: str = ""
     note: str = ""
     clock: str = "optimizer"
+    most: float = 0.0
 
     @property
     def grows(self) -> bool:
         """Whether it grew, by the definition in `growth`, and nothing bounds it."""
         return self.growth is not None and not self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """The private memory of one worker process. name: its Dataset and number; private: bytes, by batches fetched."""
+
+    name: str
+    private: tuple[tuple[int, float], ...]
+
+    @property
+    def gain(self) -> float:
+        """Bytes by which it grew."""
+        return self.private[-1][1] - self.private[0][1]
 
 
 @dataclass(slots=True)
@@ -75,6 +90,7 @@ class Record:
     heap: bytes that the process had allocated and not freed, by step of the leading clock; empty where not measured.
     descriptors: open file descriptors; device: bytes that torch has allocated on the GPU; both likewise.
     series: by (kind, pattern), the steps and what was counted (and its bytes) at each: for plots.
+    workers: the worker processes of loaders, in the order in which they were started.
     notes: what could not be seen or measured in this run, one line each.
     """
 
@@ -86,6 +102,7 @@ class Record:
     descriptors: tuple[tuple[int, float], ...] = ()
     device: tuple[tuple[int, float], ...] = ()
     series: Mapping[tuple[str, str], tuple[tuple[int, float, float], ...]] = field(default_factory=dict)
+    workers: tuple[Worker, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 

@@ -18,6 +18,8 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 class HookCollector:
     """Counts the hooks on all modules, by the function that they call."""
 
+    wants = "modules"
+
     def __init__(self) -> None:
         self._found: dict[Key, Measure] = {}
 
@@ -43,6 +45,8 @@ class HookCollector:
 
 class FigureCollector:
     """Counts the figures that pyplot keeps, if the program uses it."""
+
+    wants = ""
 
     def see(self, path: Path, value: Any) -> None:
         pass

@@ -83,6 +83,10 @@ def as_json(record: Record, joined: Joined, ended: str) -> str:
         ],
         "run_time_only": [_row(each) for each in joined.unexpected],
         "kept": [_row(each) for each in record.kept],
+        "workers": [
+            {"name": each.name, "private": [{"fetched": step, "bytes": count} for step, count in each.private]}
+            for each in record.workers
+        ],
         "heap": [{"step": step, "bytes": count} for step, count in record.heap],
         "notes": [*record.notes, LIMITS],
         "growth_is": DEFINITION,

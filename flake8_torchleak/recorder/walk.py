@@ -15,7 +15,8 @@ from typing import Any
 import torch
 
 from flake8_torchleak.recorder import frames
-from flake8_torchleak.recorder.reach import leads_on, reach
+from flake8_torchleak.recorder.fields import leads_on
+from flake8_torchleak.recorder.reach import reach
 
 DEPTH = 9
 OBJECTS = 200_000
@@ -23,14 +24,17 @@ OBJECTS = 200_000
 
 
 class Path:
-    """One step of a path, and the path before it. text: `[17]`; pattern: `[*]`; holder: the object it starts from."""
+    """One step of a path, and the path before it.
 
-    __slots__ = ("_alike", "before", "depth", "holder", "pattern", "text")
+    text: `[17]`; all_alike: the whole path with its places in containers left out, `train.losses[*]`; holder: the
+    object that the step starts from.
+    """
 
-    def __init__(self, text: str, pattern: str, before: Path | None = None, holder: Any = None) -> None:
-        self.text, self.pattern, self.before, self.holder = text, pattern, before, holder
+    __slots__ = ("all_alike", "before", "depth", "holder", "text")
+
+    def __init__(self, text: str, all_alike: str, before: Path | None = None, holder: Any = None) -> None:
+        self.text, self.all_alike, self.before, self.holder = text, all_alike, before, holder
         self.depth: int = before.depth + 1 if before is not None else 0
-        self._alike: str | None = None
 
     def _steps(self) -> list[Path]:
         steps: list[Path] = []
@@ -42,13 +46,6 @@ class Path:
 
     def __str__(self) -> str:
         return "".join(each.text for each in self._steps())
-
-    @property
-    def all_alike(self) -> str:
-        """The path with its places in containers left out: `train.losses[*]`."""
-        if self._alike is None:
-            self._alike = self.before.all_alike + self.pattern if self.before is not None else self.pattern
-        return self._alike
 
     @property
     def bound(self) -> str:
@@ -108,27 +105,23 @@ class Walk:
 
     def __init__(self, innermost: FrameType | None, hidden: tuple[Any, ...] = ()) -> None:
         self._innermost = innermost
-        self._hidden = {id(each) for each in hidden}
+        self._seen = {id(each) for each in hidden}
         self.complete = True
 
     def __iter__(self) -> Iterator[tuple[Path, Any]]:
         """Tensors, arrays and modules, each once, with the shortest path to it."""
-        seen = self._hidden
+        seen = self._seen
         queue: deque[tuple[Path, Any]] = deque()
         # What was made for the walk alone (lists of items) must not be freed and leave its id to something else.
         for path, value in roots(self._innermost):
-            queue.append((path, value))
+            if isinstance(value, torch.Tensor):
+                yield from self._tensor(path, value)
+            else:
+                queue.append((path, value))
         looked = 0
         while queue:
             path, value = queue.popleft()
             kind = type(value)
-            if issubclass(kind, torch.Tensor):
-                if id(value) not in seen:
-                    seen.add(id(value))
-                    yield path, value
-                    if value.is_leaf and value.grad is not None and value.grad.requires_grad:
-                        yield Path(".grad", ".grad", path, value), value.grad
-                continue
             look = reach(kind)
             if look is None:
                 if kind.__module__ == "numpy" and id(value) not in seen:
@@ -145,6 +138,31 @@ class Walk:
             if issubclass(kind, torch.nn.Module):
                 yield path, value
             if path.depth < DEPTH:
+                last, alike = "", path.all_alike
                 for text, pattern, each in look(value):
-                    if leads_on(each) and id(each) not in seen:
-                        queue.append((Path(text, pattern, path, value), each))
+                    if id(each) in seen:
+                        continue
+                    if pattern is not last:  # all elements of a list have the same
+                        last, alike = pattern, path.all_alike + pattern
+                    if issubclass(type(each), torch.Tensor):
+                        # As `_tensor`, but without a call: a leak has thousands.
+                        seen.add(id(each))
+                        here = Path(text, alike, path, value)
+                        yield here, each
+                        if each.is_leaf and each.grad is not None and each.grad.requires_grad:
+                            yield _gradient(here, each)
+                    elif leads_on(each):
+                        queue.append((Path(text, alike, path, value), each))
+
+    def _tensor(self, path: Path, value: torch.Tensor) -> Iterator[tuple[Path, Any]]:
+        """A tensor, told where it is met: by breadth, no other way to it is shorter."""
+        if id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        yield path, value
+        if value.is_leaf and value.grad is not None and value.grad.requires_grad:
+            yield _gradient(path, value)
+
+
+def _gradient(path: Path, value: torch.Tensor) -> tuple[Path, Any]:
+    return Path(".grad", f"{path.all_alike}.grad", path, value), value.grad

@@ -38,9 +38,12 @@ def cost(kept: Kept, record: Record) -> str:
     if kept.size_per_step < 1:
         return f"+{growth.slope:.3g} a {step}, {kept.count:.0f} after {_many(growth.end, step)}"
     words = f"+{size(kept.size_per_step)} a {step}, {size(kept.size)} after {_many(growth.end, step)}"
-    if record.steps_per_epoch:
+    if kept.most:
+        words += f"; all of it: {size(kept.most)} in each worker"
+    elif record.steps_per_epoch:
         epoch = kept.size_per_step * record.steps_per_epoch
         words += f"; an epoch of {_many(record.steps_per_epoch, step)}: {size(epoch)}"
+        words += ", in all workers together" if kept.clock == "fetch" else ""
     return words
 
 
@@ -76,8 +79,9 @@ def details(kept: Kept) -> list[str]:
     if kept.growth is not None:
         line = kept.growth
         step = STEP[kept.clock]
+        error = line.error if line.error > 1e-9 * abs(line.slope) else 0  # of the arithmetic
         lines.append(
-            f"grew {line.slope:.3g} ± {line.error:.2g} a {step} from {step} {line.start} to {line.end}"
+            f"grew {line.slope:.3g} ± {error:.2g} a {step} from {step} {line.start} to {line.end}"
             f" ({line.samples} samples)"
         )
     if kept.bound:
@@ -100,6 +104,10 @@ def whole(record: Record) -> list[str]:
         if len(points) > 2:
             slope, words = _slope(points)
             lines.append(f"{name}, the whole process: {'-' if slope < 0 else '+'}{size(abs(slope))} {words}")
+    if record.workers:
+        most = max(record.workers, key=lambda each: each.gain)
+        fetched = _many(most.private[-1][0], STEP["fetch"])
+        lines.append(f"private memory of workers: at most +{size(max(0.0, most.gain))} after {fetched} ({most.name})")
     if len(record.descriptors) > 2:
         slope, words = _slope(record.descriptors)
         if abs(slope) >= 0.05:

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -24,6 +25,7 @@ from torch.utils.data._utils import fetch
 from flake8_torchleak.recorder import frames
 from flake8_torchleak.recorder.reach import reach
 from flake8_torchleak.recorder.stored_samples import StoredSamples, unwrapped
+from flake8_torchleak.recorder.weights import bytes_of, last_elements
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _CONTAINERS = (list, tuple, dict, set, frozenset, deque)
@@ -80,6 +82,8 @@ class Report:
         self._file, self._worker, self._data, self._stored = file, worker, data, stored
         self._process = psutil.Process()
         self._threads = native_threads(self._process)
+        self._started = time.time()
+        self._lengths: dict[str, int] = {}
         self._fetched = 0
         self._write()
 
@@ -91,16 +95,31 @@ class Report:
     def _write(self) -> None:
         row = {
             "worker": self._worker,
+            "dataset": type(self._data).__name__,
+            "started": self._started,
             "fetched": self._fetched,
             "private": self._process.memory_full_info().uss,
             "threads": native_threads(self._process) - self._threads,
             "opencv": opencv_threads(),
             "copied": {each.path: copied(each.addresses) for each in self._stored if each.addresses},
-            "sizes": {path: [count, bound] for path, count, bound in sizes(self._data)},
+            "sizes": {
+                path: [count, bound, self._size(path, count, value)] for path, count, bound, value in sizes(self._data)
+            },
             "changes": [asdict(each) for each in self.samples.changes.values()],
         }
         with open(self._file, "a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
+
+    def _size(self, path: str, count: int, value: Any) -> float | None:
+        """Bytes of a container that grew, by the elements that were added last; None if it did not, or is unknown.
+
+        Others are not looked into: to look at an object is to copy its page.
+        """
+        if count <= self._lengths.setdefault(path, count):
+            return None
+        last = last_elements(value)
+        found = bytes_of(last)
+        return sys.getsizeof(value) + found / len(last) * count if found is not None and last else None
 
 
 def native_threads(process: psutil.Process) -> int:
@@ -130,11 +149,11 @@ def copied(addresses: tuple[int, ...]) -> int:
         return 0
 
 
-def sizes(data: Any) -> Iterator[tuple[str, int, str]]:
-    """The containers that a Dataset, its class and its module hold: path, length, and what bounds it."""
+def sizes(data: Any) -> Iterator[tuple[str, int, str, Any]]:
+    """The containers that a Dataset, its class and its module hold: path, length, what bounds it, and itself."""
     kind = type(data)
     for path, value in containers(data, kind.__name__):
-        yield path, len(value), f"at most {value.maxlen}" if getattr(value, "maxlen", None) else ""
+        yield path, len(value), f"at most {value.maxlen}" if getattr(value, "maxlen", None) else "", value
     own = [base for base in kind.__mro__ if frames.owner_of_file(_file(base)) == frames.OWN]
     spaces = [(f"{base.__name__}.", dict(vars(base))) for base in own]
     module = sys.modules.get(kind.__module__)
@@ -144,9 +163,9 @@ def sizes(data: Any) -> Iterator[tuple[str, int, str]]:
         for name, value in list(names.items()):
             if isinstance(value, functools._lru_cache_wrapper):
                 info = value.cache_info()
-                yield f"{prefix}{name}", info.currsize, "" if info.maxsize is None else f"at most {info.maxsize}"
+                yield f"{prefix}{name}", info.currsize, "" if info.maxsize is None else f"at most {info.maxsize}", value
             elif isinstance(value, (list, dict, set)) and not name.startswith("__"):
-                yield prefix + name, len(value), ""
+                yield prefix + name, len(value), "", value
 
 
 def _file(kind: type) -> str:

@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -18,8 +18,9 @@ from torch.utils.data import dataloader
 
 from flake8_torchleak.recorder import filled_at
 from flake8_torchleak.recorder.growth import Growth, fit, growth
-from flake8_torchleak.recorder.result import Kept, Site
+from flake8_torchleak.recorder.result import Kept, Site, Worker
 from flake8_torchleak.recorder.stored_samples import Change, unwrapped
+from flake8_torchleak.recorder.weights import bytes_of
 from flake8_torchleak.recorder.worker_side import Observer, Stored, containers
 
 MANY = 1000
@@ -31,6 +32,8 @@ _BYTES = 250_000
 """Bytes in a worker from which on copies are told."""
 
 Row = dict[str, Any]
+Curve = tuple[tuple[int, float, float], ...]
+"""Batches fetched, what was counted, and its bytes: for plots."""
 
 
 class Workers:
@@ -88,16 +91,16 @@ class Workers:
         shutil.rmtree(self._folder, ignore_errors=True)
         return [rows for rows in found if rows]
 
-    def kept(self, workers: list[list[Row]]) -> Iterator[Kept]:
+    def kept(self, workers: list[list[Row]]) -> Iterator[tuple[Kept, Curve]]:
         """What the workers' measurements tell, each thing once, by the worker in which it grew most."""
-        found: defaultdict[tuple[str, str], list[Kept]] = defaultdict(list)
+        found: defaultdict[tuple[str, str], list[tuple[Kept, Curve]]] = defaultdict(list)
         for rows in workers:
-            for each in (*self._copies(rows), *self._caches(rows), *_threads(rows)):
-                found[each.kind, each.pattern].append(each)
+            for kept, curve in (*self._copies(rows), *self._caches(rows), *_threads(rows)):
+                found[kept.kind, kept.pattern].append((kept, curve))
         for several in found.values():
-            yield max(several, key=lambda each: each.count)
+            yield max(several, key=lambda each: each[0].count)
 
-    def _copies(self, rows: list[Row]) -> Iterator[Kept]:
+    def _copies(self, rows: list[Row]) -> Iterator[tuple[Kept, Curve]]:
         for path, first in rows[0]["copied"].items():
             what = self._stored[path]
             seen = len(what.addresses)
@@ -108,45 +111,59 @@ class Workers:
                 continue
             line = growth(points, unit=what.count / seen) or fit(points)
             note = f"{what.count:,} {what.kind}: {count / what.count:.0%} of them were copied into the worker"
-            yield Kept(
+            kept = Kept(
                 "worker",
                 path,
                 path,
                 self._lines(path).bound,
-                None,
-                line,
-                count,
-                size,
-                line.slope * what.size,
-                "",
-                note,
-                "fetch",
+                growth=line,
+                count=count,
+                size=size,
+                size_per_step=line.slope * what.size,
+                note=note,
+                clock="fetch",
+                most=what.count * what.size,
             )
+            yield kept, tuple((step, value, value * what.size) for step, value in points)
 
-    def _caches(self, rows: list[Row]) -> Iterator[Kept]:
-        for path, (_, bound) in rows[-1]["sizes"].items():
-            line = growth([(row["fetched"], float(row["sizes"].get(path, [0])[0])) for row in rows])
+    def _caches(self, rows: list[Row]) -> Iterator[tuple[Kept, Curve]]:
+        for path, (count, bound, weighed) in rows[-1]["sizes"].items():
+            seen = [(row["fetched"], *row["sizes"].get(path, (0, "", None))) for row in rows]
+            line = growth([(step, float(value)) for step, value, _, _ in seen])
             if line is None:
                 continue
-            memory = _memory(rows, line)
+            curve = tuple((step, float(value), float(size or 0)) for step, value, _, size in seen)
+            if weighed is None:
+                # Of memory that Python does not tell, such as images', the worker's own growth tells.
+                rise = _rise([(row["fetched"], float(row["private"])) for row in rows], line)
+                size = rise * (line.end - line.start)
+            else:
+                rise, size = _rise([(step, size) for step, _, size in curve], line), weighed
             lines = self._lines(path)
             made = lines.filled or lines.bound
-            count = rows[-1]["sizes"][path][0]
-            private = memory * (line.end - line.start)
-            yield Kept("cache", path, path, made, None, line, count, private, memory, bound, "", "fetch")
+            yield Kept("cache", path, path, made, None, line, count, size, rise, bound, "", "fetch"), curve
 
 
-def _memory(rows: list[Row], line: Growth) -> float:
-    """Bytes by which the worker's own memory grew, a fetch, while something did."""
-    points = [(row["fetched"], float(row["private"])) for row in rows if line.start <= row["fetched"] <= line.end]
-    return max(0.0, fit(points).slope)
+def _rise(points: list[tuple[int, float]], line: Growth) -> float:
+    """Bytes a fetch by which something grew while its count did."""
+    return max(0.0, fit([(step, size) for step, size in points if line.start <= step <= line.end]).slope)
 
 
-def _threads(rows: list[Row]) -> Iterator[Kept]:
+def private(workers: list[list[Row]]) -> Iterator[Worker]:
+    """The private memory of each worker, in the order of their starts, by the batches that it has fetched."""
+    starts: Counter[str] = Counter()
+    for rows in sorted(workers, key=lambda rows: (rows[0]["started"], rows[0]["worker"])):
+        name = f"{rows[0]['dataset']}, worker {rows[0]['worker']}"
+        starts[name] += 1
+        again = f", start {starts[name]}" if starts[name] > 1 else ""
+        yield Worker(name + again, tuple((row["fetched"], float(row["private"])) for row in rows))
+
+
+def _threads(rows: list[Row]) -> Iterator[tuple[Kept, Curve]]:
     last = rows[-1]
     if last["opencv"] > 1 and last["threads"] > 0:
         note = f"OpenCV runs {last['threads']} more threads in each worker; call cv2.setNumThreads(0) where it starts"
-        yield Kept("thread", "cv2", "cv2", note=note, count=last["threads"], clock="fetch")
+        yield Kept("thread", "cv2", "cv2", note=note, count=last["threads"], clock="fetch"), ()
 
 
 def changes(workers: list[list[Row]]) -> list[Change]:
@@ -177,7 +194,8 @@ def stored(data: Any, forked: bool) -> Iterator[Stored]:
         if len(distinct) < len(elements) / 2:
             continue  # a few objects, many times: class names, small numbers
         kinds = sorted({type(each).__name__ for each in elements})
-        size = sum(map(_size, elements)) / len(elements)
+        counted: set[int] = set()  # keys that all records share count once
+        size = sum(bytes_of(each, counted) or sys.getsizeof(each) for each in elements) / len(elements)
         addresses = tuple(distinct) if forked else ()
         yield Stored(path, " / ".join(kinds[:3]), len(value), size, addresses)
 
@@ -188,13 +206,3 @@ def _elements(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return list(islice(value.values(), 0, None, every))
     return list(islice(value.ravel() if hasattr(value, "ravel") else value, 0, None, every))
-
-
-def _size(value: Any) -> float:
-    """Bytes of an object and of what a small container of it holds."""
-    inner: list[Any] = []
-    if isinstance(value, dict) and len(value) <= 64:
-        inner = [*value.keys(), *value.values()]
-    elif isinstance(value, (list, tuple)) and len(value) <= 64:
-        inner = list(value)
-    return float(sys.getsizeof(value) + sum(sys.getsizeof(each) for each in inner))

@@ -22,6 +22,7 @@ from flake8_torchleak.recorder.recording import Options, Recording
 from flake8_torchleak.recorder.text_report import as_json, text
 from flake8_torchleak.shells.outfile import replacing, writable
 from flake8_torchleak.shells.policy import Policy
+from flake8_torchleak.shells.process import Terminated
 from flake8_torchleak.shells.settings import Setting
 
 STEPS, EPOCHS = 200, 2
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Setting]) -> int:
     recording = Recording(Options(arguments.light, steps, epochs, ends=True, on_step=on_step))
     with _stdout_apart(arguments.output_format == "json" and not arguments.output_file), Live(steps) as live:
         lines.start()
-        ended = run_program(program, recording)
+        ended = run_program(program, recording, (KeyboardInterrupt, Terminated))
         lines.stop()
     record = recording.record
     found = {each: linted.findings(each) for each in sorted({path, *own_files(before), *linted.seen})}
