@@ -34,14 +34,9 @@ def proofs() -> dict[str, Proof]:
     return {code: load(code) for code in CODES}
 
 
-QUICK = ("TLK204", "TLK603")
-"""One of workers and shared memory, one of graphs; the others take minutes together."""
-
-
 @readable
-@pytest.mark.parametrize(
-    "code", [pytest.param(code, marks=() if code in QUICK else pytest.mark.long) for code in CODES]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("code", CODES)
 def test_the_claims_hold_when_run(code: str) -> None:
     proof = proofs()[code]
     reason = missing(proof)
