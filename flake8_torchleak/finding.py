@@ -85,7 +85,8 @@ class Finding:
     fixes: what could be applied, the best first (only from `lint(..., fixes=True)`); remedy: what a person would
     do instead or besides, one line; unfixed: why a rule that has a fix offers none here; under: code and place of the
     finding that has the same cause and the better remedy, if that rule finds anything there; members: those that
-    stand under this one (`gathered`), each of them the last of its notes, too.
+    stand under this one (`gathered`), each of them the last of its notes, too; conventions: what only names say and the
+    finding rests on, in words (only from `conventions.resting`).
     """
 
     code: str
@@ -100,6 +101,7 @@ class Finding:
     unfixed: str = ""
     under: tuple[str, Span] | None = None
     members: tuple[Finding, ...] = ()
+    conventions: tuple[str, ...] = ()
 
     @property
     def all_fixes(self) -> tuple[Fix, ...]:

@@ -27,7 +27,7 @@ class Subject(Enum):
     TORCH = "anything of PyTorch: for rules that name words of their own"
 
 
-_TORCH = ("torch", "lightning", "accelerate", "Dataset", "oader", ".backward(", ".eval()")
+_TORCH = ("torch", "lightning", "accelerate", "transformers", "Dataset", "oader", ".backward(", ".eval()")
 """A module with none of these is not about PyTorch (a Dataset's base may come from the project itself)."""
 
 _OTHER_FRAMEWORKS = frozenset({
@@ -42,7 +42,7 @@ _DATASET = ("Dataset", "__getitem__")
 _LOOPS_OF_INTEREST = (
     "oader", " dl", "_dl", "(dl", "refetcher", "data_generator", "backward(", ".eval()", "_step", "_iter",
     "train(False", "def eval", "def val", "def test", "def infer", "def predict", "_eval(", "_test(", "_val(",
-    "_valid", "_predict", "_infer", "optimize_parameters",
+    "_valid", "_predict", "_infer", "optimize_parameters", "compute_loss", "_batch_end", "_batch_start",
 )  # fmt: skip
 """Words of training, loaders and evaluation."""
 _LOOPING = frozenset({Subject.STEPS, Subject.EVALUATION})

@@ -11,7 +11,9 @@ from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.facts import Kept, carriers
 from flake8_torchleak.model.release.fate import Fate
-from flake8_torchleak.wording import released, short
+from flake8_torchleak.wording import is_cut, released, short
+
+_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def graph_severity(module: Module, value: ast.expr) -> Severity:
@@ -29,6 +31,17 @@ def worth(module: Module, kept: Kept, usual: Severity) -> Severity | None:
     if fate >= Fate.HANDED:
         return Severity.NOTE
     return Severity.WARNING if fate is not Fate.READ else usual
+
+
+def remedy(module: Module, verb: str, value: ast.expr) -> str:
+    """What to do instead, in words: `verb` what, detached. Code only where it is whole and can run."""
+    if isinstance(value, _DISPLAYS) or module.infer.value(value).is_container:
+        return f"{verb} detached tensors"
+    if isinstance(value, ast.IfExp):
+        arms = [arm for arm in (value.body, value.orelse) if module.infer.value(arm).graph is not False]
+        if len(arms) == 1:
+            return f"detach `{short(arms[0])}`"
+    return "detach it" if is_cut(value) else f"{verb} `{released(value)}`"
 
 
 def in_evaluation(module: Module, node: ast.AST) -> tuple[str, ast.AST] | None:

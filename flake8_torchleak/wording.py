@@ -7,6 +7,7 @@ import re
 
 _LONGEST = 40
 _LONGEST_TROUBLE = 300
+_ENDLESS = "..."
 
 _UNSEEN = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f"  # control characters: they steer a terminal (a tab does not)
@@ -51,11 +52,21 @@ def trouble(error: BaseException) -> str:
 
 def short(node: ast.expr) -> str:
     """An expression's text on one line, cut to what fits a message."""
-    try:
-        text = " ".join(ast.unparse(node).split())
-    except RecursionError:  # a sum of thousands of terms
-        return "..."
+    text = _line(node)
     return printable(text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "...")
+
+
+def is_cut(node: ast.expr) -> bool:
+    """Whether `short` gives less than the whole expression."""
+    text = _line(node)
+    return text == _ENDLESS or len(text) > _LONGEST
+
+
+def _line(node: ast.expr) -> str:
+    try:
+        return " ".join(ast.unparse(node).split())
+    except RecursionError:  # a sum of thousands of terms
+        return _ENDLESS
 
 
 def released(node: ast.expr) -> str:

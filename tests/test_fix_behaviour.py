@@ -90,21 +90,23 @@ def train():
 """
 
 
+STATEMENTS = [
+    "total += loss",
+    "kept.append({'loss': loss, 'n': len(x)})",
+    "kept.append(loss); total += loss; meter.update(loss * 2)",
+    "total += (loss\n                  # half\n                  / 2)",
+    "total = total + loss * 2",
+    "total = loss + total",
+    "total += (loss + 1) if meter.count else loss",
+    "kept.append(loss)",
+    "kept.append((loss, 1))",
+    "kept += [loss, -loss]",
+    "meter.update(loss, n=2)",
+]
+
+
 @pytest.mark.parametrize(
-    "statement",
-    [
-        "total += loss",
-        "total = total + loss * 2",
-        "total = loss + total",
-        "total += (loss + 1) if meter.count else loss",
-        "kept.append(loss)",
-        "kept.append((loss, 1))",
-        "kept.append({'loss': loss, 'n': len(x)})",
-        "kept += [loss, -loss]",
-        "meter.update(loss, n=2)",
-        "kept.append(loss); total += loss; meter.update(loss * 2)",
-        "total += (loss\n                  # half\n                  / 2)",
-    ],
+    "statement", [*STATEMENTS[:4], *(pytest.param(each, marks=pytest.mark.long) for each in STATEMENTS[4:])]
 )
 def test_sums_and_stores(statement: str) -> None:
     before, after, _ = runs(TRAIN.format(statement), lambda names: names["train"]())

@@ -70,6 +70,28 @@ VALUES = {
     "a helper with a decorator": ("@g\ndef f(a):\n    return torch.stack(a)\nx = f(b)", ""),
     "an async helper": ("async def f(a):\n    return torch.stack(a)\nx = f(b)", ""),
     "a helper that gives nothing at times": ("def f(a):\n    if a: return\n    return torch.stack(a)\nx = f(b)", ""),
+    "a helper that ends without a result": ("def f(a):\n    if a:\n        return torch.stack(a)\nx = f(b)", ""),
+    "a helper that raises at its end": (
+        "def f(a):\n    if a:\n        return torch.stack(a)\n    raise ValueError(a)\nx = f(b)",
+        "tensor",
+    ),
+    "a helper that yields": ("def f(a):\n    yield a\n    return torch.stack(a)\nx = f(b)", ""),
+    "a helper that is defined twice": (
+        "def f(a):\n    return torch.stack(a)\nif c:\n    def f(a):\n        return a\nx = f(b)",
+        "",
+    ),
+    "a method that a class overrides": (
+        "class A:\n    def f(self, a):\n        return torch.stack(a)\n    def g(self, b):\n        x = self.f(b)\n"
+        "class B(A):\n    def f(self, a):\n        return a",
+        "",
+    ),
+    "the largest, pooled": ("x = F.max_pool2d(a, 2, 2, 0)", "tensor"),
+    "the largest and its place": ("x = F.max_pool2d(a, 2, 2, 0, 1, False, True)", ""),
+    "the largest, pooled to a size": ("x = F.adaptive_max_pool1d(a, 1)", "tensor"),
+    "the largest and its place, by position": ("x = F.adaptive_max_pool1d(a, 1, c)", ""),
+    "the largest by options": ("x = F.max_pool2d(a, **b)", ""),
+    "the largest by arguments": ("x = F.max_pool2d(a, *b)", ""),
+    "a layer that gives output and loss": ("loss = nn.AdaptiveLogSoftmaxWithLoss(2, 2, [1])\nx = loss(a, b)", ""),
     "an array": ("x = np.zeros(3)", "array"),
     "arithmetic of arrays": ("a = np.zeros(3)\nx = 2 * a + 1", "array"),
     "a part of an array": ("a = np.zeros(3)\nx = a[1:].T", "array"),
@@ -137,6 +159,13 @@ USES = {
     ),
     "by a backward() of a library's name": ("accelerator.backward(y)\n{}", False),
     "by what many have": ("y.frobnicate()\n{}", False),
+    "as a number": ("model.train()\ny.mean().item()\n{}", True),
+    "by a field": ("model.train()\ny.mean\n{}", False),
+    "by a method that sequences have": ("model.train()\ny.cpu()\n{}", False),
+    "by a method that changes an object": ("y.detach()\n{}", False),
+    "by what is detached": ("z = y.detach()\n{}", True),
+    "by autograd, of a list or a tensor": ("torch.autograd.backward(y)\n{}", False),
+    "by autograd": ("torch.autograd.backward([y])\n{}", True),
 }
 
 

@@ -14,11 +14,12 @@ from flake8_torchleak.model.bindings import Definition, How, Mutation, container
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.few import MANY, numbers
 from flake8_torchleak.model.handles import opened
 from flake8_torchleak.model.memos import follows
-from flake8_torchleak.model.names import defaults, last_name
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.stores import is_bounded
-from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ _DECODERS = frozenset({
     "tifffile.imread", "torchvision.io.read_image", "torchvision.io.read_video", "torchaudio.load", "librosa.load",
     "soundfile.read", "scipy.io.wavfile.read", "nibabel.load", "torch.load",
 })  # fmt: skip
-_LEAST_BOUND = 1000
-"""A bound of so many entries holds most of a Dataset."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,19 +242,6 @@ class _Holder:
         )
 
     def _is_large(self, node: ast.expr) -> bool:
-        """Whether a bound is a number (or an attribute or argument with a default) that holds most of a Dataset."""
-        if isinstance(node, ast.Constant):
-            return isinstance(node.value, int) and node.value >= _LEAST_BOUND
-        owned = self.module.classes.self_attribute(node)
-        if owned is None:
-            return False
-        values = [each.value for each in owned[0].attributes.get(f"self.{owned[1]}", [])]
-        return bool(values) and all(value is not None and self._is_large(self._default(value)) for value in values)
-
-    def _default(self, value: ast.expr) -> ast.expr:
-        """An argument's default, or the expression itself."""
-        if isinstance(value, ast.Name):
-            for each in self.module.flow.reaching(value.id, value):
-                if isinstance(each.node, ast.arg) and isinstance(each.statement, FUNCTIONS):
-                    return defaults(each.statement).get(each.node) or value
-        return value
+        """Whether a bound is a number that holds most of a Dataset."""
+        found = numbers(self.module, node)
+        return bool(found) and all(each >= MANY for each in found)

@@ -14,6 +14,8 @@ from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
 
 _MOST_BASES = 50
 """Classes of one lineage that are looked at."""
+_MOST_BELOW = 4
+"""Classes that inherit from one without a constructor and are looked at for it."""
 
 
 class ClassFacts:
@@ -72,7 +74,10 @@ class ClassFacts:
 
     @cached_property
     def attributes(self) -> dict[str, list[Definition]]:
-        """`self.x` -> its assignments in all methods, and class-level assignments, in lineage and source order."""
+        """`self.x` -> its assignments in all methods, and class-level assignments, in lineage and source order.
+
+        What a class without a constructor does not set itself is what those below it set.
+        """
         found: dict[str, list[Definition]] = {}
         flow = self._table.flow
         for each in self.lineage:
@@ -89,6 +94,12 @@ class ClassFacts:
                     made = [each for each in definitions if not (off and self._is_under(each.statement, off))]
                     if made:
                         found.setdefault(f"self.{rest}", []).extend(made)
+        if "__init__" not in self.methods:
+            own = set(found)
+            for each in self._table.below.get(self, ()):
+                for key, definitions in each.attributes.items():
+                    if key not in own:
+                        found.setdefault(key, []).extend(definitions)
         return found
 
     def _switched_off(self, function: FunctionNode) -> frozenset[str]:
@@ -156,6 +167,18 @@ class ClassTable:
     def all(self) -> dict[ast.ClassDef, ClassFacts]:
         """Facts of every class, by node."""
         return {node: ClassFacts(node, self) for node in self.tree.everywhere(ast.ClassDef)}
+
+    @cached_property
+    def below(self) -> dict[ClassFacts, list[ClassFacts]]:
+        """class -> the first classes with a constructor that inherit from it."""
+        found: dict[ClassFacts, list[ClassFacts]] = {}
+        for each in self.all.values():
+            if "__init__" in each.own_methods:
+                for base in each.lineage[1:]:
+                    known = found.setdefault(base, [])
+                    if len(known) < _MOST_BELOW:
+                        known.append(each)
+        return found
 
     @cached_property
     def own(self) -> list[ClassFacts]:
@@ -250,12 +273,17 @@ class ClassTable:
         """
         owner = self.tree.class_of(function)
         if owner is None:
-            return [c for c in self.callers.get(function.name, []) if isinstance(c.func, ast.Name)]
+            return self.called(function.name, ast.Name)
         if function.name in ("__init__", "__new__"):
             found = [c for c in self.callers.get(owner.name, []) if self.of(c.func) is self.all[owner]]
             inside = [c for c in self.callers.get("cls", []) if self.around(c) is self.all[owner]]
             return found + inside
-        return [c for c in self.callers.get(function.name, []) if isinstance(c.func, ast.Attribute)]
+        return self.called(function.name, ast.Attribute)
+
+    @remembered
+    def called(self, name: str, form: type[ast.expr]) -> list[ast.Call]:
+        """Calls in the file of something with this name: of a variable (Name), or of a method (Attribute)."""
+        return [call for call in self.callers.get(name, ()) if isinstance(call.func, form)]
 
     def argument(self, call: ast.Call, parameter: ast.arg, function: FunctionNode) -> ast.expr | None:
         """The expression that a call of `function` hands over for one of its parameters."""

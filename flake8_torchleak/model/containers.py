@@ -15,6 +15,7 @@ from flake8_torchleak.model.attributes import is_property
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.few import are_few_objects
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
 from flake8_torchleak.model.values import UNKNOWN, Kind, Size, Value
@@ -77,7 +78,7 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     value = state.value
     if not (value.is_container or value.kind in _PROXY) or _holds_tensors(state) is not tensors:
         return None
-    if not tensors and (_is_cheap(value) or _are_few_numbers(state)):
+    if not tensors and (_is_cheap(value) or _are_few_numbers(state) or _repeats(state)):
         return None
     if dataset.is_serialised or _rebound_per_sample(state):
         return None
@@ -158,6 +159,14 @@ def _are_few_numbers(state: StateFacts) -> bool:
     if value.kind in (Kind.DICT, Kind.INDEX) or not hints.counts_few(state.attr):
         return False
     return value.element is None or value.element.kind in (Kind.NUMBER, Kind.UNKNOWN, Kind.JSON)
+
+
+def _repeats(state: StateFacts) -> bool:
+    """Whether it is a list or tuple of a few objects, each many times: reading them all writes to a few pages."""
+    if state.value.kind not in (Kind.LIST, Kind.TUPLE):
+        return False
+    changes = state.dataset.facts.mutations.get(f"self.{state.attr}", [])
+    return are_few_objects(state.module, state.bindings, changes)
 
 
 def _is_large(dataset: DatasetFacts, state: StateFacts, value: Value, read: Read, proof: ast.AST | None) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.attributes import is_property
 from flake8_torchleak.model.classes import ClassFacts, self_name
+from flake8_torchleak.model.few import MANY, is_remainder
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FunctionNode
 
@@ -122,7 +123,7 @@ class DatasetFacts:
 
     @cached_property
     def indices(self) -> dict[FunctionNode, frozenset[str]]:
-        """Per sample function: variables that are the sample's index, or plain arithmetic on it."""
+        """Per sample function: variables that are the sample's index, or plain arithmetic on it with as many values."""
         found: dict[FunctionNode, frozenset[str]] = {}
         for function, call in self.calls_in.items():
             names: set[str] = set()
@@ -153,7 +154,7 @@ class DatasetFacts:
             if isinstance(each, ast.Name) and each.id in names:
                 return True
             if isinstance(each, ast.BinOp):
-                stack += [each.left, each.right]
+                stack += [each.left, each.right] if not is_remainder(self.module, each, MANY) else []
             elif isinstance(each, ast.Call):
                 name = last_name(each.func)
                 if name in _DRAWN:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
-from flake8_torchleak.model.names import dotted, last_name
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope
 from flake8_torchleak.model.values import Kind
 
@@ -84,10 +84,9 @@ def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:
     """A function that evaluates everything at once (itself or by a helper), called from a training loop of the file."""
     if not hints.is_evaluation(scope.name) or module.grad.function(scope) is not Grad.ON:
         return None
-    caller = next(
-        (c for c in module.classes.calls_of(scope) if _in_training(module, c) and module.grad.at(c) is Grad.ON), None
-    )
-    if caller is None:
+    calls = module.classes.calls_of(scope)
+    caller = next((c for c in calls if _in_training(module, c) and module.grad.at(c) is Grad.ON), None)
+    if caller is None or any(_is_in_every_step(module, each) for each in calls):
         return None
     for call in module.tree.calls(scope):
         runs = _runs_model(module, call) or _helper_runs_model(module, call)
@@ -173,6 +172,18 @@ def _switches_itself(module: Module, call: ast.Call) -> bool:
     return False
 
 
+def _is_in_every_step(module: Module, call: ast.Call) -> bool:
+    """Whether a call gives something in each round of the very loop that differentiates: it is a part of training."""
+    if isinstance(module.tree.parents[call], ast.Expr):
+        return False
+    for up in module.tree.ancestors(call):
+        if isinstance(up, LOOPS):
+            return module.loops.trains(up)
+        if isinstance(up, (ast.If, *FUNCTIONS)):
+            break
+    return False
+
+
 def _needs_grad(module: Module, scope: Scope) -> bool:
     """Whether the function asks for gradients by itself (attacks, saliency, meta-learning)."""
     for node in module.tree.within(scope):
@@ -182,7 +193,7 @@ def _needs_grad(module: Module, scope: Scope) -> bool:
             name = last_name(node.func)
             if name in _NEEDS_GRAD or _ATTACKS.search(name):
                 return True
-            if name == "grad" and "autograd" in (dotted(node.func) or []):
+            if name == "grad" and module.names.qualname(node.func).endswith("autograd.grad"):
                 return True
     return False
 

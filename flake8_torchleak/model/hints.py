@@ -3,7 +3,58 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
+
+CONVENTIONS = {
+    "model": "a network",
+    "loader": "a DataLoader",
+    "loss": "a loss",
+    "tensor": "a tensor",
+    "dataset": "a Dataset",
+    "keeper": "what keeps values",
+    "evaluation": "evaluation",
+}
+"""What a name may be taken for: key -> in words. Names that only silence a rule are not among them."""
+
+_distrusted: ContextVar[frozenset[str]] = ContextVar("distrusted", default=frozenset())
+_ignored: ContextVar[set[tuple[str, str]] | None] = ContextVar("ignored", default=None)
+
+
+@contextmanager
+def distrusted(conventions: frozenset[str]) -> Iterator[set[tuple[str, str]]]:
+    """Take no name for any of some CONVENTIONS; yields the (convention, name) that would have told something."""
+    ignored: set[tuple[str, str]] = set()
+    before, known = _distrusted.set(conventions), _ignored.set(ignored)
+    try:
+        yield ignored
+    finally:
+        _distrusted.reset(before)
+        _ignored.reset(known)
+
+
+def _convention(key: str) -> Callable[[Callable[[str], bool]], Callable[[str], bool]]:
+    """Make a question about a name one that can be distrusted; the same names are asked about again and again."""
+
+    def made(question: Callable[[str], bool]) -> Callable[[str], bool]:
+        known = lru_cache(maxsize=1 << 14)(question)
+
+        def asked(name: str) -> bool:
+            told = known(name)
+            if told and key in _distrusted.get():
+                ignored = _ignored.get()
+                assert ignored is not None
+                ignored.add((key, name))
+                return False
+            return told
+
+        asked.__doc__, asked.__name__ = question.__doc__, question.__name__
+        return asked
+
+    return made
+
 
 _MODEL = re.compile(
     r"(?:^|_)(?:model|models|net|nets|network|netg|netd|net_g|net_d|generator|discriminator|encoder|decoder|backbone|"
@@ -79,9 +130,6 @@ _SMALL_FILE = re.compile(
     re.IGNORECASE,
 )
 
-_kept = lru_cache(maxsize=1 << 14)
-"""The same names are asked about again and again."""
-
 PLACING = frozenset({"prepare", "setup_dataloaders", "prepare_data_loader", "setup_dataloader"})
 """Methods of accelerate and Fabric whose loaders move every batch to the device."""
 
@@ -93,47 +141,57 @@ STEP_METHODS = frozenset({
     "_train_step", "fit_batch", "train_on_batch", "training_step_end",
 })  # fmt: skip
 """Methods that a framework (or a trainer's own loop elsewhere) calls once per step."""
+STEP_HOOKS = frozenset({
+    "compute_loss", "on_train_batch_end", "on_train_batch_start", "on_before_zero_grad", "on_step_end", "on_batch_end",
+    "on_after_backward", "on_before_optimizer_step", "on_predict_batch_end",
+})  # fmt: skip
+"""Further ones, of the Hugging Face Trainer and of callbacks."""
 
 
-@_kept
+@_convention("model")
 def makes_model(name: str) -> bool:
     """The name of a factory (`build_model`, `get_network`)."""
     return bool(_FACTORY.match(name)) and bool(_MODEL.search(name))
 
 
-@_kept
+@_convention("model")
 def is_model(name: str) -> bool:
     """A name that stands for an nn.Module."""
     return bool(_MODEL.search(name)) and not _VERB.match(name) or name in {"G", "D", "netG", "netD"}
 
 
+@_convention("tensor")
 def is_tensor(name: str) -> bool:
     """A name for a part of a batch that the default collate makes a tensor of."""
     return bool(_TENSOR.search(name)) and not _TEXT.search(name)
 
 
-@_kept
+@_convention("loader")
 def is_loader(name: str) -> bool:
     """A name that stands for a DataLoader (or an iterator of one)."""
     return bool(_LOADER.search(name))
 
 
-@_kept
+@_convention("loss")
 def computes_loss(name: str) -> bool:
     """The name of something that is called to compute a loss."""
     return bool(_LOSS_CALL.search(name)) and not _NOT_A_LOSS.search(name)
 
 
-@_kept
+@_convention("loss")
 def is_loss(name: str) -> bool:
     """The name of a variable that holds a loss (not its plain value: `loss_val`)."""
+    return _speaks_of_loss(name)
+
+
+def _speaks_of_loss(name: str) -> bool:
     return bool(_LOSS_VALUE.search(name)) and not name.endswith(("_val", "_value", "_item", "_items"))
 
 
-@_kept
+@lru_cache(maxsize=1 << 14)
 def is_plain_result(name: str) -> bool:
     """A name for a part of a model's output that is no floating point tensor (counts, indices, labels)."""
-    return bool(_PLAIN_RESULT.search(name)) and not is_loss(name)
+    return bool(_PLAIN_RESULT.search(name)) and not _speaks_of_loss(name)
 
 
 def is_layer(name: str) -> bool:
@@ -151,6 +209,7 @@ def is_label(name: str) -> bool:
     return bool(re.search(r"label|target|(?:^|[._])ys?$|class", name, re.IGNORECASE))
 
 
+@_convention("keeper")
 def keeps_values(name: str) -> bool:
     """The name of a class whose objects may keep what they are given, or make samples."""
     return bool(_KEEPER.search(name))
@@ -166,7 +225,7 @@ def is_small(name: str) -> bool:
     return bool(_SMALL.search(name))
 
 
-@_kept
+@_convention("dataset")
 def is_dataset(name: str) -> bool:
     """A name that stands for another Dataset or reader."""
     return bool(_DATASETISH.search(name))
@@ -177,7 +236,7 @@ def turns_grad_off(name: str) -> bool:
     return bool(_GRAD_OFF.search(name))
 
 
-@_kept
+@_convention("evaluation")
 def is_evaluation(name: str) -> bool:
     """The name of a function (or loader) that evaluates."""
     return bool(_EVALUATION.search(name))

@@ -45,13 +45,17 @@ class Guest:
 
 
 def registrations(module: Module) -> list[ast.Call]:
-    """The calls that register a hook on a module; none where a hook is removed anywhere in the file."""
-    removed = module.classes.own_calls("remove")
-    if any(isinstance(call.func, ast.Attribute) and not call.args for call in removed):
-        return []
+    """The calls that register a hook on a module.
+
+    Where a hook is removed anywhere in the file, only those whose handle is thrown away: nothing can remove these.
+    """
     if _TAKEN_OUT.search(module.source.text):
         return []
-    found = (call for call in module.classes.own_calls(*_REGISTERS) if call.args)
+    removed = module.classes.own_calls("remove")
+    removes = any(isinstance(call.func, ast.Attribute) and not call.args for call in removed)
+    found = [call for call in module.classes.own_calls(*_REGISTERS) if call.args]
+    if removes:
+        found = [call for call in found if isinstance(module.tree.parents[call], ast.Expr)]
     return [call for call in found if not any(f.name.startswith("test") for f in functions_around(module, call))]
 
 
@@ -192,6 +196,11 @@ def _is_given(module: Module, node: ast.expr, given: set[str]) -> bool:
     if stack:
         leave_out(module, node, f"what a hook keeps goes through more than {_MOST_PARTS} expressions")
     return False
+
+
+def is_made_in(module: Module, hook: Hook, key: str, statements: set[ast.AST]) -> bool:
+    """Whether the container that a hook collects in is a variable that one of these statements makes anew."""
+    return any(each.statement in statements for each in module.flow.reaching(key, hook))
 
 
 def _is_limited(module: Module, key: str, node: ast.AST) -> bool:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 _OF_OTHERS = frozenset({
     "to", "cpu", "cuda", "float", "half", "double", "type", "data", "numpy", "clone", "copy", "item", "mean", "min",
     "max", "sum", "index", "count", "sort", "split", "pop", "get", "sample", "mode", "values", "T", "bool", "int",
-    "long", "add", "contiguous", "round",
+    "long", "add", "contiguous", "round", "bfloat16", "expand", "log", "select",
 })  # fmt: skip
-"""Methods that tensors share with modules, arrays, distributions, strings, packed sequences or containers."""
+"""Methods that tensors share with modules, arrays, distributions, strings, packed sequences, containers or loggers."""
 _OF_ARRAYS = frozenset({
     "all", "any", "argmax", "argmin", "argsort", "cumsum", "diagonal", "flatten", "nonzero", "prod", "repeat",
     "reshape", "squeeze", "std", "swapaxes", "tolist", "transpose", "var", "view", "size", "abs", "sub", "mul", "div",
@@ -31,6 +31,8 @@ _OF_ARRAYS = frozenset({
 ONLY_TENSORS = frozenset(TENSOR_METHODS) - _OF_OTHERS - _OF_ARRAYS | {"backward", "requires_grad_", "retain_grad"}
 OF_A_GRAPH = _OF_ARRAYS | {"item", "mean", "sum", "min", "max", "cpu", "clone", "contiguous", "long", "round"}
 """Methods that, of all values that can carry a graph, only tensors have: no array, table or number can."""
+OF_SEQUENCES = frozenset({"cpu", "clone", "byte", "short", "long", "contiguous"})
+"""Those of them that packed sequences, boxes or graphs have as well: they carry a graph, too."""
 
 
 class Later:
@@ -122,9 +124,22 @@ class Later:
         """Where the variable is used as only a tensor can be, or, if a module gave it, as only a tensor then can."""
         found: list[ast.expr] = []
         for node in self.networks.attributes(key, scope):
-            if node.attr in ONLY_TENSORS or (node.attr in OF_A_GRAPH and self.networks.is_output(node.value)):
+            if not self._is_called(node):
+                continue
+            of_output = node.attr in OF_A_GRAPH - OF_SEQUENCES and self.networks.is_output(node.value)
+            if node.attr in ONLY_TENSORS or of_output:
                 found.append(node.value)
         return found + self._given_to_losses(scope).get(key, [])
+
+    def _is_called(self, node: ast.Attribute) -> bool:
+        """Whether a method is called for its result: results of networks have fields of these names (`out.mean`).
+
+        `detach()` alone in a statement does nothing for a tensor: it is a method that changes an object.
+        """
+        call = self.module.tree.parents[node]
+        if not isinstance(call, ast.Call) or call.func is not node:
+            return False
+        return node.attr != "detach" or not isinstance(self.module.tree.parents[call], ast.Expr)
 
     @remembered
     def _given_to_losses(self, scope: Scope) -> dict[str, list[ast.expr]]:

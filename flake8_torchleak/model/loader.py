@@ -9,12 +9,18 @@ from enum import Enum
 from functools import cached_property
 
 from flake8_torchleak.config import Config
-from flake8_torchleak.model.infer import Infer
+from flake8_torchleak.model.bindings import Definition
+from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.importers import importers
+from flake8_torchleak.model.infer import WRAPPERS, Infer
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.project import Project
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
+from flake8_torchleak.model.values import UNKNOWN, Kind
 
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
+
+_WORKERS = "workers"
 
 _STACKING = frozenset({"stack", "cat", "concatenate", "vstack", "pad_sequence", "default_collate"})
 
@@ -49,8 +55,8 @@ class Site:
 class Loaders:
     """The DataLoader sites of a module."""
 
-    def __init__(self, tree: Tree, infer: Infer, config: Config, project: Project | None) -> None:
-        self.tree, self.infer, self.config, self.project = tree, infer, config, project
+    def __init__(self, tree: Tree, infer: Infer, config: Config, project: Project | None, path: str | None) -> None:
+        self.tree, self.infer, self.config, self.project, self.path = tree, infer, config, project, path
 
     @cached_property
     def sites(self) -> list[Site]:
@@ -104,12 +110,78 @@ class Loaders:
 
     def behind(self, iterable: ast.expr) -> bool:
         """Whether the loader that is iterated here is taken to have workers."""
-        loader = self.infer.loader_of(iterable)
-        made = loader.made if loader is not None else None
-        site = next((s for s in self.sites if s.call is made), None)
-        if site is None and made is None and self.config.assume_workers == "auto" and self._is_from_elsewhere(iterable):
+        site = self._made(iterable)
+        if site is None and self.config.assume_workers == "auto" and self._is_from_elsewhere(iterable):
             return False
         return self.assumed(site.workers if site is not None else Workers.UNKNOWN)
+
+    def shows_workers(self, iterable: ast.expr) -> bool:
+        """Whether anything but the name of the loader that is iterated here speaks for workers.
+
+        It is made with some, another loader of the file is, or the file, or one that imports it, speaks of workers.
+        """
+        site = self._made(iterable)
+        if self.config.assume_workers == "yes" or (site is not None and _asks_for_workers(site)):
+            return True
+        return any(map(_asks_for_workers, self.sites)) or self._speaks_of_workers or self._is_used_with_workers
+
+    def _made(self, iterable: ast.expr) -> Site | None:
+        """Where the loader that is iterated here is made: in the file, or in a function of another one."""
+        loader = self.infer.loader_of(iterable)
+        made: ast.AST | None = loader.made if loader is not None else None
+        if made is None:
+            made = self._made_by_method(iterable)
+        if not isinstance(made, ast.Call):
+            return None
+        return next((s for s in self.sites if s.call is made), None) or self._site(made)
+
+    def _made_by_method(self, node: ast.expr) -> ast.AST | None:
+        """The DataLoader(...) that a variable or attribute gets from a method of an object, or as a part of a tuple."""
+        while isinstance(node, ast.Call) and node.args and last_name(node.func) in WRAPPERS:
+            node = node.args[0]
+        definitions = self.infer.flow.reaching(node.id, node) if isinstance(node, ast.Name) else []
+        owned = self.infer.classes.self_attribute(node)
+        if owned is not None:
+            definitions = owned[0].attributes.get(f"self.{owned[1]}", [])
+        made = {self._given(each) for each in definitions}
+        return made.pop() if len(made) == 1 else None
+
+    def _given(self, definition: Definition) -> ast.AST | None:
+        """The DataLoader(...) that a call gives to a variable, as a whole or as the part that it is unpacked to."""
+        call = definition.value
+        if not isinstance(call, ast.Call):
+            return None
+        if last_name(call.func) in WRAPPERS:
+            return self._made_by_method(call)
+        function = self.infer.classes.callee(call)
+        if function is None and isinstance(call.func, ast.Attribute):
+            made = self.infer.value(call.func.value).made
+            facts = self.infer.classes.all.get(made) if isinstance(made, ast.ClassDef) else None
+            function = facts.methods.get(call.func.attr) if facts is not None else None
+        if function is None:
+            return None
+        value = self.infer.returned(function, NO_ENV)
+        for place in definition.path:
+            value = value.items[place] if 0 <= place < len(value.items) else UNKNOWN
+        return value.made if value.kind is Kind.LOADER else None
+
+    @cached_property
+    def _speaks_of_workers(self) -> bool:
+        """Whether the file hands on, reads or asks for a number of workers that is not said to be 0."""
+        given = [k.value for c in self.tree.all(ast.Call) for k in c.keywords if _WORKERS in (k.arg or "")]
+        if any(self._constant(each) != 0 for each in given):
+            return True
+        read = [each.id for each in self.tree.all(ast.Name)] + [each.attr for each in self.tree.all(ast.Attribute)]
+        constants = [each.value for each in self.tree.all(ast.Constant)]
+        texts = [each for each in constants if isinstance(each, str) and " " not in each]  # keys and options: no prose
+        return any(_WORKERS in each for each in (*read, *texts))
+
+    @cached_property
+    def _is_used_with_workers(self) -> bool:
+        """Whether a file that imports this one speaks of workers; none is parsed."""
+        if self.project is None or self.path is None:
+            return False
+        return bool(importers(self.path, (_WORKERS,), 1)[0])
 
     def _is_from_elsewhere(self, iterable: ast.expr) -> bool:
         """Whether the loader comes from a function of another file, and this file says nothing of workers."""
@@ -189,3 +261,8 @@ class Loaders:
     def _is_default(collate: ast.expr | None) -> bool:
         default = collate is None or (isinstance(collate, ast.Constant) and collate.value is None)
         return default or (collate is not None and last_name(collate) == "default_collate")
+
+
+def _asks_for_workers(site: Site) -> bool:
+    """Whether a loader is made with a number of workers that is not 0."""
+    return site.workers is not Workers.NO and "num_workers" in site.arguments

@@ -179,9 +179,16 @@ class Loops:
 
     def is_step(self, function: FunctionNode) -> bool:
         """Whether a function runs once per step: it is called in a step loop of the file, or is a framework's step."""
-        if self.tree.class_of(function) is not None and function.name in hints.STEP_METHODS:
+        is_method = self.tree.class_of(function) is not None
+        if is_method and function.name in hints.STEP_METHODS:
             return True
-        return any(self.step_loops(call) for call in self.classes.calls_of(function))
+        if is_method and function.name in ("__init__", "__new__"):
+            return any(self.step_loops(call) for call in self.classes.calls_of(function))
+        return self._is_called_in_step(function.name, ast.Attribute if is_method else ast.Name)
+
+    @remembered
+    def _is_called_in_step(self, name: str, form: type[ast.expr]) -> bool:
+        return any(self.step_loops(call) for call in self.classes.called(name, form))
 
     def used_as_tensor(self, node: ast.expr) -> bool:
         """Whether a variable is treated as a tensor somewhere in its function: a tensor method, or a model's input."""

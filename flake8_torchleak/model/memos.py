@@ -12,6 +12,7 @@ from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.few import narrowed
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import Kind
@@ -84,7 +85,8 @@ def _varies(
 def follows(module: Module, dataset: DatasetFacts, node: ast.expr) -> bool:
     """Whether an expression is the sample's index, or looked up with it, and so another for each sample.
 
-    Through variables and the arguments of helpers; what all samples share of a value (`x.device`) is left out.
+    Through variables and the arguments of helpers; what all samples share of a value (`x.device`) is left out, and
+    what has few values whatever the index is (`i % 5`).
     """
     queue: list[ast.AST] = [node]
     seen: set[ast.AST] = set()
@@ -92,6 +94,10 @@ def follows(module: Module, dataset: DatasetFacts, node: ast.expr) -> bool:
         each = queue.pop()
         seen.add(each)
         if isinstance(each, ast.Attribute) and each.attr in _SHARED_PARTS:
+            continue
+        depends = narrowed(module, each)
+        if depends is not None:
+            queue += depends
             continue
         if not isinstance(each, ast.Name):
             queue += [child for child in ast.iter_child_nodes(each) if isinstance(child, ast.AST)]

@@ -54,6 +54,8 @@ class Module:
         self._wanted, self._bare = wanted, flow
         self.attached = Attached()
         """Definitions in other files, once the tree is there."""
+        self.shared: dict[str, object] = {}
+        """What was worked out from the text alone, kept from round to round."""
         self.project: Project | None = None
         if path is not None and path.endswith(NAMES) and config.follow_imports == "yes":
             self.project = Project(path)
@@ -101,7 +103,9 @@ class Module:
     def informed(self) -> Module:
         """The same module, with what it asked for looked up."""
         bare = self.flow if not self.attached.modules else None
-        return Module(self.source, self.root, self.config, self.path, {**self._wanted, **self.asked}, bare)
+        informed = Module(self.source, self.root, self.config, self.path, {**self._wanted, **self.asked}, bare)
+        informed.shared = self.shared
+        return informed
 
     def rounds(self) -> Iterator[Module]:
         """The module alone, then with what was asked of other files in the meantime looked up: to ask all of each.
@@ -212,7 +216,7 @@ class Module:
     @cached_property
     def loaders(self) -> Loaders:
         """DataLoader sites."""
-        return Loaders(self.tree, self.infer, self.config, self.project)
+        return Loaders(self.tree, self.infer, self.config, self.project, self.path)
 
     @cached_property
     def datasets(self) -> Datasets:

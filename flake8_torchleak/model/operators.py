@@ -36,12 +36,15 @@ class Operators:
         spread = [v for e, v in zip(node.elts, items, strict=False) if isinstance(e, ast.Starred)]
         size = Size.GROWS if large or any(v.grows for v in spread) else Size.SMALL
         graph = True if any(v.graph for v in items) else None
+        pairs = zip(node.elts, items, strict=False)
+        elements = [(v.element or UNKNOWN) if isinstance(e, ast.Starred) else v for e, v in pairs]
         why: tuple[tuple[ast.AST, str], ...] = ((node, f"a literal of {len(node.elts)} elements"),) if large else ()
         items_known = items if not spread and len(node.elts) <= 20 else ()
-        return Value(kind, graph, size, join(list(items)) if items else None, None, why, items_known)
+        return Value(kind, graph, size, join(elements) if items else None, None, why, items_known)
 
     def dict(self, node: ast.Dict, env: Env) -> Value:
         values = [self.infer.value(each, env) for each in node.values[:50]]
+        elements = [v if k else v.element or UNKNOWN for k, v in zip(node.keys, values, strict=False)]
         large = len(node.values) >= self.infer.config.min_literal
         fields = tuple(
             (key.value, value)
@@ -51,7 +54,7 @@ class Operators:
         graph = True if any(v.graph for v in values) else None
         why: tuple[tuple[ast.AST, str], ...] = ((node, f"a literal of {len(node.values)} entries"),) if large else ()
         size = Size.GROWS if large else Size.SMALL
-        return Value(Kind.DICT, graph, size, join(values) if values else None, None, why, (), fields)
+        return Value(Kind.DICT, graph, size, join(elements) if values else None, None, why, (), fields)
 
     def listcomp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, env: Env) -> Value:
         kind = {ast.ListComp: Kind.LIST, ast.SetComp: Kind.SET, ast.GeneratorExp: Kind.ITERATOR}[node.__class__]

@@ -23,6 +23,7 @@ S = TypeVar("S", bound=ast.AST)
 
 _LOADER = re.compile(r"oader\w*(?![\w.]| import)")
 """The end of a name that may be a loader's, but for modules."""
+_FOR, _IN = re.compile(r"\bfor\b"), re.compile(r"\bin\b")
 
 
 class Outline:
@@ -84,13 +85,24 @@ class Outline:
         return ".backward(" in self.text or "manual_backward(" in self.text
 
     @cached_property
+    def may_comprehend(self) -> bool:
+        """Whether a comprehension may go over a loader."""
+        return "oader" in self.text and any(map(_comprehends, self.text.split("\n")))
+
+    @cached_property
     def may_step(self) -> bool:
-        """Whether a loop may go over batches, or a method be one step of a framework's loop."""
-        if not self.names.isdisjoint(hints.STEP_METHODS):
+        """Whether a loop may go over batches, or a function be one step of a framework's loop."""
+        if self.may_train or not self.names.isdisjoint(hints.STEP_METHODS | hints.STEP_HOOKS):
+            return True
+        if self.may_comprehend:
+            return True
+        if "DataLoader(" in self.text:
+            return bool(self.loops) or " for " in self.text  # whatever the loader is called where it is gone over
+        if any(map(_has_comprehension, self.evaluating)):
             return True
         if not self.loops:
             return False
-        if self.may_train or not self.evaluating.isdisjoint(self.loops):
+        if not self.evaluating.isdisjoint(self.loops):
             return True
         if "next(" in self.text and any(hints.is_loader(f"l{each}") for each in _LOADER.findall(self.text)):
             return True
@@ -152,6 +164,25 @@ def lines_of(text: str, word: str) -> Iterator[int]:
         counted = place
         yield number
         place = text.find(word, place + 1)
+
+
+def _comprehends(line: str) -> bool:
+    """Whether a line may hold a comprehension over a loader: `... for ... in ...oader`, with something before it.
+
+    By three searches: one pattern for all takes cubic time, and lines of generated modules have 100,000 characters.
+    """
+    last = line.rfind("oader")
+    if last < 0:
+        return False
+    for found in _FOR.finditer(line, 0, last):
+        if line[line.rfind("#", 0, found.start()) + 1 : found.start()].strip():
+            goes_over = _IN.search(line, found.end())
+            return goes_over is not None and goes_over.end() <= last
+    return False
+
+
+def _has_comprehension(scope: Scope) -> bool:
+    return any(isinstance(node, ast.comprehension) for node in ast.walk(scope))
 
 
 def _makes_loader(value: ast.expr) -> bool:

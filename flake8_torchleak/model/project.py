@@ -173,7 +173,7 @@ class Project:
     @cached_property
     def is_test(self) -> bool:
         """Whether the module lies in a folder of tests."""
-        inside = os.path.relpath(os.path.dirname(self._finder.path), self._finder.top)
+        inside = os.path.dirname(self._finder.path).removeprefix(self._finder.top)
         return "tests" in inside.split(os.sep)
 
     @cached_property

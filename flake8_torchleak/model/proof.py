@@ -20,10 +20,12 @@ from flake8_torchleak.model.effects import (
     TENSOR_METHODS,
     TORCH_FUNCTIONS,
 )
-from flake8_torchleak.model.later import OF_A_GRAPH, ONLY_TENSORS, Later
+from flake8_torchleak.model.later import OF_A_GRAPH, OF_SEQUENCES, ONLY_TENSORS, Later
 from flake8_torchleak.model.networks import REDUCTIONS, Networks
+from flake8_torchleak.model.release.helpers import runs
+from flake8_torchleak.model.release.paths import Wanted, runs_always
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import FUNCTIONS
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 _MOST_DEPTH = 12
 _TENSOR_PARTS = frozenset({"data", "T", "mT", "H", "real"})
+_INDICES = {"max_pool": 6, "adaptive_max_pool": 2, "fractional_max_pool": 4}
+"""Which argument asks these functions (of each dimension) for indices as well."""
 _TENSOR_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult, ast.FloorDiv, ast.Mod)
 
 
@@ -164,18 +168,14 @@ class Proof:
         qualname = self.module.names.qualname(node.func)
         head, _, last = qualname.rpartition(".")
         if head == "torch.nn.functional":
-            several = last.endswith("_with_indices") or last == "multi_head_attention_forward"
-            return not several and not any(k.arg == "return_indices" for k in node.keywords)
+            return not _gives_several(last, node)
         if head in ("torch", "torch.special") and last in TORCH_FUNCTIONS:
             return self.module.infer.value(node).kind is Kind.TENSOR
         if self.networks.is_torch_loss(node):
             return True
         helper = self.module.classes.callee(node)
         if helper is not None:
-            if helper.decorator_list or not isinstance(helper, ast.FunctionDef):
-                return False
-            returns = [n.value for n in self.module.tree.within(helper) if isinstance(n, ast.Return)]
-            return bool(returns) and all(r is not None and self.is_tensor(r, depth - 1) for r in returns)
+            return runs(self.module, node, helper) and self._returns_tensors(helper, depth)
         if not isinstance(node.func, ast.Attribute):
             return False
         name, base = node.func.attr, node.func.value
@@ -183,7 +183,26 @@ class Proof:
             return False
         if self.module.infer.value(node).kind is not Kind.TENSOR and name not in ("to", "cuda"):
             return False
-        graph = name in OF_A_GRAPH and name not in ("cpu", "clone")
-        if name in ONLY_TENSORS or (graph and self.networks.is_output(base)):
+        if name in ONLY_TENSORS or (name in OF_A_GRAPH - OF_SEQUENCES and self.networks.is_output(base)):
             return True
         return self.is_tensor(base, depth - 1)
+
+    def _returns_tensors(self, function: FunctionNode, depth: int) -> bool:
+        """Whether every path through a function ends at a `return` of a tensor, or raises."""
+        within = list(self.module.tree.within(function))
+        if not isinstance(function, ast.FunctionDef) or any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in within):
+            return False
+        returns = [n.value for n in within if isinstance(n, ast.Return)]
+        ends = runs_always(function.body, Wanted(frozenset()), leaving=True)
+        return ends and bool(returns) and all(r is not None and self.is_tensor(r, depth - 1) for r in returns)
+
+
+def _gives_several(name: str, call: ast.Call) -> bool:
+    """Whether a function of torch.nn.functional may give a tuple: the values and where they were."""
+    if name.endswith("_with_indices") or name == "multi_head_attention_forward":
+        return True
+    asked = next((place for kind, place in _INDICES.items() if name.startswith(kind)), None)
+    if asked is None:
+        return False
+    spread = any(k.arg in (None, "return_indices") for k in call.keywords)
+    return spread or len(call.args) > asked or any(isinstance(each, ast.Starred) for each in call.args)

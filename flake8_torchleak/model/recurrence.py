@@ -24,12 +24,13 @@ _MOST_BINDINGS = 5
 class Carried:
     """State that goes into a call and comes out of it, step after step, and is never cut from the last step's graph.
 
-    target: what the state is unpacked into; keys: its variables; pair: whether one variable holds an LSTM's pair
-    (None: not known).
+    target: what the state is unpacked into; keys: its variables; statement: the call's; last: the one that binds
+    them, the same or one below it; pair: whether one variable holds an LSTM's pair (None: not known).
     """
 
     call: ast.Call
     statement: ast.Assign
+    last: ast.Assign
     target: ast.expr
     keys: tuple[str, ...]
     loop: Loop
@@ -43,15 +44,15 @@ def carried_states(module: Module) -> Iterator[Carried]:
         if not isinstance(call, ast.Call) or len(statement.targets) != 1 or module.grad.off(call):
             continue
         loops = [loop for loop in module.loops.step_loops(call) if _is_over_batches(module, loop)]
-        found = _state(statement.targets[0], call) if loops else None
+        found = _state(module, statement, call, loops[0]) if loops else None
         if found is None:
             continue
-        target, keys = found
+        target, keys, last = found
         layer = _layer(module, call.func)
-        if layer and not any(_is_bound_elsewhere(module, key, statement, loops[0]) for key in keys):
+        if layer:
             alone = isinstance(target, (ast.Name, ast.Attribute))
             pair = (None if layer == "?" else layer.startswith("LSTM")) if alone else False
-            yield Carried(call, statement, target, keys, loops[0], pair)
+            yield Carried(call, statement, last, target, keys, loops[0], pair)
 
 
 def idle_detaches(module: Module) -> Iterator[tuple[ClassFacts, FunctionNode, ast.AST]]:
@@ -112,13 +113,49 @@ def _is_over_batches(module: Module, loop: Loop) -> bool:
     return isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter)
 
 
-def _state(target: ast.expr, call: ast.Call) -> tuple[ast.expr, tuple[str, ...]] | None:
-    """The part of an unpacking that is also an argument: the target's expression, and its variables."""
-    given = {keys for a in (*call.args, *(k.value for k in call.keywords)) if (keys := _keys(a))}
+_Found = tuple[ast.expr, tuple[str, ...], ast.Assign]
+"""An expression of the state, its variables, and the statement that binds them."""
+
+
+def _state(module: Module, statement: ast.Assign, call: ast.Call, loop: Loop) -> _Found | None:
+    """The argument of a call that the call's result is bound to as well, and nothing else in the loop is.
+
+    Either at once, or by way of other names: `new = cell(x, h)`, then `h = new`.
+    """
+    arguments = [each for each in (*call.args, *(keyword.value for keyword in call.keywords)) if _keys(each)]
+    target = statement.targets[0]
     parts = target.elts if isinstance(target, ast.Tuple) else [target]
     for part in reversed(parts):
-        if _keys(part) in given:
-            return part, _keys(part)
+        keys = _keys(part)
+        if keys in map(_keys, arguments):
+            bound = any(_is_bound_elsewhere(module, key, statement, loop) for key in keys)
+            return (part, keys, statement) if not bound else None
+    for argument in arguments:
+        last = [_bound_to_result(module, key, statement, loop) for key in _keys(argument)]
+        known = [each for each in last if each is not None]
+        if len(known) == len(last):
+            return argument, _keys(argument), max(known, key=lambda each: each.lineno)
+    return None
+
+
+def _bound_to_result(module: Module, key: str, statement: ast.Assign, loop: Loop) -> ast.Assign | None:
+    """The assignment in the loop that gives a variable what a call's statement made, as it is, by whatever names."""
+    definitions = module.flow.definitions(module.tree.scope(statement)).get(key, [])
+    own = [each for each in definitions if module.tree.inside(each.node, loop)]
+    last = own[0].statement if len(own) == 1 else None
+    if not isinstance(last, ast.Assign) or _is_bound_elsewhere(module, key, last, loop):
+        return None
+    value = own[0].value if own[0].is_plain else None
+    for _ in range(_MOST_BINDINGS):
+        name = key_of(value) if value is not None else ""
+        if not name or value is None:
+            break
+        made = [each for each in module.flow.reaching(name, value) if module.tree.inside(each.node, loop)]
+        if len(made) != 1 or _is_bound_elsewhere(module, name, made[0].statement, loop):
+            break
+        if made[0].statement is statement:
+            return last
+        value = made[0].value if made[0].is_plain else None
     return None
 
 
@@ -128,7 +165,7 @@ def _keys(node: ast.expr) -> tuple[str, ...]:
     return keys if all(keys) else ()
 
 
-def _is_bound_elsewhere(module: Module, key: str, statement: ast.Assign, loop: Loop) -> bool:
+def _is_bound_elsewhere(module: Module, key: str, statement: ast.AST, loop: Loop) -> bool:
     """Whether the loop gives the variable another value (a detached one, a new start), or changes it in place."""
     scope = module.tree.scope(statement)
     bound = [d.statement for d in module.flow.definitions(scope).get(key, []) if d.statement is not statement]

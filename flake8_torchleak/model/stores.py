@@ -34,6 +34,8 @@ def stores(module: Module) -> Iterator[Store]:
     """Every store into a container that keeps what it gets: calls, `c[k] = v` with changing k, `c += [v]`."""
     for call in module.loops.steps(ast.Call):
         if isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS and call.args:
+            if module.names.qualname(call.func).startswith("numpy."):
+                continue  # `np.append` gives a new array
             yield from _into(module, call, call.func.value, call.args[-1], call.func.attr == "extend")
     for node in module.loops.steps(ast.Assign):
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript) and not any(additions(node)):

@@ -34,7 +34,7 @@ class Tensors:
 
     def torch(self, node: ast.Call, head: str, last: str, env: Env) -> Value | None:
         if head in ("torch.nn", "torch.nn.modules", "torch.nn.modules.loss", "torch.nn.parallel"):
-            if last.endswith("Loss"):
+            if last.endswith("Loss") and last != "AdaptiveLogSoftmaxWithLoss":  # a layer: it gives output and loss
                 return Value(Kind.LOSS, made=node)
             return Value(Kind.MODULE) if last[:1].isupper() else None
         if head == "torch.nn.functional":

@@ -126,10 +126,18 @@ class Value(NamedTuple):
     @property
     def grows(self) -> bool:
         """Whether it, or something nested in it, grows with the data."""
-        if self.size is Size.GROWS and (self.is_container or self.kind in (Kind.PICKLE, Kind.ITERATOR)):
-            return True
-        return self.is_container and self.element is not None and self.element.is_container and self.element.grows
+        value = self
+        for _ in range(_DEEPEST):
+            if value.size is Size.GROWS and (value.is_container or value.kind in (Kind.PICKLE, Kind.ITERATOR)):
+                return True
+            if not value.is_container or value.element is None or not value.element.is_container:
+                break
+            value = value.element
+        return False
 
+
+_DEEPEST = 8
+"""Containers in containers whose elements are told apart."""
 
 UNKNOWN = Value()
 NONE = Value(Kind.NONE, graph=False)
@@ -139,8 +147,11 @@ FLAG = Value(Kind.NUMBER, graph=False, size=Size.SMALL)
 STRING = Value(Kind.STRING, graph=False)
 
 
-def join(values: list[Value]) -> Value:
-    """What is known of a value that may be any of these. An unknown alternative does not unsay the known one."""
+def join(values: list[Value], depth: int = 0) -> Value:
+    """What is known of a value that may be any of these. An unknown alternative does not unsay the known one.
+
+    depth: within how many containers these are; deeper ones are not told apart, they may be in each other endlessly.
+    """
     carrier = next((v for v in values if v.graph), None)
     known = [v for v in values if v.kind not in (Kind.UNKNOWN, Kind.NONE)]
     if not known:
@@ -164,7 +175,7 @@ def join(values: list[Value]) -> Value:
         return first.but(
             graph=graph,
             size=size,
-            element=join(elements) if elements else None,
+            element=join(elements, depth + 1) if elements and depth < _DEEPEST else None,
             origin=next((v.origin for v in strong if v.origin), None),
             why=next((v.why for v in strong if v.size is Size.GROWS), first.why),
             items=first.items if len(strong) == 1 else (),

@@ -29,19 +29,20 @@ Source: pytorch/pytorch#13246, the note in the `torch.utils.data` documentation.
 
 Measured
 --------
-Private bytes per element and worker after an epoch, fork: list of 49-character str 113, dict of them by key
-112, list of two-key dicts 216, list of lists of 11 ints 450; no less after gc.freeze() (112) or as an array of
-dtype=object (115). Fixed (np.bytes_) 0, Arrow 0, a torch buffer 1, pickled records in one 0; asked only for
-membership 4. A second epoch in the same workers adds nothing. Under spawn the list costs 124, np.bytes_ 49, a
-torch buffer 0. A million such strings and 8 workers, by that: 0.9 GB.
+Private bytes per element and worker after an epoch, fork: list of 49-character str 114, dict of them by key
+114, list of two-key dicts 216, list of lists of 11 ints 450; no less after gc.freeze() (113) or as an array of
+dtype=object (114). Fixed (np.bytes_) 0, Arrow 1, a torch buffer 0, pickled records in one 0; asked only for
+membership 5; ten lines, repeated, 1. A second epoch in the same workers adds nothing. Under spawn the list
+costs 114, np.bytes_ 49, a torch buffer 0. A million such strings and 8 workers, by that: 0.9 GB.
 
 Run by `fixtures/TLK101_refcounted_state/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------
-It is small (class names, vocabularies, transforms, literals), only counted or tested for membership, its
-Dataset is only used without workers, or it is packed already: NumPy, torch, Arrow, a serialised buffer.
+It is small (class names, vocabularies, transforms, literals), a list of few objects, each many times (`[x] * n`,
+`NAMES[i % 3]`), only counted or tested for membership, its Dataset is only used without workers, or it is packed
+already: NumPy, torch, Arrow, a serialised buffer.
 
 Fix
 ---

@@ -35,15 +35,16 @@ Run by `fixtures/TLK401_accumulated_graph/proof.py`, fixed by `torchleak check -
 Silent when
 -----------
 The sum is differentiated (by itself, scaled, returned to a caller that does), starts anew in every step,
-gradients are off, or the value is a number already (`.item()`, `float()`, a helper that returns one).
+gradients are off, or the value is a number already (`.item()`, `float()`, a helper that returns one); also where a
+helper, a method or a caller does one of these.
 
 Fix
 ---
 Safe: `.detach()` on what is proven a tensor, where it cannot change what is trained: the value is differentiated, and
 its graph freed, on every path of the same iteration, or the sum is only printed, logged or turned into numbers. It
 costs no synchronisation. Where a sum that may still be differentiated is returned, handed on or an attribute,
-nothing is changed, and the finding says so. Unsafe, where the sum is only printed, formatted or logged: `.item()`,
-which gives a float and waits for the GPU.
+nothing is changed, and the finding says so. None for what is added in a helper, or in a method of another object.
+Unsafe, where the sum is only printed, formatted or logged: `.item()`, which gives a float and waits for the GPU.
 """
 
 from __future__ import annotations
@@ -51,16 +52,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.builder import Builder
+from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
+from flake8_torchleak.following import FOLLOWED, with_calls
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.model.sums import additions
-from flake8_torchleak.releases import graph_severity, in_evaluation, releases, worth
+from flake8_torchleak.releases import graph_severity, in_evaluation, releases, remedy, worth
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import released, short
+from flake8_torchleak.wording import short
 
 
 @rule(
@@ -72,6 +74,10 @@ from flake8_torchleak.wording import released, short
     subject=Subject.STEPS,
 )
 def check(module: Module) -> Iterator[Report]:
+    return with_calls(module, "TLK401", _direct(module))
+
+
+def _direct(module: Module) -> Iterator[Report]:
     nodes: list[ast.AugAssign | ast.Assign] = [*module.loops.steps(ast.AugAssign), *module.loops.steps(ast.Assign)]
     for node in nodes:
         for target, added in additions(node):
@@ -87,7 +93,8 @@ def check(module: Module) -> Iterator[Report]:
                 continue
             yield Report(
                 node,
-                f"`{name}` adds up `{short(added)}` with its autograd graph at every step; add `{released(added)}`",
+                f"`{name}` adds up `{short(added)}` with its autograd graph at every step; "
+                f"{remedy(module, 'add', added)}",
                 notes=module.retention.evidence(key, added, node),
                 severity=severity,
                 target=kept,
@@ -97,5 +104,6 @@ def check(module: Module) -> Iterator[Report]:
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.detach()` on what is added; `.item()` where the sum is only shown."""
-    assert isinstance(report.target, Kept)
+    if not isinstance(report.target, Kept):
+        raise Unfixable(FOLLOWED)
     return releases(report.target, build)

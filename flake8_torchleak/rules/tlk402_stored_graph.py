@@ -34,13 +34,15 @@ Run by `fixtures/TLK402_stored_graph/proof.py`, fixed by `torchleak check --fix`
 Silent when
 -----------
 The container feeds `backward()` (a list that is stacked and differentiated, a policy-gradient buffer),
-is emptied in every step, is bounded (`deque(maxlen=...)`), or one slot is overwritten (`best = loss`).
+is emptied in every step, also by a helper, is bounded (`deque(maxlen=...)`, `if len(kept) < 5`), one slot is
+overwritten (`best = loss`), or the loop is left behind the store. A note where a list gets one entry for each of the
+tasks that a function is handed, trains each in a helper, and joins the list at once.
 
 Fix
 ---
 Safe: `.detach()` on what is proven a tensor, entry by entry in a display, where it cannot change what is trained: the
 value is differentiated, and its graph freed, on every path of the same iteration, or what is stored is only printed,
-logged or turned into numbers. Unsafe, where it is only shown: `.item()`.
+logged or turned into numbers. Unsafe, where it is only shown: `.item()`. None for what goes through a helper.
 For outputs in evaluation, no_grad around the loop (TLK501) is better still.
 """
 
@@ -48,16 +50,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flake8_torchleak.builder import Builder
+from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
+from flake8_torchleak.following import FOLLOWED, with_calls
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.joined import is_of_tasks
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.model.stores import stores
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import graph_severity, in_evaluation, releases, worth
+from flake8_torchleak.releases import graph_severity, in_evaluation, releases, remedy, worth
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import released, short
+from flake8_torchleak.wording import short
 
 
 @rule(
@@ -69,6 +73,10 @@ from flake8_torchleak.wording import released, short
     subject=Subject.STEPS,
 )
 def check(module: Module) -> Iterator[Report]:
+    return with_calls(module, "TLK402", _direct(module))
+
+
+def _direct(module: Module) -> Iterator[Report]:
     for store in stores(module):
         value = module.retention.kept_graph(store.key, store.value, store.node, stored=True)
         if value is None:
@@ -80,7 +88,9 @@ def check(module: Module) -> Iterator[Report]:
         severity = worth(module, kept, usual)
         if severity is None:
             continue
-        advice = f"store `{released(store.value)}`" if value.kind is Kind.TENSOR else "store detached tensors"
+        if is_of_tasks(module, store.key, store.node):
+            severity = Severity.NOTE
+        advice = remedy(module, "store", store.value) if value.kind is Kind.TENSOR else "store detached tensors"
         yield Report(
             store.node,
             f"`{store.name}` keeps `{short(store.value)}` with its autograd graph after the step; {advice}",
@@ -93,5 +103,6 @@ def check(module: Module) -> Iterator[Report]:
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.detach()` on what is stored, entry by entry in a display."""
-    assert isinstance(report.target, Kept)
+    if not isinstance(report.target, Kept):
+        raise Unfixable(FOLLOWED)
     return releases(report.target, build)

@@ -45,8 +45,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.builder import Builder
+from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
+from flake8_torchleak.following import FOLLOWED, with_calls
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.keeping import keeps
@@ -54,15 +55,19 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.facts import Kept
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import graph_severity, in_evaluation, releases, worth
+from flake8_torchleak.releases import graph_severity, in_evaluation, releases, remedy, worth
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import released, short
+from flake8_torchleak.wording import short
 
 
 @rule(
     "TLK403", "metered-graph", fix=FixLevel.SAFE, also=FixLevel.UNSAFE, severity=Severity.ERROR, subject=Subject.STEPS
 )
 def check(module: Module) -> Iterator[Report]:
+    return with_calls(module, "TLK403", _direct(module))
+
+
+def _direct(module: Module) -> Iterator[Report]:
     methods = module.classes.keepers
     for call in module.loops.steps(ast.Call) if methods else ():
         if isinstance(call.func, ast.Attribute) and call.func.attr not in methods and "__call__" not in methods:
@@ -93,7 +98,7 @@ def check(module: Module) -> Iterator[Report]:
             yield Report(
                 call,
                 f"`{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; "
-                f"hand it `{released(argument)}`",
+                f"{remedy(module, 'hand it', argument)}",
                 notes=(
                     (keeping.node, f"`{meter.made.name}.{method}` keeps what it is given here"),
                     *module.retention.evidence(key, argument, call),
@@ -107,5 +112,6 @@ def check(module: Module) -> Iterator[Report]:
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.detach()` on the argument."""
-    assert isinstance(report.target, Kept)
+    if not isinstance(report.target, Kept):
+        raise Unfixable(FOLLOWED)
     return releases(report.target, build)

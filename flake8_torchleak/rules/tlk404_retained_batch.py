@@ -30,12 +30,15 @@ Run by `fixtures/TLK404_retained_batch/proof.py`, fixed by `torchleak check --fi
 Silent when
 -----------
 The loader has no workers as far as the file shows, the batch was moved with `.to(device)` or `.cuda()`
-first, what is kept is new memory (arithmetic, `torch.cat`, `np.array`), or it is not proven to be a tensor.
+first, what is kept is new memory (arithmetic, `torch.cat`, `np.array`), it is not proven to be a tensor, or the
+container is emptied, bounded, or filled in one iteration only. A note where nothing but the loader's name speaks for
+workers: it is made elsewhere, and neither this file nor one that imports it says a word of them.
 
 Fix
 ---
 Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: one small copy per step. Unsafe where the module
-asks what shares whose memory; none where the batch, or what is kept of it, is edited in place in the same function.
+asks what shares whose memory; none where the batch, or what is kept of it, is edited in place in the same function, nor
+for what goes through a helper.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Edit, Fix, FixLevel, Severity
+from flake8_torchleak.following import FOLLOWED, with_calls
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, stores
@@ -57,12 +61,17 @@ from flake8_torchleak.wording import short
     "TLK404", "retained-batch", fix=FixLevel.SAFE, also=FixLevel.UNSAFE, severity=Severity.ERROR, subject=Subject.STEPS
 )
 def check(module: Module) -> Iterator[Report]:
+    return with_calls(module, "TLK404", _direct(module))
+
+
+def _direct(module: Module) -> Iterator[Report]:
     for store in stores(module):
         held = list(_held(module, store))
         if not held:
             continue
         expression, value = held[0]
         assert value.origin is not None
+        assert isinstance(value.origin.node, ast.expr)
         if value.kind is Kind.ARRAY:
             advice = "add `.copy()`"
         else:
@@ -78,13 +87,15 @@ def check(module: Module) -> Iterator[Report]:
                 (value.origin.node, "batches of a DataLoader, in shared memory when it has workers"),
                 *module.retention.evidence(store.key, expression, store.node)[:2],
             ),
+            severity=None if module.loaders.shows_workers(value.origin.node) else Severity.NOTE,
             target=(store, [part for part, _ in held]),
         )
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.copy()` on an array, `.clone()` on what is proven a tensor."""
-    assert isinstance(report.target, tuple)
+    if not isinstance(report.target, tuple):
+        raise Unfixable(FOLLOWED)
     store, parts = report.target
     sharing = build.module.release.sharing
     edits: list[Edit] = []

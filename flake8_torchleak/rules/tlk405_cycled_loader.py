@@ -1,4 +1,4 @@
-"""cycled-loader: every batch of a DataLoader is kept at once, by itertools.cycle, tee or list.
+"""cycled-loader: every batch of a DataLoader is kept at once, by itertools.cycle, tee, list or the like.
 
 Leaks
 -----
@@ -14,14 +14,17 @@ Why
 ---
 `itertools.cycle` saves each batch that it gives out, to give the same ones again: after the first round a whole
 epoch is in memory, shuffling and augmentation stand still, and every tensor from a worker holds a file descriptor
-("Too many open files"). `itertools.tee` saves what one of its iterators is ahead of the others by; `list` and
-`tuple` collect everything before the first batch is used. Source: documentation of itertools; pytorch issue 23900.
+("Too many open files"). `itertools.tee` saves what one of its iterators is ahead of the others by; `list`, `tuple`,
+`set`, `sorted`, `deque`, `[*loader]` and a comprehension that gives out each batch as it comes collect everything
+before the first batch is used. Source: documentation of itertools; pytorch issue 23900.
 
 Measured
 --------
 40 shuffled batches of two tensors from two workers, descriptors more at the end of the first round: 72 under
-`itertools.cycle`, fixed 0; none more in the second, which gives 40 of the 40 batches again, fixed 0. `list` 74,
-where a plain loop has 0; `tuple` 90; `tee` 78, when one of its iterators is an epoch behind.
+`itertools.cycle`, fixed 0; none more in the second, which gives 40 of the 40 batches again, fixed 0. `list` 78,
+where a plain loop has 0; `tuple` 90; `tee` 74, when one of its iterators is an epoch behind. 40 batches of one
+tensor in `[*loader]`, `(*loader,)` and `{*loader}`: 121 together; in `sorted`, `dict`, `deque` and `set`: 160;
+40 of two tensors in four comprehensions: 320; clones of them: 0.
 
 Run by `fixtures/TLK405_cycled_loader/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
@@ -29,7 +32,8 @@ Run by `fixtures/TLK405_cycled_loader/proof.py`, fixed by `torchleak check --fix
 Silent when
 -----------
 The function that repeats is the project's own (`def cycle(loader): while True: yield from loader`), what is cycled
-is no loader, or it is a test.
+is no loader, or it is a test. A `deque` with a largest length, a comprehension with a condition, and one that gives
+out other things than whole batches.
 
 Fix
 ---
@@ -45,7 +49,7 @@ from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
-from flake8_torchleak.gate import Subject
+from flake8_torchleak.gate import Subject, imports_pytorch
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.outline import Outline
@@ -54,14 +58,21 @@ from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
+_ITERATE = "iterate over it"
+_COLLECTING = ("list", "tuple", "set", "frozenset", "sorted", "dict", "collections.deque")
 _REMEDY = {
     "itertools.cycle": "repeat the loader itself",
     "itertools.tee": "iterate the loader once for each",
-    "list": "iterate over it",
-    "tuple": "iterate over it",
+    **dict.fromkeys(_COLLECTING, _ITERATE),
 }
-_NAMED = r"\([\w.\[\]('\", =]*?(?:oader|dls?\b)"
-_COLLECTED = [re.compile(f"{name}{_NAMED}") for name in ("list", "tuple")]  # a literal first: it is sought fastest
+_NAMES = ("cycle", "tee", "list", "tuple", "set", "frozenset", "sorted", "dict", "deque")
+_OF_SORTED = ("key", "reverse")
+"""The arguments by name that leave all batches in: a `deque` has `maxlen`."""
+_MARKS: dict[type[ast.expr], tuple[str, str]] = {ast.List: ("[", "]"), ast.Tuple: ("(", ",)"), ast.Set: ("{", "}")}
+_NAMED = r"\([\w.\[\('\", =]*?(?:oader|dls?\b)"
+# A literal first: it is sought fastest.
+_COLLECTED = [re.compile(f"{name}{_NAMED}") for name in ("list", "tuple", "set", "sorted", "dict", "deque")]
+_STARRED = re.compile(r"[\[({,]\s*\*[\w.\('\", =]*?(?:oader|dls?\b)")
 _SHORT = re.compile(r"dls?\b")
 
 
@@ -72,7 +83,9 @@ def _may_collect(outline: Outline) -> bool:
         return True
     if "oader" not in text and _SHORT.search(text) is None:
         return False
-    return "oader(" in text or "dl(" in text or any(each.search(text) is not None for each in _COLLECTED)
+    if any(each.search(text) is not None for each in (*_COLLECTED, _STARRED)) or outline.may_comprehend:
+        return True
+    return ("oader(" in text or "dl(" in text) and any(f"{name}(" in text for name in _NAMES)
 
 
 @rule(
@@ -81,28 +94,98 @@ def _may_collect(outline: Outline) -> bool:
     fix=FixLevel.UNSAFE,
     severity=Severity.WARNING,
     subject=Subject.TORCH,
-    words=("cycle(", "tee(", "list(", "tuple("),
+    words=("cycle(", "tee(", "list(", "tuple(", "set(", "sorted(", "dict(", "deque(", "*", " in "),
     shape=_may_collect,
 )
 def check(module: Module) -> Iterator[Report]:
-    for call in module.classes.own_calls("cycle", "tee", "list", "tuple"):
+    yield from _called(module)
+    yield from _unpacked(module)
+    yield from _comprehended(module)
+
+
+def _called(module: Module) -> Iterator[Report]:
+    """`list(loader)` and its like."""
+    for call in module.classes.own_calls(*_NAMES):
         qualname = module.names.qualname(call.func)
-        if qualname not in _REMEDY or len(call.args) != 1 or _is_test(module, call):
+        if qualname not in _REMEDY or len(call.args) != 1 or any(each.arg not in _OF_SORTED for each in call.keywords):
             continue
-        loader = module.infer.loader_of(call.args[0]) if not mentions(call.args[0], "islice") else None
-        if loader is None or (loader.made is None and last_name(call.args[0]).endswith("s")):
-            continue  # a name like `loaders` may be a list of them
-        name, remedy = short(call.args[0]), _REMEDY[qualname]
+        remedy = _REMEDY[qualname]
         if isinstance(module.tree.parents[call], ast.Call) and qualname == "list":
             counted = module.tree.parents[call]
             if last_name(getattr(counted, "func", call)) == "len":
+                name = short(call.args[0])
                 remedy = f"use `len({name})`, or count in the loop if its Dataset has no length"
-        yield Report(
-            call,
-            f"`{qualname}` keeps every batch of `{name}` in memory; {remedy}",
-            notes=((loader.made, "the loader is made here"),) if loader.made is not None else (),
-            target=call if qualname == "itertools.cycle" else None,
-        )
+        target = call if qualname == "itertools.cycle" else None
+        yield from _report(module, call, call.args[0], qualname, remedy, target)
+
+
+def _unpacked(module: Module) -> Iterator[Report]:
+    """`[*loader]` and its like."""
+    for starred in module.tree.all(ast.Starred):
+        display = module.tree.parents[starred]
+        if not isinstance(display, (ast.List, ast.Tuple, ast.Set)) or not isinstance(starred.ctx, ast.Load):
+            continue
+        first, last = _MARKS[type(display)]
+        shown = f"{first}*{short(starred.value)}{last}"
+        yield from _report(module, display, starred.value, shown, _ITERATE)
+
+
+def _comprehended(module: Module) -> Iterator[Report]:
+    """`[batch for batch in loader]`, and a generator of the same that a list is made of."""
+    every = module.tree.all
+    for node in (*every(ast.ListComp, ast.SetComp), *every(ast.DictComp), *every(ast.GeneratorExp)):
+        loop = node.generators[0]
+        given = node.value if isinstance(node, ast.DictComp) else node.elt
+        if len(node.generators) > 1 or loop.ifs or loop.is_async or not _is_whole_batch(given, loop):
+            continue
+        told: ast.expr = given
+        if isinstance(node, ast.GeneratorExp):
+            call = module.tree.parents[node]
+            if not isinstance(call, ast.Call) or module.names.qualname(call.func) not in _COLLECTING:
+                continue
+            told = call
+        place = told if isinstance(told, ast.Call) else node
+        yield from _report(module, place, loop.iter, short(place), _ITERATE, under=("TLK404", told))
+
+
+def _is_whole_batch(given: ast.expr, loop: ast.comprehension) -> bool:
+    """Whether what a comprehension gives out is its variable, or a tuple of all variables of a batch."""
+    target = loop.target
+    if isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "enumerate" and isinstance(target, ast.Tuple):
+        target = target.elts[-1]
+    wanted = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    parts = given.elts if isinstance(given, (ast.Tuple, ast.List)) else [given]
+    names = {each.id for each in parts if isinstance(each, ast.Name)}
+    return all(isinstance(each, ast.Name) and each.id in names for each in wanted)
+
+
+def _report(
+    module: Module,
+    node: ast.expr,
+    iterable: ast.expr,
+    shown: str,
+    remedy: str,
+    target: ast.Call | None = None,
+    under: tuple[str, ast.AST] | None = None,
+) -> Iterator[Report]:
+    """A report if what is collected is a loader."""
+    if _is_test(module, node) or mentions(iterable, "islice") or mentions(iterable, "range"):
+        return
+    loader = module.infer.loader_of(iterable)
+    if loader is None or (loader.made is None and last_name(iterable).endswith("s")):
+        return  # a name like `loaders` may be a list of them
+    text = module.source.text
+    if loader.made is None and not imports_pytorch(text) and ".backward(" not in text:
+        return
+    by_name = loader.made is None and under is not None  # a comprehension goes over whatever there is
+    yield Report(
+        node,
+        f"`{shown}` keeps every batch of `{short(iterable)}` in memory; {remedy}",
+        notes=((loader.made, "the loader is made here"),) if loader.made is not None else (),
+        severity=Severity.NOTE if by_name else None,
+        target=target,
+        under=under,
+    )
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

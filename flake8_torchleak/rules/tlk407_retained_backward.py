@@ -31,7 +31,7 @@ Run by `fixtures/TLK407_retained_backward/proof.py`, fixed by `torchleak check -
 Silent when
 -----------
 The function differentiates again (a second backward, autograd.grad, a gradient penalty), the graph was made outside
-of the loop or is handed in, or state is carried from step to step (TLK406).
+of the loop or is handed in, state is carried from step to step (TLK406), or it is a test: a few small steps.
 
 Fix
 ---
@@ -70,6 +70,8 @@ _PLAIN = (Kind.MODULE, Kind.LOSS, Kind.LOADER, Kind.NUMBER, Kind.METRIC, Kind.DA
     words=("retain_graph",),
 )
 def check(module: Module) -> Iterator[Report]:
+    if module.is_test:
+        return
     carrying = {module.tree.scope(each.call) for each in carried_states(module)}
     for call in module.loops.steps(ast.Call):
         retained = retains_graph(call)

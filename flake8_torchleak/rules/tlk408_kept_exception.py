@@ -25,14 +25,16 @@ it has less memory than the first. Source: the PyTorch FAQ, "My out of memory ex
 Measured
 --------
 A network of four 512-wide layers, batch 64, whose loss fails in each step: 530 KB kept per stored exception, 1
-KB where its text is stored, or one variable is overwritten. A step that fails for lack of memory and is tried
-again: 518 KB of the first try are still there when it is tried inside the `except` block, 0.0 KB below it.
+KB where its text is stored, or one variable is overwritten; 0 KB where the loop that stores it raised it. A
+step that fails for lack of memory and is tried again: 518 KB of the first try are still there when it is tried
+inside the `except` block, 0.0 KB below it.
 
 Run by `fixtures/TLK408_kept_exception/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
 Silent when
 -----------
-The text is stored, one variable is overwritten, the traceback is dropped, or the retry comes after the block.
+The text is stored, one variable is overwritten, the traceback is dropped, the retry comes after the block, or what is
+caught is raised in the very loop that stores it: all such exceptions keep one frame, that of the function itself.
 
 Fix
 ---
@@ -42,17 +44,24 @@ Hint: store `str(error)`; set a flag in the block and try again below it.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
+from flake8_torchleak.following import with_calls
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.bindings import container_of, key_of
+from flake8_torchleak.model.index import HOLDERS
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name, mentions
-from flake8_torchleak.model.stores import stores
+from flake8_torchleak.model.stores import Store, stores
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
+
+_BY_TORCH = frozenset({"", "RuntimeError", "Exception", "BaseException"})
+"""What operations raise too, from frames of their own."""
 
 
 @rule(
@@ -64,17 +73,29 @@ from flake8_torchleak.wording import short
     words=("except ",),
 )
 def check(module: Module) -> Iterator[Report]:
+    for report in with_calls(module, "TLK408", _direct(module)):
+        if not (isinstance(report.target, Kept) and _is_harmless(module, report.target.value.site)):
+            yield report
+
+
+def _is_harmless(module: Module, handler: object) -> bool:
+    """Whether what a handler catches has lost its frames, or has but one, where the calls were followed."""
+    assert isinstance(handler, ast.ExceptHandler)
+    return _drops_traceback(handler) or (handler in module.tree.parents and _is_of_own_frame(module, handler))
+
+
+def _direct(module: Module) -> Iterator[Report]:
     handlers = module.loops.steps(ast.ExceptHandler)
     if not handlers:
         return
     kept = list(stores(module)) if any(handler.name for handler in handlers) else []
+    kept.sort(key=lambda store: module.tree.number(store.node))
     for handler in handlers:
         if _drops_traceback(handler):
             continue
-        for store in kept:
-            parts = store.value.elts if isinstance(store.value, (ast.Tuple, ast.List)) else [store.value]
-            named = any(isinstance(part, ast.Name) and part.id == handler.name for part in parts)
-            if named and module.tree.inside(store.node, handler):
+        inside = [store for store in _inside(module, kept, handler) if _holds(store, handler)]
+        if inside and not _is_of_own_frame(module, handler):
+            for store in inside:
                 yield Report(
                     store.node,
                     f"`{store.name}` keeps `{handler.name}` with the tensors of all frames it passed; "
@@ -93,10 +114,57 @@ def check(module: Module) -> Iterator[Report]:
             )
 
 
+def _inside(module: Module, kept: list[Store], handler: ast.ExceptHandler) -> list[Store]:
+    """The stores in a handler, of all in order."""
+    start, end = module.tree.span(handler)
+
+    def number(store: Store) -> int:
+        return module.tree.number(store.node)
+
+    return kept[bisect_left(kept, start, key=number) : bisect_left(kept, end, key=number)]
+
+
+def _holds(store: Store, handler: ast.ExceptHandler) -> bool:
+    """Whether what is stored is the exception, or has it as a part."""
+    parts = store.value.elts if isinstance(store.value, (ast.Tuple, ast.List)) else [store.value]
+    return any(isinstance(part, ast.Name) and part.id == handler.name for part in parts)
+
+
 def _drops_traceback(handler: ast.ExceptHandler) -> bool:
     return (
         mentions(handler, "with_traceback") or mentions(handler, "__traceback__") or mentions(handler, "clear_frames")
     )
+
+
+def _is_of_own_frame(module: Module, handler: ast.ExceptHandler) -> bool:
+    """Whether what is caught is raised by the very function whose loop catches it, and by nothing that it calls.
+
+    Such exceptions keep one frame, however many they are: that of the function, whose variables are overwritten.
+    """
+    tried = module.tree.parents[handler]
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    kinds = {last_name(each) for each in caught if each is not None}
+    if not module.tree.loops(handler) or kinds & _BY_TORCH:
+        return False
+    body: list[ast.stmt] = [each for each in tried.body if not isinstance(each, HOLDERS)]  # type: ignore[attr-defined]
+    inner = [node for statement in body for node in (statement, *module.tree.within(statement))]
+    calls = [each for each in inner if isinstance(each, ast.Call)]
+    called = (callee for callee in map(module.classes.callee, calls) if callee is not None)
+    return _raised(inner) >= kinds and not any(_raised(module.tree.within(callee)) for callee in called)
+
+
+def _raised(nodes: list[ast.AST]) -> set[str]:
+    """The names of the exceptions that statements raise."""
+    found = {last_name(_made(each.exc)) for each in nodes if isinstance(each, ast.Raise) and each.exc is not None}
+    return found | {"AssertionError" for each in nodes if isinstance(each, ast.Assert)}
+
+
+def _made(exception: ast.expr) -> ast.expr:
+    return exception.func if isinstance(exception, ast.Call) else exception
+
+
+def _is_in(module: Module, node: ast.AST, statements: list[ast.stmt]) -> bool:
+    return any(module.tree.inside(node, statement) for statement in statements)
 
 
 def _retry(module: Module, handler: ast.ExceptHandler) -> ast.Call | None:
@@ -117,6 +185,6 @@ def _is_in_body(module: Module, call: ast.Call, tried: ast.AST) -> bool:
     """Whether the `try` calls the same."""
     key = key_of(container_of(call.func)[0])
     return any(
-        key_of(other.func) == key and any(module.tree.inside(other, statement) for statement in tried.body)  # type: ignore[attr-defined]
+        key_of(other.func) == key and _is_in(module, other, tried.body)  # type: ignore[attr-defined]
         for other in module.classes.callers.get(last_name(call.func), ())
     )

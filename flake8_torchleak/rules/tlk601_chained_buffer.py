@@ -45,9 +45,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.builder import Builder
+from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
+from flake8_torchleak.following import FOLLOWED, with_calls
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.classes import ClassFacts, self_name
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
@@ -60,7 +62,9 @@ Update = tuple[ast.stmt, str, list[ast.expr]]
 """A statement, the attribute that it updates, and what to detach."""
 
 
-_WORDS = ("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay")
+_WORDS = ("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay", ".append(")
+_RESETS = frozenset({"zero_", "fill_", "copy_", "detach_", "clear", "normal_", "pop", "popleft"})
+"""Methods after which nothing is left of what a tensor or a container held."""
 
 
 def _may_update(outline: Outline) -> bool:
@@ -80,6 +84,9 @@ def _is_update(node: ast.AST, owner: str) -> bool:
     if isinstance(node, ast.AugAssign):
         return _is_own(node.target, owner) and not isinstance(node.value, ast.Constant)
     if isinstance(node, ast.Expr):
+        if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+            if node.value.func.attr in ("append", "extend"):
+                return _is_own(node.value.func.value, owner)
         root, _ = _chained(node.value)
         return root is not node.value and _is_own(root, owner)
     if not isinstance(node, ast.Assign) or isinstance(node.value, ast.Constant):
@@ -107,6 +114,34 @@ def _is_own(node: ast.AST, owner: str) -> bool:
     shape=_may_update,
 )
 def check(module: Module) -> Iterator[Report]:
+    for report in with_calls(module, "TLK601", _direct(module)):
+        if not (isinstance(report.target, Kept) and _is_let_go(module, report.target)):
+            yield report
+
+
+def _is_let_go(module: Module, kept: Kept) -> bool:
+    """Whether a method other than the constructor, or code outside of classes, binds anew or empties what keeps it."""
+    target = kept.target
+    while isinstance(target, (ast.Subscript, ast.Call)):
+        target = target.value if isinstance(target, ast.Subscript) else target.func
+    if not isinstance(target, ast.Attribute):
+        return False
+    for node in module.tree.all(ast.Attribute):
+        if node.attr != target.attr or node is target:
+            continue
+        parent, function = module.tree.parents[node], module.tree.function(node)
+        is_made = function is not None and function.name == "__init__"
+        owner, around = module.classes.self_attribute(node), module.classes.around(kept.at)
+        if owner is not None and around is not None and around not in owner[0].lineage:
+            continue
+        if not isinstance(node.ctx, ast.Load) and not is_made and module.tree.statement(node) is not kept.at:
+            return True
+        if isinstance(parent, ast.Attribute) and parent.attr in _RESETS:
+            return True
+    return False
+
+
+def _direct(module: Module) -> Iterator[Report]:
     for facts in module.classes.own:
         forward = facts.own_methods.get("forward")
         if forward is None or not facts.has_base("Module", "LightningModule"):
@@ -126,6 +161,8 @@ def check(module: Module) -> Iterator[Report]:
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.detach()` on the right-hand side, or on the arguments of an update in place."""
+    if isinstance(report.target, Kept):
+        raise Unfixable(FOLLOWED)
     assert isinstance(report.target, list)
     edits = tuple(edit for term in report.target for edit in build.method(term, "detach"))
     yield Fix(FixLevel.UNSAFE, f"detach `{short(report.target[0])}`", edits)
@@ -202,5 +239,4 @@ def _starts_anew(facts: ClassFacts, attr: str, node: ast.stmt) -> bool:
     made = {*facts.node.body, *(ast.walk(begins) if begins is not None else ())}
     if any(d.statement not in made and d.statement is not node for d in facts.attributes.get(f"self.{attr}", [])):
         return True
-    reset = ("zero_", "fill_", "copy_", "detach_", "clear", "normal_")
-    return any(change.method in reset for change in facts.mutations.get(f"self.{attr}", []))
+    return any(change.method in _RESETS for change in facts.mutations.get(f"self.{attr}", []))

@@ -31,13 +31,15 @@ Run by `fixtures/TLK604_collecting_hook/proof.py`: torch 2.13.0+cpu, Python 3.11
 
 Silent when
 -----------
-The list is emptied or bound anew, a handle is removed anywhere in the file, the hook overwrites one slot or
-keeps numbers only, or it is a test. An object that is a module itself, or lives as long as its model (an optimizer,
+The list is emptied or bound anew, the handle is kept and one is removed anywhere in the file, `with` or an exit stack
+removes it (`contextlib.closing` does not: a handle has no `close`), the hook overwrites one slot or keeps numbers only,
+or it is a test. An object that is a module itself, or lives as long as its model (an optimizer,
 a trainer, a callback), may leave its hooks on it.
 
 Fix
 ---
-Hint: keep the handle and call `.remove()` on it, or clear the list after each use.
+Hint: keep the handle and call `.remove()` on it, `with module.register_forward_hook(...):`, or clear the list after
+each use.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model import hooks
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.unhooking import is_removed
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -64,22 +67,30 @@ from flake8_torchleak.wording import short
     beside=("register_forward", "register_full_backward", "register_backward_hook"),
 )
 def check(module: Module) -> Iterator[Report]:
-    again = set(module.loops.steps(ast.Call))
+    again, steps = set(module.loops.steps(ast.Call)), set[ast.AST](module.loops.steps(ast.Assign))
     told: set[ast.AST] = set()
     for call in hooks.registrations(module):
         module_name = short(call.func.value) if isinstance(call.func, ast.Attribute) else "the module"
         remedy = f"handle = {module_name}.{last_name(call.func)}(...), and handle.remove() after use"
+        removed = is_removed(module, call)
+        if removed and call not in again:
+            continue
         for hook in hooks.behind(module, call.args[0]):
             found = hooks.collects(module, hook)
             if found is not None:
                 holder, value, node = found
+                if removed and hooks.is_made_in(module, hook, holder, steps):
+                    continue
+                when = "is registered again in every step" if removed else "is registered here, and never removed"
                 yield Report(
                     node,
                     f"the hook keeps `{short(value)}` of every forward call in `{holder}`, which is never emptied; "
-                    "remove the hook after use",
-                    notes=((call, "the hook is registered here, and never removed"),),
-                    remedy=remedy,
+                    + ("clear it after each step" if removed else "remove the hook after use"),
+                    notes=((call, f"the hook {when}"),),
+                    remedy=f"{holder}.clear() after each step" if removed else remedy,
                 )
+        if removed:
+            continue
         guest = hooks.guest(module, call)
         if call in again or any(function.name == "forward" for function in hooks.functions_around(module, call)[:1]):
             yield Report(

@@ -40,7 +40,7 @@ class Repairing:
     ) -> None:
         self._policy, self._complain = policy, complain
         self._unsafe, self._diff, self._baselined = unsafe, diff, baselined
-        self._check = Checking(policy, complain)
+        self.config, self._check = policy.config, Checking(policy, complain)
         self._place = Placing(complain, diff)
         self.stdout_taken = diff or to_stdout
         self.lists = self.changes = not diff

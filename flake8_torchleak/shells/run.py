@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TextIO
 
+from flake8_torchleak.config import Config
+from flake8_torchleak.conventions import resting
 from flake8_torchleak.finding import BOUND, Finding, FixLevel, gathered
 from flake8_torchleak.gate import by_words
 from flake8_torchleak.lint import lint
@@ -46,9 +48,10 @@ class Treatment(Protocol):
 
     stdout_taken: something else is written to stdout (a diff, a fixed text), so the report goes to stderr.
     lists: findings are shown one by one, even if the report has no file of its own.
-    changes: files are changed. tells: what was found, or stays, is told at all.
+    changes: files are changed. tells: what was found, or stays, is told at all. config: how files are checked.
     """
 
+    config: Config
     stdout_taken: bool
     lists: bool
     changes: bool
@@ -73,7 +76,7 @@ class Checking:
     tells = True
 
     def __init__(self, policy: Policy, complain: Complain) -> None:
-        self._policy, self._complain = policy, complain
+        self.config, self._policy, self._complain = policy.config, policy, complain
         self._fixable: Counter[FixLevel] = Counter()
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
@@ -162,6 +165,9 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
             if not findings:
                 continue
             hit += 1
+            if output.format in formats.WITH_CONVENTIONS:
+                asked = partial(resting, findings, text, treat.config, file.path)
+                findings = guarded(file.path, complain, asked) or findings
             told = gathered(findings)
             beside += len(findings) - len(told)
             counts.update((finding.code, finding.slug) for finding in told)

@@ -19,7 +19,7 @@ class Silencing:
     tells = True
 
     def __init__(self, policy: Policy, complain: Complain, *, diff: bool, to_stdout: bool) -> None:
-        self._policy, self._complain, self._diff = policy, complain, diff
+        self.config, self._policy, self._complain, self._diff = policy.config, policy, complain, diff
         self._check = Checking(policy, complain)
         self._place = Placing(complain, diff)
         self.stdout_taken = diff or to_stdout

@@ -40,7 +40,8 @@ _MOST_HELPERS = 12
 class Site:
     """One call, or a `return` to a framework, that differentiates `objective`.
 
-    certain: `objective` is a tensor that is differentiated, or the call raises; frees: and its graph is freed.
+    certain: `objective` is a tensor that is differentiated, or the call raises; frees: what it holds (a tensor, the
+    tensors of a list, the loss of a dict) is differentiated, and its graph freed.
     """
 
     node: ast.Call | ast.Return
@@ -74,7 +75,8 @@ class Differentiation:
         if isinstance(scope, FUNCTIONS) and self._is_step_of_lightning(scope):
             for node in self.module.tree.within(scope):
                 if isinstance(node, ast.Return) and node.value is not None:
-                    found += [Site(node, each, True, True) for each in _losses(node.value)]
+                    # A variable may be a dict, whose entry "loss" alone is differentiated.
+                    found += [Site(node, each, isinstance(node.value, ast.Dict), True) for each in _losses(node.value)]
         return found
 
     def _is_step_of_lightning(self, function: FunctionNode) -> bool:
@@ -93,7 +95,8 @@ class Differentiation:
         qualname = self.module.names.qualname(func)
         if qualname in ("torch.autograd.backward", "torch.autograd.grad"):
             for each in _all(call.args[0]) if call.args else ():
-                yield Site(call, each, True, frees and qualname.endswith("backward"))
+                # A variable may be a list of tensors.
+                yield Site(call, each, each is not call.args[0], frees and qualname.endswith("backward"))
             return
         if isinstance(func, ast.Attribute) and func.attr == "backward":
             if not call.args:
@@ -119,17 +122,17 @@ class Differentiation:
         helper = self.module.classes.callee(call)
         if helper is None:
             return
-        certain, possible = self.of_parameters(helper)
+        freed, possible = self.of_parameters(helper)
         runs_it = runs(self.module, call, helper)
         for parameter in parameters(helper):
             if parameter.arg in possible:
                 argument = self.module.classes.argument(call, parameter, helper)
                 if argument is not None:
-                    sure = runs_it and parameter.arg in certain
-                    yield Site(call, argument, sure, sure)
+                    frees = runs_it and parameter.arg in freed
+                    yield Site(call, argument, frees and self._is_tensor_in(helper, parameter.arg), frees)
 
     def of_parameters(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
-        """(parameters that a call of the function differentiates and frees for sure, all that it may differentiate)."""
+        """(parameters whose graph a call of the function frees for sure, all that it may differentiate)."""
         known = self._known.get(function)
         if known is not None:
             return known
@@ -169,6 +172,11 @@ class Differentiation:
                 if key_of(objective) == name and all(each.how is How.PARAMETER for each in reaching):
                     found.add(self.module.tree.statement(site.node))
         return bool(found) and runs_always(function.body, Wanted(frozenset(found)), leaving=False)
+
+    def _is_tensor_in(self, function: FunctionNode, name: str) -> bool:
+        """Whether a parameter that the function differentiates is a tensor for each place that does."""
+        sites = [site for site in self.sites(function) if key_of(self.unscaled(site.objective)) == name]
+        return all(site.certain for site in sites)
 
     def _yields(self, function: FunctionNode) -> bool:
         return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in self.module.tree.within(function))

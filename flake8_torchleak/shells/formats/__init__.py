@@ -17,6 +17,8 @@ FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif")
 """The formats by name; the module of "json-lines" is `json_lines`."""
 FOR_PEOPLE = ("text", "concise")
 """Those that are read by people: a summary goes with them. The others leave stdout to the program that reads it."""
+WITH_CONVENTIONS = ("json", "json-lines")
+"""Those that say of each finding which conventions of names it rests on: asking costs more lints of the file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ def row(path: str, finding: Finding, source: Source) -> dict[str, object]:
         "fixes": [_fix(fix, source) for fix in finding.all_fixes],
         "unfixed": placed(finding.unfixed, source),
         "remedy": finding.remedy,
+        "conventions": list(finding.conventions),
     }
 
 

@@ -1,0 +1,1 @@
+"""What becomes of values: programs followed step by step, through helpers, methods, objects and files."""

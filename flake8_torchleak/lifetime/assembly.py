@@ -1,0 +1,52 @@
+"""A run, put together from its parts: each answers one kind of question, and asks the others over the run."""
+
+from __future__ import annotations
+
+from flake8_torchleak.lifetime.assignments import Assignments
+from flake8_torchleak.lifetime.attributes import Attributes
+from flake8_torchleak.lifetime.branches import Branches
+from flake8_torchleak.lifetime.builtin import Builtin
+from flake8_torchleak.lifetime.calls import Calls
+from flake8_torchleak.lifetime.containers import Containers
+from flake8_torchleak.lifetime.elements import Elements
+from flake8_torchleak.lifetime.expressions import Expressions
+from flake8_torchleak.lifetime.foreign import Foreign
+from flake8_torchleak.lifetime.functions import Functions
+from flake8_torchleak.lifetime.generators import Generators
+from flake8_torchleak.lifetime.instances import Instances
+from flake8_torchleak.lifetime.keeping import Keeper
+from flake8_torchleak.lifetime.loops import Loops
+from flake8_torchleak.lifetime.making import Making
+from flake8_torchleak.lifetime.names import Names
+from flake8_torchleak.lifetime.networks import Networks
+from flake8_torchleak.lifetime.operations import Operations
+from flake8_torchleak.lifetime.run import Run
+from flake8_torchleak.lifetime.statements import Statements
+from flake8_torchleak.lifetime.unseen import Unseen
+
+
+def assembled() -> Run:
+    """A run with all its parts, at its beginning; those that take over methods of others come last."""
+    run = Run()
+    run.assignments = Assignments(run)
+    run.attributes = Attributes(run)
+    run.branches = Branches(run)
+    run.builtin = Builtin(run)
+    run.calls = Calls(run)
+    run.containers = Containers(run)
+    run.elements = Elements(run)
+    run.foreign = Foreign(run)
+    run.functions = Functions(run)
+    run.generators = Generators(run)
+    run.instances = Instances(run)
+    run.keeper = Keeper(run)
+    run.looping = Loops(run)
+    run.make = Making(run)
+    run.names = Names(run)
+    run.networks = Networks(run)
+    run.operations = Operations(run)
+    run.unseen = Unseen(run)
+    run.expressions = Expressions(run)
+    run.statements = Statements(run)
+    run.evaluate = run.expressions.value
+    return run

@@ -1,0 +1,130 @@
+"""What assignments do: names, attributes and entries are bound, and containers may keep what they are given."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.lifetime.journal import Flow
+from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.run import Part, Run
+from flake8_torchleak.lifetime.values import ELEMENTS, Kind, Mark, Value, constant, number, objects, varies
+
+
+class Assignments(Part):
+    """Binds targets."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self._read_by: dict[ast.expr, set[str]] = {}
+        """What conditions read, as text."""
+
+    def assign(self, target: ast.expr, value: Value, node: ast.AST) -> None:
+        """Bind a target of any form; what a container is given may be kept there."""
+        run = self.run
+        if isinstance(target, ast.Name):
+            old = run.frame.variables.fields.get(target.id) or run.names.value(target)
+            run.keeper.slot(old, value, node, target)
+            run.keeper.regrown(old, value, node, target)
+            run.names.bind(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self._unpack(target, value, node)
+        elif isinstance(target, ast.Attribute):
+            base = run.evaluate(target.value)
+            old = run.attributes.value(base, target.attr, target)
+            run.keeper.slot(old, value, node, target)
+            run.keeper.regrown(old, value, node, target)
+            self._persist(base, target, value)
+            run.attributes.put(base, target.attr, value)
+        elif isinstance(target, ast.Subscript):
+            self._set_entry(target, value, node)
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: Value, node: ast.AST) -> None:
+        run = self.run
+        parts = run.elements.unpacked(value, len(target.elts), target)
+        starred = False
+        for each, part in zip(target.elts, parts, strict=True):
+            if isinstance(each, ast.Starred):
+                starred = True
+                made = run.new("list", each)
+                run.add(made, run.elements.of(value, each))
+                self.assign(each.value, run.of(made), node)
+            else:
+                self.assign(each, run.elements.of(value, each) if starred else part, node)
+
+    def _set_entry(self, target: ast.Subscript, value: Value, node: ast.AST) -> None:
+        run = self.run
+        base = run.evaluate(target.value)
+        index = run.evaluate(target.slice)
+        if isinstance(target.slice, ast.Slice) and isinstance(target.slice.lower, ast.Call):
+            added = run.elements.of(value, target)  # x[len(x):] = [v]
+            run.keeper.stored(base, added, node, target.value, None)
+            for made in objects(base):
+                run.add(made, added)
+            return
+        if isinstance(target.slice, ast.Slice):
+            for atom in base:
+                run.empty(atom)
+            for made in objects(base):
+                run.put(made, ELEMENTS, ())
+            for made in objects(base):
+                run.elements.update(made, value)
+            return
+        old = tuple(
+            a
+            for made in objects(base)
+            for a in run.elements.entry(made, constant(index), target)
+            if made.kind == "dict"
+        )
+        run.keeper.slot(old, value, node, target)
+        self._persist(base, target, value)
+        in_tensor = any(atom.kind is Kind.TENSOR for atom in base)
+        if in_tensor or varies(index) or constant(index) is Mark.ANY:
+            vary = None if in_tensor else varies(index)  # whatever part of a tensor is set, its history grows
+            run.keeper.stored(base, value, node, target.value, vary)
+        if in_tensor and isinstance(target.value, (ast.Name, ast.Attribute)):
+            born = min(atom.born for atom in base)  # it is still the same tensor
+            changed = run.make.result(target, [base, value])
+            self.assign(target.value, tuple(each.but(born=born) for each in changed), node)
+            return
+        run.elements.put(base, index, value)
+
+    def _persist(self, base: Value, target: ast.Attribute | ast.Subscript, value: Value) -> None:
+        """A container made where there was none yet stays: `if key not in d: d[key] = []`."""
+        made = [each for each in objects(value) if not each.fields and not each.bounded]
+        if not made or not self.run.tests:
+            return
+        sought = target.value if isinstance(target, ast.Subscript) else target
+        if any(self._reads(test, ast.unparse(sought)) for test in self.run.tests):
+            born = min((holder.born for holder in objects(base)), default=0)
+            for one in made:
+                one.born = min(one.born, born)
+
+    def _reads(self, test: ast.expr, shown: str) -> bool:
+        """Whether a condition reads a variable, an attribute, an entry or what a call gives."""
+        known = self._read_by.get(test)
+        if known is None:
+            known = self._read_by[test] = {ast.unparse(each) for each in walk(test) if isinstance(each, _PLACES)}
+        return shown in known
+
+    def augmented(self, node: ast.AugAssign) -> Flow:
+        """`target += value`: lists grow, all else is bound anew."""
+        run = self.run
+        target = node.target
+        old = run.evaluate(target)
+        added = run.evaluate(node.value)
+        lists = [made for made in objects(old) if made.kind in ("list", "deque", "set", "dict")]
+        if lists and isinstance(node.op, (ast.Add, ast.BitOr)):
+            run.keeper.stored(old, run.elements.of(added, node.value), node, target, None)
+            for made in lists:
+                run.elements.update(made, added)
+            return Flow.NEXT
+        value = run.expressions.combined(node, node.op, old, added)
+        if len(value) == 1 and value[0].kind is Kind.NUMBER:
+            start = min((atom.born for atom in old), default=0)
+            vary = frozenset(loop.ident for loop in run.loops if start < loop.start)
+            value = number(vary=value[0].vary | vary)
+        self.assign(target, value, node)
+        return Flow.NEXT
+
+
+_PLACES = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)

@@ -1,0 +1,107 @@
+"""What attributes of values give, and how they are set."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.lifetime.frames import Function
+from flake8_torchleak.lifetime.libraries import PLAIN_ATTRIBUTES
+from flake8_torchleak.lifetime.run import Part
+from flake8_torchleak.lifetime.values import ANYTHING, PLAIN, Atom, Graph, Kind, Obj, Value, join, with_via
+from flake8_torchleak.lifetime.world import ClassInfo
+
+
+class Attributes(Part):
+    """Looks up, and sets, attributes."""
+
+    def value(self, base: Value, name: str, node: ast.expr) -> Value:
+        """`base.name`."""
+        found = [self._attribute(atom, name, node) for atom in base]
+        return join(found) if found else ANYTHING
+
+    def _attribute(self, atom: Atom, name: str, node: ast.expr) -> Value:
+        run = self.run
+        made, kind = atom.made, atom.kind
+        if isinstance(made, Obj):
+            return self._of_object(atom, made, name, node)
+        if kind is Kind.LIBRARY and isinstance(made, str):
+            return run.names.in_library(made, name, run.frame.place)
+        if isinstance(made, ClassInfo):
+            return self._of_class(made, name)
+        if kind is Kind.TENSOR:
+            if name in PLAIN_ATTRIBUTES:
+                plain = run.make.tensor(node, Graph.NO, atom.vary)
+                return run.make.view_of(atom, plain) if name == "data" else plain
+            return run.make.view_of(atom, run.make.result(node, [(atom,)]))
+        if kind is Kind.NETWORK:
+            if name in ("weight", "bias"):
+                return run.make.tensor((node, "leaf"), Graph.LEAF)
+            return (atom.but(site=(atom.site, name)),)
+        if kind is Kind.UNKNOWN:
+            if name in PLAIN_ATTRIBUTES:
+                return PLAIN if name != "data" else run.make.view_of(atom, run.make.tensor(node, Graph.NO, atom.vary))
+            part = run.make.part(atom, name)
+            return run.names.suggested(name, part) if atom.graph is not Graph.YES else run.make.result(node, [part])
+        if kind is Kind.FUNCTION or kind is Kind.NUMBER:
+            return PLAIN
+        return ANYTHING if kind is not Kind.LOADER else (atom.but(kind=Kind.UNKNOWN, site=(atom.site, name)),)
+
+    def _of_object(self, atom: Atom, made: Obj, name: str, node: ast.expr) -> Value:
+        found = made.fields.get(name)
+        if found:
+            return with_via(found, atom.via)
+        cls = made.cls
+        if not isinstance(cls, ClassInfo):
+            bound = Function(None, self.run.frame.place, receiver=(atom,), builtin=name)
+            return (Atom(Kind.FUNCTION, node, made=bound),)
+        method = cls.method(name)
+        if method is not None:
+            info, function = method
+            return self.run.functions.bound(info, function, (atom,), node)
+        shared = self._class_attribute(cls, name)
+        if shared:
+            return shared
+        site = (cls.node, name)
+        if cls.is_network and name in ("parameters", "named_parameters"):
+            return ANYTHING
+        value: Value = (Atom(Kind.UNKNOWN, site, Graph.MAYBE, parts=frozenset({site}), born=made.born),)
+        return self.run.names.suggested(name, value)
+
+    def _of_class(self, cls: ClassInfo, name: str) -> Value:
+        method = cls.method(name)
+        if method is not None:
+            info, function = method
+            return (Atom(Kind.FUNCTION, function, made=Function(function, info.place, None, info)),)
+        return self._class_attribute(cls, name) or ANYTHING
+
+    def _class_attribute(self, cls: ClassInfo, name: str) -> Value:
+        """What the body of a class, or of one of its bases, sets; () if none does."""
+        for each in cls.order:
+            if each.shared is None:
+                each.shared = Obj("instance", each.node, 0, None)
+                for statement in each.node.body:
+                    if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
+                        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                        for target in targets:
+                            if isinstance(target, ast.Name):
+                                each.shared.fields[target.id] = self.run.functions.at_top(statement.value, each.place)
+            if name in each.shared.fields:
+                return each.shared.fields[name]
+        return ()
+
+    def put(self, base: Value, name: str, value: Value) -> None:
+        """`base.name = value`."""
+        run = self.run
+        if value and value[0].kind is Kind.UNKNOWN:
+            value = run.names.suggested(name, value)
+        for atom in base:
+            if isinstance(atom.made, Obj):
+                new = value if len(base) == 1 else join([atom.made.fields.get(name, ()), value])
+                run.put(atom.made, name, new)
+            elif isinstance(atom.made, ClassInfo):
+                self._class_attribute(atom.made, name)
+                shared = atom.made.shared
+                assert shared is not None  # made by the look-up
+                run.put(shared, name, value)
+            elif atom.kind is Kind.UNKNOWN:
+                run.make.set_part(atom, name, value)

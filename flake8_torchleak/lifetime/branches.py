@@ -1,0 +1,191 @@
+"""What one of several ways does: branches of `if`, `try` and `match`, and what is left of each behind them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from flake8_torchleak.lifetime.deciding import counts, decided, limits
+from flake8_torchleak.lifetime.journal import Changes, Flow
+from flake8_torchleak.lifetime.narrowing import narrow
+from flake8_torchleak.lifetime.run import Part
+from flake8_torchleak.lifetime.values import ANYTHING, CAUGHT, Atom, Graph, Kind, Value, constant, objects
+
+_Arm = tuple[ast.expr, bool, list[ast.stmt], tuple[ast.expr, ...]]
+"""A condition, whether it holds or not, what is done then, and the conditions before, which do not hold."""
+_MOST_BEFORE = 8
+"""Conditions before that an arm remembers."""
+_ORDER = (Flow.CONTINUE, Flow.BREAK, Flow.RETURN, Flow.RAISE)
+"""Of several ways that all leave a block: the one that leaves least counts for all."""
+
+
+class Branches(Part):
+    """Executes each way from the same state, and goes on with what they leave."""
+
+    def if_(self, node: ast.If) -> Flow:
+        """An `if` with all its `elif`: a chain of any length, without recursion."""
+        arms: list[_Arm] = []
+        failed: tuple[ast.expr, ...] = ()
+        at: ast.If | None = node
+        may_skip = True
+        while at is not None:
+            known = decided(self.run, at.test)
+            if known is not False:
+                arms.append((at.test, True, at.body, failed))
+            if known is True:
+                may_skip = False
+                break
+            before, failed = failed, (*failed, at.test)[-_MOST_BEFORE:]
+            if len(at.orelse) == 1 and isinstance(at.orelse[0], ast.If):
+                at = at.orelse[0]
+                continue
+            if at.orelse:
+                arms.append((at.test, False, at.orelse, before))
+                may_skip = False
+            at = None
+        if not arms:
+            return Flow.NEXT
+        if len(arms) == 1 and not may_skip:
+            return self.run.statements.block(arms[0][2])
+        ways = [self._arm(*arm) for arm in arms]
+        return self.one_of([*ways, self._skipped(failed)] if may_skip else ways, may_skip=False)
+
+    def _skipped(self, failed: tuple[ast.expr, ...]) -> Callable[[], Flow]:
+        def execute() -> Flow:
+            for each in failed:
+                narrow(self.run, each, False)
+            return Flow.NEXT
+
+        return execute
+
+    def _arm(
+        self, test: ast.expr, holds: bool, body: list[ast.stmt], failed: tuple[ast.expr, ...]
+    ) -> Callable[[], Flow]:
+        def execute() -> Flow:
+            run = self.run
+            for each in failed:
+                narrow(run, each, False)
+            run.guards.append(limits(run, test, holds))
+            run.tests.append(test)
+            narrow(run, test, holds)
+            try:
+                flow = run.statements.block(body)
+                if flow is Flow.BREAK and run.loops and counts(run, test, holds, run.loops[-1]):
+                    run.loops[-1].cut_short = True
+                return flow
+            finally:
+                run.guards.pop()
+                run.tests.pop()
+
+        return execute
+
+    def try_(self, node: ast.Try) -> Flow:
+        """A `try`: its body is left somewhere, or runs to its end."""
+        run = self.run
+        mark = run.journal.mark
+        flow = run.statements.block(node.body)
+        if flow is Flow.NEXT:
+            flow = run.statements.block(node.orelse)
+        arms = [self._handler(handler) for handler in node.handlers]
+        if flow is not Flow.NEXT and arms:
+            self.leave(flow, run.journal.changes(mark))
+        if arms:
+            ended = self.one_of(arms, may_skip=flow is Flow.NEXT)
+            flow = ended if flow is not Flow.NEXT else Flow.NEXT
+        last = run.statements.block(node.finalbody)
+        return last if last is not Flow.NEXT else flow
+
+    def _handler(self, handler: ast.ExceptHandler) -> Callable[[], Flow]:
+        def execute() -> Flow:
+            if handler.type is not None:
+                self.run.evaluate(handler.type)
+            if handler.name is not None:
+                born = self.run.tick()
+                error = Atom(Kind.UNKNOWN, handler, Graph.NO, CAUGHT, born=born, since=born)
+                self.run.names.bind(handler.name, (error,))
+            return self.run.statements.block(handler.body)
+
+        return execute
+
+    def match(self, node: ast.Match) -> Flow:
+        """A `match`, of whose cases any may be the one."""
+        subject = self.run.evaluate(node.subject)
+        arms = [self._case(case, subject) for case in node.cases]
+        last = node.cases[-1]
+        open_end = last.guard is not None or not (
+            isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None
+        )
+        return self.one_of(arms, may_skip=open_end)
+
+    def _case(self, case: ast.match_case, subject: Value) -> Callable[[], Flow]:
+        def execute() -> Flow:
+            self._capture(case.pattern, subject)
+            if case.guard is not None:
+                self.run.evaluate(case.guard)
+            return self.run.statements.block(case.body)
+
+        return execute
+
+    def _capture(self, pattern: ast.pattern, value: Value) -> None:
+        """Bind what a pattern captures."""
+        run = self.run
+        if isinstance(pattern, ast.MatchAs):
+            if pattern.pattern is not None:
+                self._capture(pattern.pattern, value)
+            if pattern.name is not None:
+                run.names.bind(pattern.name, value)
+        elif isinstance(pattern, ast.MatchOr):
+            for each in pattern.patterns:
+                self._capture(each, value)
+        elif isinstance(pattern, ast.MatchSequence):
+            parts = run.elements.unpacked(value, len(pattern.patterns), ast.Name("_", ast.Load()))
+            for each, part in zip(pattern.patterns, parts, strict=True):
+                self._capture(each, part)
+        elif isinstance(pattern, ast.MatchStar):
+            if pattern.name is not None:
+                run.names.bind(pattern.name, value)
+        elif isinstance(pattern, ast.MatchMapping):
+            for key, each in zip(pattern.keys, pattern.patterns, strict=True):
+                name = constant(run.evaluate(key))
+                parts = [run.elements.entry(made, name, key) for made in objects(value)]
+                self._capture(each, parts[0] if parts else ANYTHING)
+            if pattern.rest is not None:
+                run.names.bind(pattern.rest, value)
+        elif isinstance(pattern, ast.MatchClass):
+            for name, each in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+                self._capture(each, run.attributes.value(value, name, ast.Name("_", ast.Load())))
+            for each in pattern.patterns:
+                self._capture(each, ANYTHING)
+
+    def one_of(self, arms: list[Callable[[], Flow]], may_skip: bool) -> Flow:
+        """Execute each of several ways from here, of which one is taken; go on with what they leave."""
+        run = self.run
+        marks: list[int] = []
+        spans: list[tuple[int, int]] = []
+
+        def marked(arm: Callable[[], Flow]) -> Callable[[], Flow]:
+            def execute() -> Flow:
+                marks.append(run.keeper.mark)
+                flow = arm()
+                spans.append((marks[-1], run.keeper.mark))
+                return flow
+
+            return execute
+
+        ended = run.journal.alternatives([marked(arm) for arm in arms], may_skip)
+        for (flow, changes), span in zip(ended, spans, strict=True):
+            self.leave(flow, changes)
+            if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
+                run.keeper.once(*span, whole=flow is not Flow.BREAK)
+        flows = [flow for flow, _ in ended]
+        if may_skip or Flow.NEXT in flows:
+            return Flow.NEXT
+        return min(flows, key=_ORDER.index)
+
+    def leave(self, flow: Flow, changes: Changes) -> None:
+        """What a way that leaves the block has set counts where it leads to."""
+        run = self.run
+        if flow is Flow.RETURN:
+            run.frame.exits.append(changes)
+        elif flow in (Flow.BREAK, Flow.CONTINUE) and len(run.loops) > run.frame.loops:
+            (run.loops[-1].breaks if flow is Flow.BREAK else run.loops[-1].continues).append(changes)

@@ -1,0 +1,189 @@
+"""What conditions tell: that they hold for certain, or only a bounded number of times in a loop."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.lifetime.frames import Loop
+from flake8_torchleak.lifetime.run import Run
+from flake8_torchleak.lifetime.values import ANYTHING, Atom, Graph, Kind, Mark, Obj, Value, constant, varies
+from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.model.names import last_name
+
+_FIRSTS: dict[tuple[int, type[ast.cmpop]], bool] = {
+    (0, ast.Eq): True, (0, ast.NotEq): False, (0, ast.Gt): False, (0, ast.LtE): True, (1, ast.Lt): True,
+    (1, ast.GtE): False,
+}  # fmt: skip
+"""Comparisons of a counter with a number: whether they hold in the first iteration, and in no other."""
+_CONTAINERS = frozenset({"list", "dict", "tuple", "set"})
+
+
+def decided(run: Run, test: ast.expr) -> bool | None:
+    """Whether a condition holds for certain; None if that depends. What it calls is called."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = decided(run, test.operand)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        found = [decided(run, each) for each in test.values]
+        stop = isinstance(test.op, ast.Or)
+        if stop in found:
+            return stop
+        return None if None in found else not stop
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _compared(run, test)
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and len(test.args) == 2:
+        if test.func.id == "isinstance":
+            return _is_instance(run, run.evaluate(test.args[0]), test.args[1])
+        if test.func.id == "hasattr":
+            return _has(run.evaluate(test.args[0]), constant(run.evaluate(test.args[1])))
+    if isinstance(test, ast.Call) and len(test.args) == 1 and last_name(test.func) == "is_tensor":
+        return _is_instance(run, run.evaluate(test.args[0]), ast.Name("Tensor", ast.Load()))
+    if isinstance(test, ast.Attribute) and test.attr == "requires_grad":
+        value = run.evaluate(test.value)
+        return True if value and all(atom.graph is Graph.YES for atom in value) else None
+    value = run.evaluate(test)
+    first = _is_first(run, value)
+    if first is not None:
+        return not first
+    known = constant(value)
+    return bool(known) if known is not Mark.ANY else None
+
+
+def _compared(run: Run, test: ast.Compare) -> bool | None:
+    left, right = run.evaluate(test.left), run.evaluate(test.comparators[0])
+    op = test.ops[0]
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        if constant(right) is None and left:
+            are = [is_none(atom) for atom in left]
+            if all(each is True for each in are):
+                return isinstance(op, ast.Is)
+            if all(each is False for each in are):
+                return isinstance(op, ast.IsNot)
+        return None
+    one, other = constant(left), constant(right)
+    if other in (0, 1) and other.__class__ is int:
+        first = _is_first(run, left) if (other, op.__class__) in _FIRSTS else None
+        if first is not None:
+            return first is _FIRSTS[other, op.__class__]
+    if one is Mark.ANY or other is Mark.ANY:
+        return None
+    if isinstance(op, ast.Eq):
+        return one == other
+    if isinstance(op, ast.NotEq):
+        return one != other
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        if isinstance(op, ast.Gt):
+            return one > other
+        if isinstance(op, ast.Lt):
+            return one < other
+    return None
+
+
+def _is_first(run: Run, value: Value) -> bool | None:
+    """Whether a counter is that of its loop's first iteration; None if a value is no counter.
+
+    A loop of which this is asked is gone through once more, as the other iterations are.
+    """
+    if len(value) == 1 and value[0].made is Mark.COUNT:
+        for loop in reversed(run.loops):
+            if loop.ident in value[0].vary:
+                loop.unfinished = True
+                return not loop.last
+    return None
+
+
+def is_none(atom: Atom) -> bool | None:
+    """Whether something is None; None if that is not known."""
+    if atom.graph is Graph.YES and not isinstance(atom.site, tuple):
+        return False  # made of tensors; only a part of such a thing may be None
+    if atom.kind is Kind.NUMBER:
+        return None if atom.made is Mark.ANY else atom.made is None
+    return None if atom.kind is Kind.UNKNOWN else False
+
+
+def _is_instance(run: Run, value: Value, classes: ast.expr) -> bool | None:
+    names = names_of(classes)
+    found = {is_one_of(run, atom, names) for atom in value}
+    return found.pop() if len(found) == 1 else None
+
+
+def names_of(classes: ast.expr) -> set[str]:
+    """The names of what `isinstance` is asked about."""
+    return {each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in ast.walk(classes)}
+
+
+def is_one_of(run: Run, atom: Atom, names: set[str]) -> bool | None:
+    """Whether something is an object of one of these classes; None if that is not known."""
+    made = atom.made
+    if atom.kind is Kind.TENSOR:
+        return "Tensor" in names
+    if atom.kind is Kind.UNKNOWN and atom.graph is Graph.YES and atom.site in run.seen.proven:
+        return "Tensor" in names  # it is differentiated
+    if atom.kind is Kind.UNKNOWN and "Tensor" in names:
+        return True  # what is no tensor keeps nothing
+    if isinstance(made, Obj):
+        if isinstance(made.cls, ClassInfo):
+            return any(each.name in names for each in made.cls.order) or None
+        if made.kind in _CONTAINERS:
+            return made.kind in names or bool(names & {"Mapping", "Sequence", "Iterable"}) or False
+    return None
+
+
+def _has(value: Value, name: object) -> bool | None:
+    if (
+        value
+        and all(atom.kind in (Kind.TENSOR, Kind.UNKNOWN) for atom in value)
+        and name in ("detach", "item", "cpu", "requires_grad")
+    ):
+        return True
+    return None
+
+
+def limits(run: Run, test: ast.expr, holds: bool) -> frozenset[int]:
+    """The loops in which a branch is taken a bounded number of times: `if i == 0`, `if len(kept) < 5`."""
+    found: frozenset[int] = frozenset()
+    for each in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+        if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not):
+            found |= limits(run, each.operand, not holds)
+        elif isinstance(each, ast.Compare) and len(each.ops) == 1:
+            found |= _limited(run, each, each.ops[0], holds)
+    return found
+
+
+def _limited(run: Run, test: ast.Compare, op: ast.cmpop, holds: bool) -> frozenset[int]:
+    left, right = test.left, test.comparators[0]
+    if isinstance(op, (ast.Gt, ast.GtE)) and holds:
+        left, right = right, left
+    elif isinstance(op, (ast.Lt, ast.LtE)) and not holds:
+        left, right = right, left
+    elif isinstance(op, (ast.Lt, ast.LtE)) or (isinstance(op, (ast.Gt, ast.GtE)) and not holds):
+        pass
+    elif not (isinstance(op, ast.Eq) and holds):
+        return frozenset()
+    if isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "len":
+        return frozenset(loop.ident for loop in run.loops)
+    if isinstance(left, (ast.Name, ast.Attribute, ast.Subscript)):
+        value = run.evaluate(left)
+        if value is not ANYTHING and all(atom.kind is Kind.NUMBER for atom in value):
+            return varies(value) - varies(run.evaluate(right))
+    return frozenset()
+
+
+def counts(run: Run, test: ast.expr, holds: bool, loop: Loop) -> bool:
+    """Whether a condition holds after a number of iterations: `if i >= count: break`."""
+    if isinstance(loop.node, ast.While):
+        return False  # that is how it ends, however long it is
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return counts(run, test.operand, not holds, loop)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    left, right, op = test.left, test.comparators[0], test.ops[0]
+    if isinstance(op, (ast.Lt, ast.LtE)) is holds:
+        left, right = right, left
+    if isinstance(op, (ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)) or not isinstance(
+        left, (ast.Name, ast.Attribute)
+    ):
+        return isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "len"
+    value = run.evaluate(left)
+    plain = all(atom.kind is Kind.NUMBER for atom in value)
+    return plain and loop.ident in varies(value) and loop.ident not in varies(run.evaluate(right))

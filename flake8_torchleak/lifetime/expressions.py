@@ -1,0 +1,293 @@
+"""The values of expressions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from flake8_torchleak.lifetime.deciding import decided
+from flake8_torchleak.lifetime.frames import Function
+from flake8_torchleak.lifetime.narrowing import narrowed, releasing
+from flake8_torchleak.lifetime.run import DEEPEST_NESTING, Over, Part, Run
+from flake8_torchleak.lifetime.values import (
+    ANYTHING,
+    ELEMENTS,
+    NONE,
+    PLAIN,
+    PLAIN_TYPES,
+    Atom,
+    Graph,
+    Kind,
+    Mark,
+    Obj,
+    Value,
+    constant,
+    join,
+    number,
+    objects,
+    varies,
+    with_via,
+)
+
+
+class Expressions(Part):
+    """Evaluates expressions; what is called, and what loops, is done by others."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self._handlers: dict[type[ast.expr], Callable[[Any], Value]] = {
+            ast.Name: run.names.value,
+            ast.Attribute: self._attribute,
+            ast.Subscript: self._subscript,
+            ast.Call: run.calls.value,
+            ast.Constant: self._constant,
+            ast.JoinedStr: self._text,
+            ast.List: lambda node: self._display(node, "list"),
+            ast.Tuple: lambda node: self._display(node, "tuple"),
+            ast.Set: lambda node: self._display(node, "set"),
+            ast.Dict: self._dict,
+            ast.ListComp: lambda node: self._comprehension(node, "list"),
+            ast.SetComp: lambda node: self._comprehension(node, "set"),
+            ast.GeneratorExp: lambda node: self._comprehension(node, "generator"),
+            ast.DictComp: lambda node: self._comprehension(node, "dict"),
+            ast.BinOp: self._binop,
+            ast.UnaryOp: self._unary,
+            ast.BoolOp: self._boolean,
+            ast.Compare: self._compare,
+            ast.IfExp: self._choice,
+            ast.Lambda: self._lambda,
+            ast.NamedExpr: self._walrus,
+            ast.Starred: lambda node: self.value(node.value),
+            ast.Await: lambda node: self.value(node.value),
+            ast.Yield: self._yield,
+            ast.YieldFrom: self._yield_from,
+            ast.Slice: self._slice,
+        }
+
+    def value(self, node: ast.expr) -> Value:
+        """What an expression gives, with what it does done."""
+        run = self.run
+        run.steps_left -= 1  # `run.spend()`, for each node of the program
+        if run.steps_left < 0:
+            raise Over
+        if run.nesting > DEEPEST_NESTING + 100:
+            return ANYTHING
+        run.nesting += 1
+        try:
+            return self._handlers[node.__class__](node)
+        finally:
+            run.nesting -= 1
+
+    def _constant(self, node: ast.Constant) -> Value:
+        made = node.value if isinstance(node.value, PLAIN_TYPES) else Mark.ANY
+        return (Atom(Kind.NUMBER, made=made, born=self.run.clock),)
+
+    def _attribute(self, node: ast.Attribute) -> Value:
+        return self.run.attributes.value(self.value(node.value), node.attr, node)
+
+    def _text(self, node: ast.JoinedStr) -> Value:
+        vary = frozenset().union(
+            *(varies(self.value(each.value)) for each in node.values if isinstance(each, ast.FormattedValue))
+        )
+        return number(vary=vary)
+
+    def _slice(self, node: ast.Slice) -> Value:
+        for each in (node.lower, node.upper, node.step):
+            if each is not None:
+                self.value(each)
+        return PLAIN
+
+    def _display(self, node: ast.List | ast.Tuple | ast.Set, kind: str) -> Value:
+        run = self.run
+        made = run.new(kind, node)
+        exact = kind != "set" and len(node.elts) <= 8
+        vary: frozenset[int] = frozenset()
+        for at, each in enumerate(node.elts):
+            value = self.value(each)
+            vary |= varies(value)
+            if isinstance(each, ast.Starred):
+                exact = False
+                run.add(made, run.elements.of(value, each))
+            else:
+                if exact:
+                    run.put(made, at, value)
+                else:
+                    run.add(made, value)
+        found = run.of(made)
+        return (found[0].but(vary=vary),) if vary and kind == "tuple" else found
+
+    def _dict(self, node: ast.Dict) -> Value:
+        run = self.run
+        made = run.new("dict", node)
+        vary: frozenset[int] = frozenset()
+        for key, each in zip(node.keys, node.values, strict=True):
+            value = self.value(each)
+            if key is None:
+                run.elements.update(made, value)
+                continue
+            named = self.value(key)
+            name = constant(named)
+            if isinstance(name, (str, int)):
+                run.put(made, name, value)
+            else:
+                vary |= varies(named)
+                run.add(made, value)
+        found = run.of(made)
+        return (found[0].but(vary=vary),) if vary else found
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, kind: str) -> Value:
+        return self.run.looping.comprehension(node, kind)
+
+    def _binop(self, node: ast.BinOp) -> Value:
+        chain: list[ast.BinOp] = [node]
+        while isinstance(chain[-1].left, ast.BinOp):
+            chain.append(chain[-1].left)
+        value = self.value(chain[-1].left)
+        for each in reversed(chain):
+            value = self.combined(each, each.op, value, self.value(each.right))
+        return value
+
+    def combined(self, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
+        """What an operator gives: lists are joined, all else is arithmetic."""
+        run = self.run
+        lists = [
+            atom.made
+            for value in (left, right)
+            for atom in value
+            if isinstance(atom.made, Obj) and atom.made.kind in ("list", "tuple", "deque")
+        ]
+        if lists and isinstance(op, (ast.Add, ast.Mult)):
+            made = run.new(lists[0].kind, node)
+            for each in lists:
+                run.add(made, run.elements.all_of(each))
+            return run.of(made)
+        unions = [made for value in (left, right) for made in objects(value) if made.kind in ("dict", "set")]
+        if unions and isinstance(op, ast.BitOr):
+            made = run.new(unions[0].kind, node)
+            for each in unions:
+                run.elements.update(made, run.of(each))
+            return run.of(made)
+        if isinstance(op, ast.Mod) and isinstance(constant(left), str):
+            return number(vary=varies(right))
+        found = run.make.result(node, [left, right])
+        if isinstance(op, ast.Mod) and all(atom.kind is Kind.NUMBER for atom in found):
+            return number(vary=varies(left) & varies(right))  # the same few numbers again and again
+        return found
+
+    def _unary(self, node: ast.UnaryOp) -> Value:
+        value = self.value(node.operand)
+        if isinstance(node.op, ast.Not):
+            return number(vary=varies(value))
+        if isinstance(node.op, ast.USub) and isinstance(known := constant(value), (int, float)):
+            return number(-known)
+        return self.run.make.result(node, [value])
+
+    def _boolean(self, node: ast.BoolOp) -> Value:
+        return join([self.value(each) for each in node.values])
+
+    def _compare(self, node: ast.Compare) -> Value:
+        values = [self.value(each) for each in [node.left, *node.comparators]]
+        vary = frozenset().union(*map(varies, values))
+        if any(atom.kind is Kind.TENSOR or atom.held is not None for value in values for atom in value):
+            return self.run.make.tensor(node, Graph.NO, vary)  # a mask
+        return number(vary=vary)
+
+    def _choice(self, node: ast.IfExp) -> Value:
+        known = decided(self.run, node.test)
+        if known is not None:
+            return self.value(node.body if known else node.orelse)
+        released = releasing(node.body, node.orelse)
+        if released is not None:
+            return self.value(released)
+        with narrowed(self.run, node.test, True):
+            body = self.value(node.body)
+        with narrowed(self.run, node.test, False):
+            return join([body, self.value(node.orelse)])
+
+    def _lambda(self, node: ast.Lambda) -> Value:
+        frame = self.run.frame
+        made = Function(node, frame.place, frame, frame.function.owner if frame.function else None)
+        return (Atom(Kind.FUNCTION, node, made=made),)
+
+    def _walrus(self, node: ast.NamedExpr) -> Value:
+        value = self.value(node.value)
+        self.run.names.bind(node.target.id, value)
+        return value
+
+    def _yield(self, node: ast.Yield) -> Value:
+        value = self.value(node.value) if node.value is not None else NONE
+        self._yielded(value)
+        return self.run.frame.sent
+
+    def _yield_from(self, node: ast.YieldFrom) -> Value:
+        self._yielded(self.run.elements.of(self.value(node.value), node))
+        return ANYTHING
+
+    def _yielded(self, value: Value) -> None:
+        run = self.run
+        made = run.frame.yields
+        if made is not None:
+            run.add(made, value)
+            frame = run.frame
+            if any(loop.step for loop in run.loops[frame.loops :]):
+                made.stepwise = True
+
+    # -- subscripts -----------------------------------------------------------------------------------------
+
+    def _subscript(self, node: ast.Subscript) -> Value:
+        base = self.value(node.value)
+        index = self.value(node.slice)
+        return self.entry(base, index, node)
+
+    def entry(self, base: Value, index: Value, node: ast.Subscript) -> Value:
+        """`base[index]`."""
+        run = self.run
+        found: list[Value] = []
+        is_slice = isinstance(node.slice, ast.Slice)
+        name: Hashable = constant(index)
+        for atom in base:
+            made = atom.made
+            if isinstance(made, Obj):
+                if is_slice:
+                    found.append(self._sliced(made, node))
+                else:
+                    found.append(with_via(run.elements.entry(made, name, node), atom.via))
+            elif atom.kind is Kind.TENSOR:
+                result = run.make.result(node, [(atom,), number(vary=varies(index))])
+                found.append(run.make.view_of(atom, result) if _is_view(index) else result)
+            elif atom.kind is Kind.NUMBER:
+                found.append(number(vary=atom.vary | varies(index)))
+            elif atom.kind in (Kind.UNKNOWN, Kind.LOADER):
+                selector = name if isinstance(name, (str, int)) and not isinstance(name, bool) else ELEMENTS
+                part = run.make.part(atom, selector)
+                if atom.graph is Graph.YES:  # a tensor, or a container of tensors: an operation of its own
+                    part = run.make.result(node, [part])
+                if isinstance(node.slice, ast.Tuple) and atom.held is not None:
+                    run.seen.tensors.add(atom.site)  # what else takes an index in each dimension?
+                if not _is_view(index):
+                    part = tuple(each.but(held=None) for each in part)
+                found.append(tuple(each.varying(varies(index)) for each in part))
+            else:
+                found.append((atom,))  # a network's layer, a library's type
+        return join(found) if found else ANYTHING
+
+    def _sliced(self, made: Obj, node: ast.Subscript) -> Value:
+        run = self.run
+        new = run.new(made.kind if made.kind in ("list", "tuple", "deque") else "list", node)
+        run.add(new, run.elements.all_of(made))
+        bounds = (node.slice.lower, node.slice.upper) if isinstance(node.slice, ast.Slice) else ()
+        new.bounded = any(each is not None for each in bounds)
+        return run.of(new)
+
+
+def _is_view(index: Value) -> bool:
+    """Whether an index takes a view of a tensor, no copy: numbers and slices do, masks and lists of indices do not."""
+    for atom in index:
+        made = atom.made
+        if isinstance(made, Obj) and made.kind == "tuple":
+            if not all(_is_view(value) for value in made.fields.values()):
+                return False
+        elif atom.kind is not Kind.NUMBER:
+            return False
+    return True

@@ -1,0 +1,277 @@
+"""A module's program, followed: which functions are run as if somebody called them, and what came of it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.lifetime.assembly import assembled
+from flake8_torchleak.lifetime.frames import FORWARD, Frame, Function, Loop
+from flake8_torchleak.lifetime.journal import Flow
+from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.lifetime.run import MOST_FRAMES, Over, Run
+from flake8_torchleak.lifetime.stepping import Stepping, makes_step
+from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind, Obj, Value, objects
+from flake8_torchleak.lifetime.verdict import left
+from flake8_torchleak.lifetime.world import ClassInfo, Place
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.bounds import UNFOLLOWED
+from flake8_torchleak.model.firstparty import Finder
+from flake8_torchleak.model.tree import FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_PER_NODE, _LEAST = 12, 30_000
+"""Steps for each node of a file, and at least."""
+_LARGEST_SHARE = 3 / 4
+"""Of the steps that are left: how many one function may take, so that there are some for those behind it."""
+_RESERVED = 400
+"""Steps that each function has in any case, whatever those before it took: most take fewer."""
+_RECURSION = 6000 if sys.version_info >= (3, 11) else 2000
+"""Before Python 3.11 each Python call takes some of the C stack, which may be 1 MB."""
+_MOST_INPUTS = 2
+"""Of a forward pass: what is taken for tensors; further parameters are masks and options, as a rule."""
+_MOST_BELOW = 4
+"""Classes below another one that a method of that is followed for."""
+_STEPS = hints.STEP_METHODS | hints.STEP_HOOKS
+"""Methods that frameworks call once per training step."""
+_DIFFERENTIATED = frozenset({"training_step", "compute_loss"})
+_WITHOUT_GRAD = ("validation", "test_", "predict", "on_validation", "on_test", "on_predict", "evaluation")
+
+
+@dataclass(eq=False)
+class Followed:
+    """What a module's program keeps. whole: whether nothing was given up for taking too many steps."""
+
+    kept: list[Kept]
+    run: Run
+    whole: bool
+
+
+def followed(module: Module) -> Followed:
+    """Follow a module's program, once, whoever asks."""
+    known = module.shared.get("followed")
+    if not isinstance(known, Followed):
+        known = module.shared["followed"] = _follow(module)
+    return known
+
+
+def _follow(module: Module) -> Followed:
+    finder = Finder(module.path) if module.project is not None and module.path is not None else None
+    path = finder.path if finder is not None else ""
+    root = module.root
+    runner = Runner(Place(path, root, None, finder), _LEAST + _PER_NODE * module.tree.size)
+    if not module.is_test:  # its loops are short
+        with _deep.room():
+            runner.all(root)
+    if runner.given_up or runner.left_out:
+        module.shared[UNFOLLOWED] = runner.given_up | runner.left_out
+    return Followed(left(runner.run), runner.run, not runner.given_up)
+
+
+class _Deep:
+    """The interpreter's recursion limit, raised while somebody needs it: it is one for all threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = self._before = 0
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """Raise the limit; the last one who leaves sets it back."""
+        with self._lock:
+            if not self._inside:
+                self._before = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self._before, _RECURSION))
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if not self._inside:
+                    sys.setrecursionlimit(self._before)
+
+
+_deep = _Deep()
+
+
+class Runner:
+    """Runs a module and its functions."""
+
+    def __init__(self, own: Place, budget: int) -> None:
+        self.run = assembled()
+        self.own, self._left = own, budget
+        self.given_up: dict[ast.AST, str] = {}
+        """Functions that were not followed to their end, and why, for a message."""
+        self.left_out: dict[ast.AST, str] = {}
+        """Functions whose calls lead deeper than is followed, and why that may matter, for a message."""
+        self.classes: list[ast.ClassDef] = []
+        self._known_below: dict[ClassInfo, list[ClassInfo]] | None = None
+
+    def all(self, root: ast.Module) -> None:
+        """The module as it is run, then each function that nobody was seen to call, where there may be steps."""
+        run = self.run
+        steps = Stepping(root)
+        self.classes = steps.classes
+        if steps.at_top:
+            self._bounded(root, partial(run.statements.block, root.body))
+        for wanted in (False, True):
+            for function, owner in steps.functions:
+                if steps.is_called(function) is wanted and function not in run.visited and steps.matters(function):
+                    self._bounded(function, partial(self._root, function, owner))
+
+    def _bounded(self, node: FunctionNode | ast.Module, work: Callable[[], object]) -> None:
+        """Follow something within its share of the steps that are left.
+
+        What takes more is given up: what it seemed to keep is not certain, and what it set is taken back.
+        """
+        run = self.run
+        run.frames = [Frame(self.own.variables, self.own, 0)]
+        run.loops, run.guards, run.tests, run.nesting = [], [], [], 0
+        share = run.steps_left = max(int(self._left * _LARGEST_SHARE), _RESERVED)
+        kept, visited = run.keeper.mark, run.visited
+        run.journal.clear()
+        run.visited, run.left_out = set(), False
+        try:
+            work()
+            if run.left_out:
+                self.left_out[node] = f"they are more than {MOST_FRAMES - 1} deep"
+        except (Over, RecursionError) as error:
+            deep = isinstance(error, RecursionError)
+            self.given_up[node] = "it is nested too deeply" if deep else f"following it takes more than {share} steps"
+            run.journal.undo(0)
+            run.keeper.forget(kept)
+            run.visited = {node}  # what it calls is followed on its own
+        run.visited |= visited
+        self._left = max(self._left - share + max(run.steps_left, 0), 0)
+
+    def _root(self, function: FunctionNode, owner: ast.ClassDef | None) -> None:
+        if owner is None:
+            self._call(Function(function, self.own), None)
+            return
+        info = self.run.names.class_info(owner, self.own)
+        if function.name == "__init__" and info.instance is not None:
+            return
+        if function.name == "forward" and info.is_network:
+            self._forward(function, info)
+            return
+        for each in self._receivers(info):
+            self._call(Function(function, self.own, None, info, self._instance(each)), info)
+
+    def _forward(self, function: FunctionNode, info: ClassInfo) -> None:
+        """Follow a network's forward pass as a training program calls it: step by step, with what has history."""
+        run = self.run
+        names = [each.arg for each in function.args.args][1:]
+        for each in self._receivers(info):
+            instance = self._instance(each)
+            made = Function(function, self.own, None, info, instance)
+            given: Keywords = {}
+            if _is_inside(each, instance):
+                atom = Atom(Kind.TENSOR, None, Graph.YES, parts=frozenset({(INPUT, function)}))
+                given = {name: (atom.but(site=(function, name)),) for name in names[:_MOST_INPUTS]}
+            run.grad_off, run.evaluating, run.loops, run.guards, run.tests = 0, False, [], [], []
+            run.looping.repeat(function, partial(self._pass, made, given), FORWARD)
+
+    def _pass(self, made: Function, given: Keywords, _: Loop) -> Flow:
+        run = self.run
+        fresh = {
+            name: tuple(atom.but(born=run.tick(), since=run.clock) for atom in value) for name, value in given.items()
+        }
+        assert made.node is not None
+        run.functions.invoke(made, [], fresh, made.node)
+        return Flow.NEXT
+
+    def _receivers(self, info: ClassInfo) -> list[ClassInfo]:
+        """The classes whose objects a method is followed on: those below one that has no constructor, or itself."""
+        if info.method("__init__") is None:
+            return self._below.get(info) or [info]
+        return [info]
+
+    @property
+    def _below(self) -> dict[ClassInfo, list[ClassInfo]]:
+        """For each class of the module: the first few below it that have a constructor."""
+        if self._known_below is None:
+            found: dict[ClassInfo, list[ClassInfo]] = {}
+            for each in map(self._info, self.classes):
+                if each.method("__init__") is not None:
+                    for above in each.order[1:]:
+                        below = found.setdefault(above, [])
+                        if len(below) < _MOST_BELOW:
+                            below.append(each)
+            self._known_below = found
+        return self._known_below
+
+    def _info(self, node: ast.ClassDef) -> ClassInfo:
+        return self.run.names.class_info(node, self.own)
+
+    def _call(self, made: Function, info: ClassInfo | None) -> None:
+        """Follow a function as if somebody called it: once, or in each step."""
+        run, function = self.run, made.node
+        assert function is not None
+        assert not isinstance(function, ast.Lambda)
+        run.grad_off, run.evaluating, run.loops, run.guards, run.tests = 0, False, [], [], []
+        why = _why_step(function, info)
+        if info is not None and function.name.startswith(_WITHOUT_GRAD) and info.foreign:
+            run.grad_off = 1
+        if why:
+            run.looping.repeat(function, lambda _: self._step(made), why)
+        else:
+            run.escape(run.functions.invoke(made, [], {}, function))
+
+    def _step(self, made: Function) -> Flow:
+        assert made.node is not None
+        assert not isinstance(made.node, ast.Lambda)
+        result = self.run.functions.invoke(made, [], {}, made.node)
+        if made.node.name in _DIFFERENTIATED:
+            self.run.differentiate(_differentiated_of(result))
+        return Flow.NEXT
+
+    def _instance(self, info: ClassInfo) -> Value:
+        if info.instance is None:
+            made = info.instance = Obj("instance", info.node, 0, info)
+            found = info.method("__init__")
+            if found is not None:
+                owner, function = found
+                start = Function(function, owner.place, None, owner, self.run.of(made))
+                self.run.functions.invoke(start, [], {}, function)
+            for value in made.fields.values():
+                for atom in value:
+                    if isinstance(atom.made, Obj):
+                        atom.made.born = 0
+        return self.run.of(info.instance)
+
+
+def _differentiated_of(result: Value) -> Value:
+    """What a framework differentiates of what its training step is given back: the loss of a dict."""
+    found: list[Value] = []
+    for atom in result:
+        if isinstance(atom.made, Obj) and atom.made.kind == "dict":
+            found.append(atom.made.fields.get("loss", ()))
+        elif isinstance(atom.made, Obj) and atom.made.kind == "tuple":
+            found.append(atom.made.fields.get(0, ()))
+        elif atom.kind is not Kind.NUMBER:
+            found.append((atom,))
+    return tuple(atom for value in found for atom in value)
+
+
+def _why_step(function: FunctionNode, info: ClassInfo | None) -> str:
+    """Why a function that nobody is seen to call runs once per step; "" if nothing says so."""
+    if info is not None and function.name in _STEPS and (info.foreign or info.bases):
+        return "a framework calls it once per step"
+    return "it makes one training step" if makes_step(function) else ""
+
+
+def _is_inside(info: ClassInfo, instance: Value) -> bool:
+    """Whether a network stands behind layers that learn: what is no more than a layer does, with its own parameters."""
+    if any("Norm" in name for name in info.foreign):
+        return True
+    held = [atom for made in objects(instance) for value in made.fields.values() for atom in value]
+    return any(atom.graph is Graph.LEAF for atom in held) and all(atom.kind is not Kind.NETWORK for atom in held)

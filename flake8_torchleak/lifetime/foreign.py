@@ -1,0 +1,141 @@
+"""Calls into libraries: by the dotted name of a function, or by the kind of value that a method is called on."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.lifetime import gradmode
+from flake8_torchleak.lifetime import libraries as table
+from flake8_torchleak.lifetime.run import Part
+from flake8_torchleak.lifetime.values import (
+    ANYTHING,
+    NONE,
+    PLAIN,
+    Atom,
+    Graph,
+    Keywords,
+    Kind,
+    Obj,
+    Value,
+    all_vary,
+    constant,
+    join,
+    number,
+)
+from flake8_torchleak.lifetime.world import ClassInfo
+
+
+class Foreign(Part):
+    """What code does that is not the project's."""
+
+    def function(self, path: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+        """Call what a library defines under a dotted name."""
+        run = self.run
+        name = path.rpartition(".")[2]
+        known = run.builtin.value(path, args, keywords, node)
+        if known is not None:
+            return known
+        if path in table.GRAD_OFF | table.GRAD_ON | {"torch.set_grad_enabled"}:
+            return gradmode.switch(path, args, node)
+        if path.startswith("torch.optim.") or name in ("LBFGS", "Adam", "AdamW", "SGD"):
+            if "lr_scheduler" in path:
+                return PLAIN
+            return (Atom(Kind.OPTIMIZER, node, born=run.tick()),)
+        if path.startswith("torch.nn.functional."):
+            return run.operations.computed(name, args, keywords, node)
+        if path.startswith("torch.nn."):
+            return run.networks.layer(path, args, node)
+        if name == "DataLoader":
+            return self._loader(args, keywords, node)
+        if path in ("torch.autograd.grad", "torch.autograd.backward"):
+            run.differentiate(args[0] if args else keywords.get("outputs", ()))
+            created = constant(keywords.get("create_graph", PLAIN)) is True
+            return run.make.tensor(node, Graph.YES if created else Graph.NO)
+        if path.startswith("torch.autograd.functional."):
+            run.seen.tensors_in(args)
+            created = constant(keywords.get("create_graph", PLAIN)) is True
+            return run.make.tensor(node, Graph.YES if created else Graph.NO)
+        if path == "torch.utils.checkpoint.checkpoint" and args:
+            return run.calls.apply(args[0], args[1:], {}, node)
+        if path.startswith(("torch.utils.", "torch.distributed", "torch.cuda", "torch.backends", "torch.save")):
+            return PLAIN if not path.startswith("torch.utils.checkpoint") else run.make.result(node, args)
+        if path.startswith("torch."):
+            return run.operations.computed(name, args, keywords, node)
+        if path.startswith(("numpy.", "statistics.", "json.")):
+            return run.operations.of_numpy(name, args, node)
+        if path.startswith(("math.", "random.", "os.", "time.", "pickle.", "logging.", "re.", "sys.")):
+            return number(vary=all_vary(args))
+        if name.endswith(("Error", "Exception")):
+            return PLAIN
+        return run.unseen.named(path, args, keywords, node)
+
+    def _loader(self, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+        workers = args[5] if len(args) > 5 else keywords.get("num_workers")
+        alone = "**" not in keywords and (workers is None or constant(workers) == 0)
+        alone = alone or "collate_fn" in keywords or len(args) > 6  # what it makes of samples is not seen
+        if not alone and "collate_fn" not in keywords and "**" not in keywords and len(args) < 7:
+            self.run.seen.loaders.add(node)
+        return (Atom(Kind.LOADER, node, made=table.ALONE if alone else None, born=self.run.tick()),)
+
+    def inherited(
+        self, atom: Atom, made: Obj, name: str, args: list[Value], keywords: Keywords, node: ast.expr
+    ) -> Value:
+        """A method that an object of the project has from a library's class."""
+        run = self.run
+        cls = made.cls
+        if isinstance(cls, ClassInfo) and cls.is_network:
+            if name in ("forward", "__call__"):
+                return run.networks.called(args, keywords, node, atom)
+            if name in table.PARAMETERS:
+                return run.networks.parameters(name, node)
+            if name in table.MODULE_SELF:
+                run.networks.set_mode(atom, name, args)
+                return (atom,)
+            if name in ("register_buffer", "register_parameter") and len(args) > 1 and args[0]:
+                run.attributes.put((atom,), str(constant(args[0])), args[1])
+                return NONE
+        if name in table.DIFFERENTIATING:
+            run.differentiate(args[0] if args else join(list(made.fields.values())))
+            return NONE
+        if name in table.READ_ONLY_METHODS:
+            return NONE
+        if isinstance(cls, ClassInfo) and cls.is_record and name == "_replace":
+            return (atom,)
+        for each in (*args, *keywords.values()):
+            run.escape(each)
+            run.functions.hand_over(each, node, "")
+        return run.make.unknown(node)
+
+    def method(
+        self,
+        atom: Atom,
+        name: str,
+        args: list[Value],
+        keywords: Keywords,
+        node: ast.expr,
+        receiver: ast.expr | None,
+    ) -> Value:
+        """Call a method of a tensor, a network, a loader, or of what nothing is known of."""
+        run = self.run
+        kind = atom.kind
+        if kind is Kind.NUMBER:
+            return number(vary=atom.vary)
+        if name in table.DIFFERENTIATING:
+            return run.operations.backward(atom, name, args)
+        if kind is Kind.NETWORK:
+            return run.networks.method(atom, name, args, keywords, node)
+        if kind is Kind.OPTIMIZER:
+            return self._of_optimizer(name, args, node)
+        if kind is Kind.LAYER:
+            return (atom,) if name in table.MODULE_SELF else PLAIN
+        if kind is Kind.LOADER:
+            return (atom,) if name == "__iter__" else run.make.part(atom.but(kind=Kind.UNKNOWN), name)
+        if kind in (Kind.TENSOR, Kind.UNKNOWN):
+            return run.operations.method(atom, name, args, keywords, node, receiver)
+        return ANYTHING
+
+    def _of_optimizer(self, name: str, args: list[Value], node: ast.expr) -> Value:
+        if name == "step":
+            for each in args:
+                self.run.functions.hand_over(each, node, "")
+        return NONE

@@ -1,0 +1,86 @@
+"""What a run is in the middle of: functions, the calls of them, and the loops around."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from flake8_torchleak.lifetime.journal import Changes
+from flake8_torchleak.lifetime.values import ANYTHING, Obj, Value
+from flake8_torchleak.lifetime.world import ClassInfo, Place, Scope
+from flake8_torchleak.model.tree import FunctionNode
+
+BATCHES = "one iteration per batch"
+EVALUATING = "one iteration per evaluation step"
+FORWARD = "each training step calls it"
+HOOKED = "one call per forward pass"
+"""Why a loop is a step."""
+
+
+@dataclass(eq=False)
+class Function:
+    """A function with what it was bound to.
+
+    closure: the call in which it was defined. owner: the class whose method it is; receiver: what it is called on.
+    args, keywords: what it is given before all else (`partial`).
+    builtin: the name of a method of a container or tensor (`push = kept.append`), `node` is None then.
+    memo: where an unbounded cache keeps what it is called with.
+    """
+
+    node: FunctionNode | ast.Lambda | None
+    place: Place
+    closure: Frame | None = None
+    owner: ClassInfo | None = None
+    receiver: Value = ()
+    args: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
+    builtin: str = ""
+    memo: Obj | None = None
+
+
+@dataclass(eq=False)
+class Loop:
+    """One run through a loop. start: when it was entered; iteration: when its present iteration began."""
+
+    ident: int
+    node: ast.AST
+    start: int
+    iteration: int = 0
+    again: bool = False
+    """Whether it is a step, and this is an iteration behind another one: what outlives it grows."""
+    last: bool = False
+    """Whether this is the last time that it is gone through; those inside are gone through in full only then."""
+    unfinished: bool = False
+    """Whether this is an iteration that finds what the one before left."""
+    step: str = ""
+    """Why it is a step, in words for a note; "" if it is none."""
+    small: bool = False
+    """Whether it is gone through a few times only."""
+    trains: bool = False
+    """Whether something is differentiated in it."""
+    cut_short: bool = False
+    """Whether it is left after a number of iterations."""
+    emptied: set[Hashable] = field(default_factory=set)
+    """Objects that are emptied in it, by identity, and what is only known by its site."""
+    breaks: list[Changes] = field(default_factory=list)
+    continues: list[Changes] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Frame:
+    """One call that is being followed. call: the expression in the caller that it came from."""
+
+    variables: Obj
+    place: Place
+    entered: int
+    scope: Scope | None = None
+    function: Function | None = None
+    call: ast.AST | None = None
+    loops: int = 0
+    """How many loops were around the call."""
+    returns: list[Value] = field(default_factory=list)
+    exits: list[Changes] = field(default_factory=list)
+    yields: Obj | None = None
+    sent: Value = ANYTHING
+    """What a `yield` gives."""

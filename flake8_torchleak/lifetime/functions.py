@@ -1,0 +1,242 @@
+"""Functions of the project: as values, with their decorators, and as they are followed when they are called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import islice
+
+from flake8_torchleak.lifetime import gradmode
+from flake8_torchleak.lifetime.frames import Frame, Function
+from flake8_torchleak.lifetime.journal import Flow, Journal
+from flake8_torchleak.lifetime.run import Part, Run
+from flake8_torchleak.lifetime.values import (
+    ANYTHING,
+    ELEMENTS,
+    NONE,
+    Atom,
+    Graph,
+    Keywords,
+    Kind,
+    Obj,
+    Value,
+    join,
+    objects,
+)
+from flake8_torchleak.lifetime.world import ClassInfo, Place, Scope
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FunctionNode
+
+_PREPARING = frozenset({"__init__", "__getitem__", "__len__"})
+"""Methods of objects that are handed about: followed where functions may come into them."""
+_SMALL = 120
+"""Nodes of a function that is followed whatever it is given."""
+_LARGE = 1500
+"""The same of a constructor that the file itself calls, but of a network's: what an object keeps begins there."""
+
+
+class Functions(Part):
+    """Follows functions."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self._scopes: dict[ast.AST, Scope] = {}
+        self._memos: dict[ast.AST, Obj] = {}
+        """By function: what its cache keeps."""
+        self._defaults: dict[ast.expr, Value] = {}
+        """What parameters have by default: made once, when the function is defined."""
+
+    def invoke(self, made: Function, args: Sequence[Value], keywords: Keywords, node: ast.AST) -> Value:
+        """Follow a call of a function; what it returns."""
+        run = self.run
+        args = [*made.args, *args]
+        keywords = {**dict(made.keywords), **keywords}
+        if made.memo is not None:
+            run.keeper.stored(run.of(made.memo), join([*args, *keywords.values()]), node, None, None)
+        if made.node is None:
+            return run.calls.method(made.receiver, made.builtin, list(args), _expression(node), keywords)
+        if not made.place.is_own and not self._matters(made, args, keywords):
+            return run.make.unknown(node)
+        if run.is_too_deep or any(each.function is not None and each.function.node is made.node for each in run.frames):
+            for each in (*args, *keywords.values()):
+                run.escape(each)
+                run.left_out = run.left_out or (run.is_too_deep and run.carries(each))
+            return ANYTHING
+        scope = self.scope(made.node)
+        variables = Obj("frame", None, run.tick())
+        frame = Frame(variables, made.place, run.clock, scope, made, node, len(run.loops))
+        self._bind(made, frame, args, keywords)
+        run.visited.add(made.node)
+        if scope.yields:
+            frame.yields = run.new("generator", node)
+        before, tests, guards = run.grad_off, run.tests, run.guards
+        run.tests = []
+        if not isinstance(made.node, ast.Lambda):
+            run.grad_off += gradmode.decorated_off(run, made.node, made.place)
+        run.frames.append(frame)
+        try:
+            if isinstance(made.node, ast.Lambda):
+                return run.evaluate(made.node.body)
+            if frame.yields is not None and run.generators.begin(made, frame):
+                return run.of(frame.yields)
+            flow = run.statements.block(made.node.body)
+        finally:
+            run.frames.pop()
+            run.grad_off, run.tests, run.guards = before, tests, guards
+        run.journal.add(frame.exits)
+        if frame.yields is not None:
+            return run.of(frame.yields)
+        found = [*frame.returns, *([NONE] if flow is Flow.NEXT else [])]
+        return join(found) if found else NONE
+
+    def _matters(self, made: Function, args: Sequence[Value], keywords: Keywords) -> bool:
+        """Whether it is worth while to follow a function of another file: what it is given has history, or may get one.
+
+        What it keeps of its own is found when that file is looked at.
+        """
+        run = self.run
+        values = [*args, *keywords.values()]
+        if not isinstance(made.node, ast.Lambda) and made.node is not None and made.node.name in _PREPARING:
+            handed = any(isinstance(atom.made, Function) for value in values for atom in value)
+            is_network = isinstance(made.owner, ClassInfo) and made.owner.is_network
+            return handed or _has_fewer(made.node, _SMALL if is_network or not run.frame.place.is_own else _LARGE)
+        for value in values:
+            for atom, _ in run.within(value):
+                if atom.graph is Graph.YES or atom.held is not None:
+                    return True
+                if atom.kind is Kind.NETWORK and run.loops or atom.kind is Kind.FUNCTION:
+                    return True
+        return made.node is not None and _has_fewer(made.node, _SMALL)
+
+    def scope(self, node: FunctionNode | ast.Lambda) -> Scope:
+        """The names of a function."""
+        if node not in self._scopes:
+            self._scopes[node] = Scope(node)
+        return self._scopes[node]
+
+    def _bind(self, made: Function, frame: Frame, args: Sequence[Value], keywords: Keywords) -> None:
+        run = self.run
+        assert made.node is not None
+        arguments = made.node.args
+        fields = frame.variables.fields
+        given = list(args)
+        positional = [*arguments.posonlyargs, *arguments.args]
+        if made.receiver and positional:
+            given.insert(0, made.receiver)
+        defaults = dict(zip(reversed(positional), reversed(arguments.defaults), strict=False))
+        defaults |= {p: d for p, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None}
+        keywords = dict(keywords)
+        for parameter, value in zip(positional, given, strict=False):
+            fields[parameter.arg] = self._named(parameter.arg, value)
+        rest = given[len(positional) :]
+        if arguments.vararg is not None:
+            held = run.new("tuple", arguments.vararg)
+            held.fields.update(enumerate(rest))
+            fields[arguments.vararg.arg] = run.of(held)
+        spread = keywords.pop("**", None)
+        for parameter in [*positional[len(given) :], *arguments.kwonlyargs]:
+            if parameter.arg in keywords:
+                fields[parameter.arg] = self._named(parameter.arg, keywords.pop(parameter.arg))
+            elif spread is not None:
+                fields[parameter.arg] = spread
+            elif parameter in defaults:
+                fields[parameter.arg] = self._default(defaults[parameter], made)
+            else:
+                fields[parameter.arg] = self.parameter(parameter)
+        if arguments.kwarg is not None:
+            held = run.new("dict", arguments.kwarg)
+            held.fields.update(keywords)
+            if spread is not None:
+                held.fields[ELEMENTS] = spread
+            fields[arguments.kwarg.arg] = run.of(held)
+
+    def _named(self, name: str, value: Value) -> Value:
+        return self.run.names.suggested(name, value) if len(value) == 1 else value
+
+    def _default(self, node: ast.expr, made: Function) -> Value:
+        if isinstance(node, ast.Constant):
+            return self.run.evaluate(node)
+        if node not in self._defaults:
+            self._defaults[node] = self.at_top(node, made.place)
+        return self._defaults[node]
+
+    def parameter(self, node: ast.arg) -> Value:
+        """What a parameter holds of which no caller is seen."""
+        value: Value = (Atom(Kind.UNKNOWN, node, Graph.MAYBE, parts=frozenset({node})),)
+        if node in self.run.seen.networks:
+            return (value[0].but(kind=Kind.NETWORK, graph=Graph.NO),)
+        return self.run.names.suggested(node.arg, value)
+
+    def at_top(self, node: ast.expr, place: Place) -> Value:
+        """An expression as it is evaluated at the top of a module, when that is imported: before all else."""
+        run = self.run
+        frames, loops, journal = run.frames, run.loops, run.journal
+        run.frames = [Frame(place.variables, place, 0)]
+        run.loops, run.journal = [], Journal()
+        try:
+            value = run.evaluate(node)
+        finally:
+            run.frames, run.loops, run.journal = frames, loops, journal
+        for made in objects(value):
+            made.born = 0
+        return value
+
+    def hand_over(self, value: Value, node: ast.expr, why: str) -> None:
+        """Functions that are handed to code nobody can see may be called: once, or in each step."""
+        for atom in value:
+            made = atom.made
+            if isinstance(made, Function) and made.node is not None and not self.run.is_too_deep:
+                if why:
+                    self.run.looping.repeat(node, self._calling(made, node), why)
+                else:
+                    self.invoke(made, [], {}, node)
+
+    def _calling(self, made: Function, node: ast.expr) -> Callable[[object], Flow]:
+        def iteration(_: object) -> Flow:
+            self.invoke(made, [], {}, node)
+            return Flow.NEXT
+
+        return iteration
+
+    def bound(self, owner: ClassInfo, node: FunctionNode, receiver: Value, at: ast.expr) -> Value:
+        """A method as an attribute of an object gives it."""
+        marks = {last_name(each) for each in node.decorator_list}
+        made = Function(node, owner.place, None, owner, () if "staticmethod" in marks else receiver)
+        if marks & {"property", "cached_property"}:
+            return self.invoke(made, [], {}, at)
+        return self.decorated(node, made)
+
+    def decorated(self, node: FunctionNode, made: Function) -> Value:
+        """A function with its decorators applied: those of the project are followed, others leave it as it is."""
+        run = self.run
+        value: Value = (Atom(Kind.FUNCTION, node, made=made),)
+        for each in reversed(node.decorator_list):
+            if isinstance(each, ast.Name) and each.id in ("staticmethod", "classmethod", "property"):
+                continue
+            decorator = self.at_top(each, made.place) if not run.frames else run.evaluate(each)
+            if self._is_cache(each, decorator):
+                made.memo = self._memos.setdefault(node, Obj("dict", each, 0))
+            if any(isinstance(atom.made, (Function, ClassInfo)) for atom in decorator) and not run.is_too_deep:
+                given = run.calls.apply(decorator, [value], {}, each)
+                if any(isinstance(atom.made, (Function, Obj)) for atom in given):
+                    value = given
+        return value
+
+    def _is_cache(self, node: ast.expr, decorator: Value) -> bool:
+        """Whether a decorator keeps what a function is called with, for good."""
+        if isinstance(node, ast.Call):
+            given = [*node.args, *(each.value for each in node.keywords if each.arg == "maxsize")]
+            unbounded = bool(given) and isinstance(given[0], ast.Constant) and given[0].value is None
+            return unbounded and any(atom.made == "functools.lru_cache" for atom in self.run.evaluate(node.func))
+        return any(atom.made == "functools.cache" for atom in decorator)
+
+
+@lru_cache(maxsize=4096)
+def _has_fewer(node: ast.AST, count: int) -> bool:
+    """Whether a function has fewer nodes."""
+    return sum(1 for _ in islice(ast.walk(node), count)) < count
+
+
+def _expression(node: ast.AST) -> ast.expr:
+    return node if isinstance(node, ast.expr) else ast.Name("_", ast.Load())

@@ -1,0 +1,36 @@
+"""What an operation does to autograd history: adds to it, or puts tensors with it one behind the other."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, NOTHING, Atom, Site, Value, is_marked
+from flake8_torchleak.model.names import last_name
+
+_JOINING = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
+
+
+def adds(new: Atom, old: Value, node: ast.AST) -> bool:
+    """Whether a statement adds history to what a variable held, and does not only go on with that."""
+    held = NOTHING.union(*(atom.parts for atom in old))
+    return any(is_marked(site, LEAF, BY_NAME, BY_CALL) or not _is_in(site, node) for site in new.parts - held)
+
+
+def _is_in(site: Site, node: ast.AST) -> bool:
+    """Whether an operation is a part of a statement."""
+    while isinstance(site, tuple):
+        site = site[0]
+    if not isinstance(site, (ast.expr, ast.stmt)) or not isinstance(node, (ast.expr, ast.stmt)):
+        return False
+    start, end = (site.lineno, site.col_offset), (site.end_lineno or 0, site.end_col_offset or 0)
+    return (node.lineno, node.col_offset) <= start and end <= (node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def joins(site: Site) -> bool:
+    """Whether an operation puts tensors one behind the other: `torch.cat([queue, z])[-n:]`."""
+    node = site
+    while isinstance(node, ast.Subscript):
+        if isinstance(node.ctx, ast.Store):
+            return True  # an entry of a tensor is set
+        node = node.value
+    return isinstance(node, ast.Call) and last_name(node.func) in _JOINING

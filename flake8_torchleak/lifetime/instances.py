@@ -1,0 +1,125 @@
+"""Objects and classes of the project: how objects are made, called and entered, and how methods are found."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.lifetime.frames import Function
+from flake8_torchleak.lifetime.run import Part
+from flake8_torchleak.lifetime.values import ANYTHING, Atom, Keywords, Kind, Obj, Value, join, objects
+from flake8_torchleak.lifetime.world import ClassInfo, Place
+from flake8_torchleak.model.names import last_name
+
+
+class Instances(Part):
+    """Makes objects, and calls what they and their classes have."""
+
+    def made(self, cls: ClassInfo, args: list[Value], keywords: Keywords, node: ast.AST) -> Value:
+        """A new object of a class of the project."""
+        run = self.run
+        made = run.new("instance", node, cls)
+        value = run.of(made)
+        found = cls.method("__init__")
+        if found is not None:
+            owner, function = found
+            run.functions.invoke(Function(function, owner.place, None, owner, value), args, keywords, node)
+        elif cls.is_record:
+            for at, (name, default) in enumerate(cls.record_fields):
+                if at < len(args):
+                    run.put(made, name, args[at])
+                elif name in keywords:
+                    run.put(made, name, keywords[name])
+                elif default is not None:
+                    run.put(made, name, self._field(default, cls.place))
+        elif cls.foreign and not cls.is_network:
+            for each in (*args, *keywords.values()):
+                run.escape(each)
+        return value
+
+    def _field(self, default: ast.expr, place: Place) -> Value:
+        run = self.run
+        if isinstance(default, ast.Call) and last_name(default.func) in ("field", "Field", "attrib"):
+            for keyword in default.keywords:
+                if keyword.arg in ("default_factory", "factory"):
+                    return run.calls.apply(run.functions.at_top(keyword.value, place), [], {}, default)
+                if keyword.arg == "default":
+                    return run.functions.at_top(keyword.value, place)
+            return ANYTHING
+        return run.functions.at_top(default, place)
+
+    def called(self, atom: Atom, made: Obj, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+        """Call an object. made: what the atom is."""
+        run = self.run
+        cls = made.cls
+        if isinstance(cls, ClassInfo):
+            if cls.method("__call__") is not None:
+                return run.calls.method((atom,), "__call__", args, node, keywords)
+            if cls.is_network:
+                if cls.method("forward") is not None and not run.networks.has_parameters(made):
+                    return run.calls.method((atom,), "forward", args, node, keywords)
+                return run.networks.called(args, keywords, node, atom)
+        return run.unseen.call(args, keywords, node)
+
+    def method(self, atom: Atom, made: Obj, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+        """Call a method of an object, or a function that it has as an attribute."""
+        run = self.run
+        own = made.fields.get(name)
+        cls = made.cls
+        if own:
+            return run.calls.apply(own, args, keywords, node)
+        assert isinstance(cls, ClassInfo)
+        if cls.method(name) is None:
+            shared = run.attributes.value((atom,), name, node)
+            if any(each.kind is not Kind.UNKNOWN for each in shared):
+                return run.calls.apply(shared, args, keywords, node)
+            return run.foreign.inherited(atom, made, name, args, keywords, node)
+        return run.calls.apply(run.attributes.value((atom,), name, node), args, keywords, node)
+
+    def method_of_class(
+        self, cls: ClassInfo, name: str, args: list[Value], keywords: Keywords, node: ast.expr
+    ) -> Value:
+        """Call a method on the class: `Class.method(x)`."""
+        run = self.run
+        method = cls.method(name)
+        if method is None:
+            return run.calls.apply(
+                run.attributes.value((Atom(Kind.CLASS, made=cls),), name, node), args, keywords, node
+            )
+        owner, function = method
+        marks = {last_name(each) for each in function.decorator_list}
+        if "classmethod" in marks:
+            receiver: Value = (Atom(Kind.CLASS, cls.node, made=cls),)
+            return run.functions.invoke(Function(function, owner.place, None, owner, receiver), args, keywords, node)
+        if "staticmethod" in marks or not args:
+            return run.functions.invoke(Function(function, owner.place, None, owner), args, keywords, node)
+        return run.functions.invoke(Function(function, owner.place, None, owner, args[0]), args[1:], keywords, node)
+
+    def inherited(self, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+        """`super().method(...)`: of the class behind the one whose method this is, in the object's own order."""
+        function = self.run.frame.function
+        if function is None or not isinstance(function.owner, ClassInfo):
+            return ANYTHING
+        for atom in function.receiver:
+            cls = atom.made.cls if isinstance(atom.made, Obj) else None
+            order = cls.order if isinstance(cls, ClassInfo) else function.owner.order
+            behind = order[order.index(function.owner) + 1 :] if function.owner in order else []
+            for each in behind:
+                if name in each.own:
+                    made = Function(each.own[name], each.place, None, each, function.receiver)
+                    return self.run.functions.invoke(made, args, keywords, node)
+        return ANYTHING
+
+    def entered(self, value: Value, node: ast.expr) -> Value:
+        """What `with value as x` binds."""
+        return value if not objects(value) else join([self._entered(atom, node) for atom in value])
+
+    def _entered(self, atom: Atom, node: ast.expr) -> Value:
+        cls = atom.made.cls if isinstance(atom.made, Obj) else None
+        if isinstance(cls, ClassInfo) and cls.method("__enter__") is not None:
+            return self.run.calls.method((atom,), "__enter__", [], node)
+        return (atom,)
+
+
+def is_super(node: ast.expr) -> bool:
+    """Whether an expression is `super()`."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

@@ -1,0 +1,141 @@
+"""Changes to what is followed, written down so that they can be taken back: for branches and for loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from enum import Enum
+
+from flake8_torchleak.lifetime.values import Atom, Graph, Value, join
+
+Fields = dict[Hashable, Value]
+Changes = dict[tuple[int, Hashable], tuple[Fields, Hashable, Value]]
+"""What was set, where: by the fields' identity and the name."""
+
+
+class Flow(Enum):
+    """How a block ends: it goes on, or leaves the iteration, the loop or the function for certain."""
+
+    NEXT = "next"
+    CONTINUE = "continue"
+    BREAK = "break"
+    RETURN = "return"
+    RAISE = "raise"
+
+
+class Journal:
+    """The one place where fields are set."""
+
+    def __init__(self) -> None:
+        self._log: list[tuple[Fields, Hashable, Value | None]] = []
+
+    def put(self, fields: Fields, name: Hashable, value: Value) -> None:
+        """Set a field."""
+        self._log.append((fields, name, fields.get(name)))
+        fields[name] = value
+
+    def remove(self, fields: Fields, name: Hashable) -> None:
+        """Take a field away."""
+        if name in fields:
+            self.put(fields, name, ())
+
+    def clear(self) -> None:
+        """Nothing of what was set so far will be taken back."""
+        self._log.clear()
+
+    @property
+    def mark(self) -> int:
+        """How much was written so far."""
+        return len(self._log)
+
+    def changes(self, mark: int) -> Changes:
+        """What was set since then and holds now."""
+        found: Changes = {}
+        for fields, name, _ in self._log[mark:]:
+            found[id(fields), name] = (fields, name, fields.get(name, ()))
+        return found
+
+    def before(self, mark: int) -> Changes:
+        """What held then of what was set since."""
+        found: Changes = {}
+        for fields, name, old in self._log[mark:]:
+            found.setdefault((id(fields), name), (fields, name, old if old is not None else ()))
+        return found
+
+    def undo(self, mark: int) -> None:
+        """Take back what was set since then."""
+        log = self._log
+        while len(log) > mark:
+            fields, name, old = log.pop()
+            if old is None:
+                fields.pop(name, None)
+            else:
+                fields[name] = old
+
+    def add(self, changes: Iterable[Changes]) -> None:
+        """What may have been set on another way to here."""
+        for each in changes:
+            for fields, name, value in each.values():
+                now = fields.get(name, ())
+                if now is not value:
+                    self.put(fields, name, join([now, value]))
+
+    def alternatives(self, arms: list[Callable[[], Flow]], may_skip: bool) -> list[tuple[Flow, Changes]]:
+        """Run each arm from the state as it is, and go on with what those that come out below leave.
+
+        may_skip: none of them may be run. How each one ended, and what it set, is given back.
+        """
+        mark, ended = self.mark, []
+        for arm in arms:
+            flow = arm()
+            changes = self.changes(mark)
+            self.undo(mark)
+            ended.append((flow, changes))
+        through = [changes for flow, changes in ended if flow is Flow.NEXT]
+        if may_skip:
+            through.append({})
+        self._meet(through)
+        return ended
+
+    def _meet(self, through: list[Changes]) -> None:
+        if len(through) == 1:
+            for fields, name, value in through[0].values():
+                self.put(fields, name, value)
+            return
+        counted: dict[tuple[int, Hashable], list[tuple[Fields, Hashable, Value]]] = {}
+        for changes in through:
+            for key, change in changes.items():
+                counted.setdefault(key, []).append(change)
+        for found in counted.values():
+            fields, name, _ = found[0]
+            values = [value for _, _, value in found]
+            if len(values) < len(through):
+                values.append(fields.get(name, ()))
+            self.put(fields, name, join(values))
+
+    def age(self, mark: int, start: int, loop: int) -> Changes:
+        """An iteration is over: what it set is what the next one finds.
+
+        start: when the iteration began; loop: which loop it is one of. The history of what is set is the past now.
+        What held before it is given back.
+        """
+        before = self.before(mark)
+        for fields, name, _ in before.values():
+            now = fields.get(name, ())
+            for atom in now:
+                if _aged(atom, start, loop) is not atom:
+                    self.put(fields, name, tuple(_aged(each, start, loop) for each in now))
+                    break
+        return before
+
+    def beside(self, before: Changes) -> None:
+        """What was set may not have been: what held before may hold still."""
+        for fields, name, old in before.values():
+            now = fields.get(name, ())
+            if old and old is not now:
+                self.put(fields, name, join([old, now]))
+
+
+def _aged(atom: Atom, start: int, loop: int) -> Atom:
+    if atom.graph is Graph.NO or atom.graph is Graph.LEAF or atom.born < start:
+        return atom
+    return atom.but(past=atom.past | {(loop, atom.site)}, parts=frozenset())

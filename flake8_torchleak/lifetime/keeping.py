@@ -1,0 +1,274 @@
+"""What seems to be kept while the run goes on: what stores and rebindings add to what outlives a step."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Frame, Loop
+from flake8_torchleak.lifetime.history import adds, joins
+from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.lifetime.outliving import born_of, carried, is_bounded, is_cut, is_renewed, may_hold, outlived
+from flake8_torchleak.lifetime.run import Part, Run
+from flake8_torchleak.lifetime.values import CAUGHT, NOTHING, Atom, Graph, Kind, Obj, Site, Value
+from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.model.tree import FUNCTIONS
+
+
+class Keeper(Part):
+    """Collects what is kept."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.found: list[Kept] = []
+        self._passed: dict[Loop, list[ast.AST]] = {}
+        """For each loop, the statements in it that put something into a holder."""
+        self.harmless: dict[ast.AST, bool] = {}
+        """Statements that put something into a holder in a step -> whether it was harmless for certain, each time."""
+        self.contained: dict[ast.AST, bool] = {}
+        """The same, for any value: the holder is bounded, emptied or made anew, or it is done once."""
+        self.renewed: set[ast.AST] = set()
+        """Statements that add to what starts anew now and then."""
+        self.weighed: dict[ast.AST, list[Atom]] = {}
+        """Statements, and calls around them, that put something into a holder in a step -> what of it had history."""
+
+    @property
+    def mark(self) -> int:
+        """How many there are so far."""
+        return len(self.found)
+
+    def forget(self, mark: int) -> None:
+        """Take back what was found since then."""
+        del self.found[mark:]
+
+    def passed_once(self, loop: Loop) -> None:
+        """A loop turned out to be left in its first iteration: what is stored there is stored once."""
+        for node in self._passed.get(loop, ()):
+            self.judge(node, harmless=True)
+
+    def judge(self, node: ast.AST, harmless: bool, by_value: bool = False) -> None:
+        """Whether a statement was harmless this time. by_value: only for what it puts there, which has no history."""
+        self.contained[node] = harmless and not by_value and self.contained.get(node, True)
+        self.harmless[node] = harmless and self.harmless.get(node, True)
+
+    def once(self, start: int, end: int, whole: bool) -> None:
+        """What was found between two marks happens at most once: the way there leaves the loop, or the function."""
+        run = self.run
+        for each in self.found[start:end]:
+            if (whole and each.loop in run.loops[run.frame.loops :]) or (run.loops and each.loop is run.loops[-1]):
+                each.dead = True
+
+    def close(self, loop: Loop, start: int) -> None:
+        """A loop is over: what it empties does not grow."""
+        for each in self.found[start:]:
+            few = loop.small or not loop.step or (loop.cut_short and each.how != "sum")
+            if each.loop is loop and (each.ids & loop.emptied or few):
+                each.dead = True
+
+    def _weigh(self, node: ast.AST, value: Iterable[Atom]) -> None:
+        found = [atom for atom in value if atom.graph is Graph.YES]
+        calls = (each.call for each in self.run.frames[1:] if each.call is not None)
+        for each in (node, *calls):
+            self.weighed.setdefault(each, []).extend(found)
+
+    def slot(self, old: Value, new: Value, node: ast.AST, target: ast.expr) -> None:
+        """A variable, attribute or entry is bound anew: it keeps what is made of what it held before."""
+        if not self.run.loops:
+            return
+        if any(loop.again for loop in self.run.loops):
+            self._weigh(node, new)
+        before = {atom.site for atom in old if atom.graph is Graph.YES and atom.past}
+        if not before:
+            return
+        if self._is_of_network(target) and not any(loop.step == FORWARD for loop in self.run.loops):
+            return  # a state that goes on through the calls of a network: another question
+        for atom in new:
+            if atom.kind is not Kind.TENSOR or atom.graph is not Graph.YES or not atom.parts:
+                continue
+            chained = {loop for loop, site in atom.past if site in before}
+            started = [each for each in old if each.kind is not Kind.UNKNOWN]
+            if not chained or not adds(atom, old, node):
+                continue
+            loop = outlived(self.run, started, chained=True)
+            if loop is None:
+                self.judge(node, is_bounded(self.run))
+                steps = [each for each in self.run.loops if each.again and each.ident in chained]
+                if steps and is_renewed(self.run, started):
+                    self.renewed.add(node)
+                    self._add("sum", node, target, steps[-1], [], atom)
+            elif loop.ident in chained:
+                self._add("store" if joins(atom.site) else "sum", node, target, loop, [], atom)
+                return
+
+    def _is_of_network(self, target: ast.expr) -> bool:
+        """Whether an attribute belongs to the network whose method is being followed."""
+        function = self.run.frame.function
+        owner = function.owner if function is not None else None
+        return (
+            isinstance(target, ast.Attribute)
+            and isinstance(owner, ClassInfo)
+            and owner.is_network
+            and (function is not None and getattr(function.node, "name", "") in ("forward", "__call__", "step"))
+        )
+
+    def state(self, state: Value, node: ast.AST) -> None:
+        """A recurrent network is handed a state: what earlier steps made of it comes along, if nothing cut it off."""
+        run = self.run
+        for atom, _ in run.within(state):
+            if atom.graph is not Graph.YES or run.grad_off:
+                continue
+            loops = [loop for loop in run.loops if loop.again and any(loop.ident == past for past, _ in atom.past)]
+            over_batches = [loop for loop in loops if loop.step != EVALUATING]
+            if over_batches and not any(each.born >= over_batches[-1].start and not each.past for each in state):
+                self._add("state", node, None, over_batches[-1], [], atom.but(since=run.clock))
+                return
+
+    def regrown(self, old: Value, new: Value, node: ast.AST, target: ast.expr) -> None:
+        """A container is bound anew to one that holds what the old one held and more: `kept = [*kept, loss]`."""
+        if not self.run.loops:
+            return
+        for atom in new:
+            made = atom.made
+            if not isinstance(made, Obj) or made.bounded or made.kind not in ("list", "tuple", "dict", "set"):
+                continue
+            if any(each.made is made for each in old):
+                continue
+            holders = [a for a in old if isinstance(a.made, Obj)]
+            grown = [(a, inner) for a, inner in self.run.within((atom,)) if a.graph is Graph.YES]
+            if not any(a.past for a, _ in grown):
+                continue
+            before = set(self.run.objects_in(old))
+            nodes = {each.node for each in before}
+            came = [each for each in grown if each[1] in before or not each[0].via.isdisjoint(nodes)]
+            loop = carried(self.run, came) if not any(map(is_cut, came)) else None
+            if loop is None:
+                continue
+            if any(born_of(a) >= loop.start and isinstance(a.made, Obj) and not a.made.fields for a in holders):
+                self.judge(node, harmless=True)  # it starts anew now and then
+                return
+            self._add("store", node, target, loop, [*holders, atom], grown[-1][0])
+            return
+
+    def stored(
+        self,
+        holder: Value,
+        value: Value,
+        node: ast.AST,
+        target: ast.expr | None,
+        vary: frozenset[int] | None,
+        summed: bool = False,
+    ) -> None:
+        """A container, or a tensor in place, gets something more. vary: the loops that change its key, if any."""
+        run = self.run
+        if not run.loops or isinstance(node, ast.AugAssign) and not any(isinstance(a.made, Obj) for a in holder):
+            return
+        self._passed.setdefault(run.loops[-1], []).append(node)
+        if not any(loop.again for loop in run.loops):
+            return
+        holders = [atom for atom in holder if may_hold(atom)]
+        bounded = any(isinstance(each.made, Obj) and each.made.bounded for each in holder)
+        if bounded or not holders:
+            self.judge(node, bounded)
+            return
+        loop = outlived(run, holders, chained=False, vary=vary)
+        if loop is None:
+            self.judge(node, is_bounded(run) or is_renewed(run, holders))
+            return
+        found = list(run.within(value))
+        inside = [atom for atom, _ in found]
+        inner = frozenset(each.node for _, each in found if each is not None and each.node is not None)
+        graph = next((atom for atom in inside if atom.graph is Graph.YES), None)
+        self._weigh(node, inside)
+        if graph is not None:
+            own = frozenset({node}) if summed else NOTHING
+            self._add("sum" if summed else "store", node, target, loop, holders, graph, own, inner)
+        batch = None if summed else next((atom for atom in inside if atom.held is not None), None)
+        if batch is not None:
+            self._add("batch", node, target, loop, holders, batch)
+        error = next((atom for atom in inside if atom.made == CAUGHT), None)
+        if error is not None:
+            self._add("error", node, target, loop, holders, error)
+        if graph is None and batch is None and error is None:
+            self.judge(node, bool(inside) and all(atom.graph is Graph.NO for atom in inside), by_value=True)
+
+    def gathered(self, holder: Value, value: Value, node: ast.AST) -> None:
+        """A container gets all that a generator makes step by step."""
+        inside = [atom for atom, _ in self.run.within(value)]
+        graph = next((atom for atom in inside if atom.graph is Graph.YES), None)
+        if graph is not None:
+            self.collected("store", holder, graph, node)
+        batch = next((atom for atom in inside if atom.held is not None), None)
+        if batch is not None:
+            self.collected("batch", holder, batch, node)
+
+    def collected(self, how: str, holder: Value, atom: Atom, node: ast.AST) -> None:
+        """What a generator makes step by step is added up, or put into a container, all at once."""
+        run = self.run
+        run.loop_count += 1
+        loop = Loop(run.loop_count, node, run.clock, step="one iteration per step of what it goes over")
+        atom = atom.but(parts=atom.parts | {site for _, site in atom.past})  # its steps are past
+        self._add(how, node, None, loop, list(holder), atom)
+
+    def _add(
+        self,
+        how: str,
+        node: ast.AST,
+        target: ast.expr | None,
+        loop: Loop,
+        holders: list[Atom],
+        atom: Atom,
+        parts: frozenset[Site] = NOTHING,
+        inner: frozenset[Site] = NOTHING,
+    ) -> None:
+        run = self.run
+        frames = run.frames
+        at = len(frames) - 1
+        first = 1 if at and isinstance(frames[1].call, FUNCTIONS) else 0  # nobody was seen to call it
+        while at > first and (frames[at].entered > atom.since or not frames[at].place.is_own):
+            at -= 1
+        if not frames[at].place.is_own:
+            return
+        calls = tuple(each.call for each in frames[1:] if each.call is not None)
+        where = node if at == len(frames) - 1 else frames[at + 1].call
+        if where is None:
+            return
+        made = [a.made for a in holders if isinstance(a.made, Obj)]
+        local = (
+            bool(made) and len(made) == len(holders) and all(m.node is not None and m.kind != "instance" for m in made)
+        )
+        self.found.append(
+            Kept(
+                how,
+                where,
+                node,
+                target,
+                loop,
+                frozenset(m.node for m in made if m.node is not None),
+                frozenset(id(a.made) if isinstance(a.made, Obj) else a.site for a in holders),
+                parts if parts else atom.parts | {atom.site} if how != "sum" else frozenset({atom.site}),
+                calls,
+                frames[-1].place,
+                local,
+                run.evaluating,
+                any(_is_other(frames[at], each) for each in frames[at + 1 :]),
+                inner,
+                atom,
+                _owner(frames[-1]),
+            )
+        )
+
+
+def _owner(frame: Frame) -> str:
+    """The class whose method a call is of; "" if it is of a function."""
+    owner = frame.function.owner if frame.function is not None else None
+    return owner.name if isinstance(owner, ClassInfo) else ""
+
+
+def _is_other(outer: Frame, inner: Frame) -> bool:
+    """Whether the inner call is a method of an object that the outer one is not a method of."""
+    function = inner.function
+    if function is None or not function.receiver or not isinstance(function.owner, ClassInfo):
+        return False
+    own = outer.function.receiver if outer.function is not None else ()
+    theirs = {id(atom.made) for atom in function.receiver}
+    return not theirs & {id(atom.made) for atom in own}

@@ -1,0 +1,56 @@
+"""What is kept beyond the step that made it: one place of it, as the run found it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from flake8_torchleak.lifetime.frames import Loop
+from flake8_torchleak.lifetime.values import Atom, Site
+from flake8_torchleak.lifetime.world import Place
+
+
+@dataclass(eq=False)
+class Kept:
+    """A value with history that a holder keeps.
+
+    how: "sum", "store", "batch" (memory of a worker's batch is stored), "error" (an exception is, with its frames), or
+    "state" (a recurrent network is handed what earlier steps made).
+    node: where to say so, in the linted file; at: where it is kept, there or elsewhere.
+    calls: those around, from outside. loop: the step that the holder outlives.
+    holders, ids: what keeps it, by the sites and by identity. parts: the sites in its history that matter to how.
+    local: whether all that keeps it is made in what is followed, and no object of a class.
+    """
+
+    how: str
+    node: ast.AST
+    at: ast.AST
+    target: ast.expr | None
+    loop: Loop
+    holders: frozenset[Site]
+    ids: frozenset[Hashable]
+    parts: frozenset[Site]
+    calls: tuple[ast.AST, ...]
+    place: Place
+    local: bool
+    evaluating: bool
+    of_other: bool
+    """Kept by an object of another class than the code that hands it over."""
+    inner: frozenset[Site]
+    """Records and the like in which the value is stored."""
+    value: Atom
+    owner: str
+    """The class whose method keeps it; "" if it is no method."""
+    dead: bool = False
+    """Whether it turned out to be harmless."""
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether what is kept is autograd history."""
+        return self.how in ("sum", "store")
+
+    @property
+    def sites(self) -> frozenset[Site]:
+        """What made the value: itself, and what is in its history."""
+        return self.value.parts | {self.value.site}

@@ -1,0 +1,123 @@
+"""What functions of libraries do with what they are given, as data: rows, not code.
+
+Of torch only what differs from "the result is a tensor that carries the history of what it is made of".
+"""
+
+from __future__ import annotations
+
+WITH_PARAMETERS = frozenset({
+    "Linear", "LazyLinear", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
+    "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d",
+    "SyncBatchNorm", "LayerNorm", "GroupNorm", "RMSNorm", "Embedding", "EmbeddingBag", "RNN", "LSTM", "GRU", "RNNCell",
+    "LSTMCell", "GRUCell", "Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer",
+    "TransformerDecoderLayer", "MultiheadAttention", "PReLU", "Sequential", "ModuleList", "ModuleDict", "DataParallel",
+    "parallel.DistributedDataParallel", "AdaptiveLogSoftmaxWithLoss",
+})  # fmt: skip
+"""Classes of `torch.nn` whose objects have parameters (of `Sequential` and the like: mostly)."""
+
+RECURRENT = frozenset({"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"})
+"""Those that are handed a state beside their input, and give a new one."""
+
+NO_HISTORY_FUNCTIONS = frozenset({
+    "zeros", "ones", "empty", "full", "tensor", "arange", "linspace", "logspace", "eye", "rand", "randn", "randint",
+    "randperm", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like",
+    "argmax", "argmin", "argsort", "eq", "ne", "gt", "lt", "ge", "le", "isnan", "isinf", "isfinite", "from_numpy",
+    "multinomial", "bincount", "histc", "logical_and", "logical_or", "logical_not", "allclose", "equal", "load",
+    "one_hot", "is_tensor", "numel", "device", "manual_seed", "no_grad", "searchsorted", "bucketize", "normal",
+    "bernoulli", "isclose", "Tensor", "FloatTensor", "LongTensor", "DoubleTensor", "HalfTensor", "IntTensor",
+    "BoolTensor", "ByteTensor", "count_nonzero", "unique", "tril_indices", "triu_indices", "Generator",
+})  # fmt: skip
+"""Functions of torch whose result never carries history."""
+
+NO_HISTORY_METHODS = frozenset({
+    "item", "tolist", "numpy", "detach", "long", "int", "bool", "short", "byte", "char", "argmax", "argmin", "argsort",
+    "eq", "ne", "gt", "lt", "ge", "le", "nonzero", "isnan", "isinf", "isfinite", "any", "all", "size", "dim", "ndim",
+    "numel", "nelement", "stride", "element_size", "is_contiguous", "data_ptr", "get_device", "storage", "equal",
+    "new_zeros", "new_ones", "new_tensor", "new_full", "new_empty", "count_nonzero", "unique", "bincount", "type",
+    "is_floating_point", "has_names", "logical_and", "logical_or", "logical_not", "__len__", "keys", "startswith",
+    "endswith", "lower", "upper", "strip", "encode", "decode", "split_name", "exists", "is_file", "isclose",
+})  # fmt: skip
+"""Methods of tensors whose result never carries history."""
+
+ONLY_TENSORS = frozenset({
+    "detach", "backward", "requires_grad_", "cuda", "cpu", "unsqueeze", "squeeze", "softmax", "log_softmax", "sigmoid",
+    "tanh", "relu", "matmul", "expand", "contiguous", "permute", "transpose", "view_as", "clamp", "logsumexp",
+})  # fmt: skip
+"""Methods that only tensors have."""
+
+PLAIN_ATTRIBUTES = frozenset({
+    "shape", "ndim", "dtype", "device", "requires_grad", "is_cuda", "is_leaf", "grad_fn", "data", "layout", "itemsize",
+    "nbytes", "names", "grad", "__name__", "__class__", "__dict__",
+})  # fmt: skip
+"""Attributes of tensors that carry no history."""
+
+READ_ONLY = frozenset({
+    "print", "len", "float", "int", "str", "bool", "repr", "format", "isinstance", "issubclass", "hash", "id", "round",
+    "ord", "chr", "hasattr", "callable", "type", "open", "input", "vars", "dir", "any", "all", "range", "complex",
+    "bytes", "slice", "object",
+})  # fmt: skip
+"""Built-in functions that keep nothing of their arguments and give a plain value."""
+
+ORDERINGS = frozenset({"list", "tuple", "sorted", "reversed", "set", "frozenset", "iter"})
+"""Built-in functions whose result has the elements of their first argument."""
+
+READ_ONLY_METHODS = frozenset({
+    "add_scalar", "add_scalars", "set_postfix", "set_description", "set_postfix_str", "log_metric", "log_metrics",
+    "info", "debug", "warning", "error", "exception", "critical", "write", "add_image", "add_histogram", "add_text",
+    "log", "log_dict", "print", "format",
+})  # fmt: skip
+"""Methods of loggers, on whatever they are called: nothing is kept with its history."""
+
+SAME = frozenset({
+    "copy.copy", "copy.deepcopy", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "rich.progress.track",
+    "typing.cast", "torch.compile", "torch.jit.script", "types.MethodType", "torch.nn.DataParallel",
+    "torch.nn.parallel.DistributedDataParallel", "functools.lru_cache", "functools.cache",
+})  # fmt: skip
+"""Functions whose result stands for their argument (of `cast`, the last one)."""
+
+MODULE_SELF = frozenset({
+    "to", "cuda", "cpu", "eval", "train", "half", "float", "double", "bfloat16", "requires_grad_", "apply",
+    "share_memory", "compile",
+})  # fmt: skip
+"""Methods of a network that give the network."""
+
+PROVE_NETWORK = frozenset({
+    "parameters", "named_parameters", "zero_grad", "state_dict", "load_state_dict", "eval", "train", "named_modules",
+    "modules", "register_forward_hook",
+})  # fmt: skip
+"""Methods that an `nn.Module` has and tensors have not: who calls one shows what it is called on."""
+
+FORWARDS = frozenset({
+    "forward", "forward_train", "forward_features", "training_step", "encode", "decode", "log_prob", "rsample",
+    "extract_features", "get_text_features", "get_image_features", "encode_image", "encode_text",
+})  # fmt: skip
+"""Methods of networks whose results carry history; of others nothing is known."""
+
+PARAMETERS = frozenset({"parameters", "named_parameters"})
+
+GRAD_OFF = frozenset(
+    {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
+)
+GRAD_ON = frozenset({"torch.enable_grad", "torch.autograd.enable_grad"})
+
+DIFFERENTIATING = frozenset({"backward", "manual_backward"})
+"""Methods that differentiate: what they are called on, or, of a helper's, their first argument."""
+
+CONTAINERS = {
+    "list": "list", "dict": "dict", "set": "set", "collections.deque": "deque", "collections.defaultdict": "dict",
+    "collections.OrderedDict": "dict", "collections.Counter": "dict", "queue.Queue": "deque",
+    "multiprocessing.Queue": "deque", "queue.SimpleQueue": "deque", "queue.deque": "deque",
+}  # fmt: skip
+"""What makes a container, and of which kind."""
+
+ALONE = "without workers"
+"""A DataLoader whose batches are made in the process itself."""
+
+WITH_INDICES = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"})
+"""Operations that, along a dimension, give a pair: values, which carry history, and indices, which do not."""
+
+ARRAY = "array"
+"""A tensor's memory as numpy has it."""
+
+NAMED = "by its name"
+"""Marks what carries history only because its name speaks of a loss; of its parts nothing is known."""

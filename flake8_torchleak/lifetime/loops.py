@@ -1,0 +1,215 @@
+"""Loops and comprehensions: once over, and once more where each iteration is a step, with what the one before left."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from flake8_torchleak.lifetime.deciding import decided
+from flake8_torchleak.lifetime.frames import BATCHES, Loop
+from flake8_torchleak.lifetime.journal import Changes, Flow
+from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.run import Part
+from flake8_torchleak.lifetime.values import ELEMENTS, LOADING, PLAIN, Kind, Obj, Value, constant
+
+_FEW = 10
+"""Iterations that make a loop short."""
+
+
+class Loops(Part):
+    """Executes what is done again and again."""
+
+    def over(self, node: ast.For | ast.AsyncFor) -> Flow:
+        """A `for` loop."""
+        run = self.run
+        value = run.evaluate(node.iter)
+
+        def iteration(loop: Loop) -> Flow:
+            run.assignments.assign(node.target, self._element(value, loop, node.iter), node)
+            self._vary(node.target, loop)
+            return run.statements.block(node.body)
+
+        flow = self._repeat(node, iteration, value)
+        return flow if flow is not Flow.NEXT else run.statements.block(node.orelse)
+
+    def whiling(self, node: ast.While) -> Flow:
+        """A `while` loop."""
+
+        def iteration(loop: Loop) -> Flow:
+            self.run.evaluate(node.test)
+            return self.run.statements.block(node.body)
+
+        flow = self._repeat(node, iteration, PLAIN)
+        return flow if flow is not Flow.NEXT else self.run.statements.block(node.orelse)
+
+    def _element(self, value: Value, loop: Loop, node: ast.expr) -> Value:
+        found = self.run.elements.of(value, node)
+        own = frozenset({loop.ident})
+        return tuple(atom.varying(own) for atom in found)
+
+    def _vary(self, target: ast.expr, loop: Loop) -> None:
+        """What a loop binds is another thing in each iteration."""
+        fields, own = self.run.frame.variables.fields, frozenset({loop.ident})
+        for node in walk(target):
+            if isinstance(node, ast.Name):
+                value = fields.get(node.id, ())
+                if not all(own <= atom.vary for atom in value):
+                    self.run.journal.put(fields, node.id, tuple(atom.varying(own) for atom in value))
+
+    def repeat(self, node: ast.AST, iteration: Callable[[Loop], Flow], why: str) -> None:
+        """Do something as a step, again and again, though no loop of the program is seen."""
+        self._repeat(node, iteration, PLAIN, why)
+
+    def _repeat(self, node: ast.AST, iteration: Callable[[Loop], Flow], over: Value, why: str = "") -> Flow:
+        run = self.run
+        run.loop_count += 1
+        loop = Loop(run.loop_count, node, run.tick(), step=why or _step(over), small=_is_small(over))
+        first = any(not outer.last for outer in run.loops)  # a loop around will come here once more
+        run.loops.append(loop)
+        mark = run.journal.mark
+        kept = run.keeper.mark
+        try:
+            flow = self._once(loop, iteration)
+            before = self._age(loop, mark)
+            if first:
+                for outer in run.loops:
+                    outer.unfinished = True
+            elif flow in (Flow.NEXT, Flow.CONTINUE) and ((loop.step and not loop.small) or loop.unfinished):
+                loop.last, loop.again = True, bool(loop.step) and not loop.small
+                second = run.journal.mark
+                flow = self._once(loop, iteration)
+                run.journal.beside(self._age(loop, second))
+                before = run.journal.before(mark)
+            run.journal.beside(before)
+        finally:
+            run.loops.pop()
+        if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
+            run.keeper.passed_once(loop)
+        run.keeper.close(loop, kept)
+        if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
+            run.keeper.once(kept, run.keeper.mark, whole=True)
+        run.journal.add(loop.breaks)
+        endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and not loop.breaks
+        if flow is Flow.RETURN and endless:
+            return Flow.RETURN
+        return Flow.NEXT
+
+    def _age(self, loop: Loop, mark: int) -> Changes:
+        run = self.run
+        run.look(run.journal.mark - mark)
+        return run.journal.age(mark, loop.iteration, loop.ident)
+
+    def _once(self, loop: Loop, iteration: Callable[[Loop], Flow]) -> Flow:
+        loop.iteration = self.run.tick()
+        loop.continues = []
+        flow = iteration(loop)
+        self.run.journal.add(loop.continues)
+        if flow is Flow.BREAK and loop.continues:
+            return Flow.NEXT
+        return flow
+
+    # -- comprehensions -------------------------------------------------------------------------------------
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, kind: str) -> Value:
+        """A comprehension: loops of its own that put what they make into a new container."""
+        run = self.run
+        made = run.new(kind, node)
+        # Its variables are its own; other names are not hidden for longer than it runs.
+        fields = run.frame.variables.fields
+        hidden = {
+            each.id: fields.get(each.id, ())
+            for generator in node.generators
+            for each in walk(generator.target)
+            if isinstance(each, ast.Name)
+        }
+        self._generate(node, list(node.generators), made)
+        for name, value in hidden.items():
+            run.journal.put(fields, name, value)
+        return run.of(made)
+
+    def _generate(
+        self,
+        node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+        generators: list[ast.comprehension],
+        made: Obj,
+    ) -> None:
+        if not generators:
+            self._put(node, made)
+            return
+        first = generators[0]
+        value = self.run.evaluate(first.iter)
+
+        def iteration(loop: Loop) -> Flow:
+            self._bind(first.target, self._element(value, loop, first.iter))
+            self._vary(first.target, loop)
+            for test in first.ifs:
+                decided(self.run, test)
+            self._generate(node, generators[1:], made)
+            if loop.step and node.__class__ is ast.GeneratorExp:
+                made.stepwise = True
+            return Flow.NEXT
+
+        self._repeat(first, iteration, value)
+
+    def _bind(self, target: ast.expr, value: Value) -> None:
+        """A comprehension's variable: in the frame while it runs, whatever the frame's own names are."""
+        run = self.run
+        if isinstance(target, ast.Name):
+            if value and value[0].kind is Kind.UNKNOWN:
+                value = run.names.suggested(target.id, value)
+            run.put(run.frame.variables, target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for each, part in zip(target.elts, run.elements.unpacked(value, len(target.elts), target), strict=True):
+                self._bind(each, part)
+        elif isinstance(target, ast.Starred):
+            self._bind(target.value, value)
+
+    def _put(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, made: Obj) -> None:
+        run = self.run
+        if isinstance(node, ast.DictComp):
+            key = run.evaluate(node.key)
+            value = run.evaluate(node.value)
+            name = constant(key)
+            if isinstance(name, (str, int)):
+                run.put(made, name, value)
+                return
+            element: ast.expr = node.value
+        else:
+            element = node.elt
+            value = run.evaluate(element)
+        if made.kind != "generator":
+            run.keeper.stored(run.of(made), value, element, None, None)
+        run.add(made, value)
+
+
+def _step(over: Value) -> str:
+    if any(atom.kind is Kind.LOADER for atom in over):
+        return BATCHES
+    if any(isinstance(atom.made, Obj) and atom.made.cls is LOADING for atom in over):
+        return BATCHES
+    if any(isinstance(atom.made, Obj) and atom.made.stepwise for atom in over):
+        return "one iteration per step of what it goes over"
+    return ""
+
+
+def _is_small(over: Value) -> bool:
+    """Whether what a loop goes over is a display, or a range of a few numbers."""
+    if not over or over is PLAIN:
+        return False
+    for atom in over:
+        made = atom.made
+        if isinstance(made, Obj):
+            if made.kind == "range":
+                count = constant(made.fields.get("count", ()))
+                if not (isinstance(count, int) and count <= _FEW):
+                    return False
+            elif (
+                not made.fields
+                or made.kind not in ("list", "tuple", "set", "dict")
+                or ELEMENTS in made.fields
+                or made.stepwise
+            ):
+                return False
+        else:
+            return False
+    return True

@@ -1,0 +1,137 @@
+"""The values that a run makes: results of operations with the history of what they are made of, and parts of values."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from flake8_torchleak.lifetime.libraries import NAMED
+from flake8_torchleak.lifetime.run import DEEPEST, Part
+from flake8_torchleak.lifetime.values import (
+    ELEMENTS,
+    LEAF,
+    NO_LOOPS,
+    NO_PAST,
+    NOTHING,
+    Atom,
+    Graph,
+    Kind,
+    Mark,
+    Obj,
+    Site,
+    Value,
+    few_loops,
+    few_past,
+    limited,
+)
+from flake8_torchleak.model import hints
+
+
+class Making(Part):
+    """Makes values."""
+
+    def result(self, site: Site, inputs: list[Value]) -> Value:
+        """The result of an operation: a tensor with the history of what it is made of, a number where all are."""
+        run = self.run
+        graph, since = Graph.NO, 0
+        parts, past, via, vary = NOTHING, NO_PAST, NOTHING, NO_LOOPS
+        unsure: list[Site] = []
+        plain = known = True
+        for value in inputs:
+            for atom, holder in run.within(value):
+                vary |= atom.vary
+                if atom.kind is Kind.NUMBER:
+                    continue
+                plain = False
+                known = known and atom.kind is Kind.TENSOR
+                if atom.graph is Graph.NO:
+                    continue
+                parts |= atom.parts if atom.graph is not Graph.LEAF else {(LEAF, atom.site)}
+                past |= atom.past
+                via |= atom.via
+                if holder is not None and holder.node is not None:
+                    via |= {holder.node}
+                if atom.graph is Graph.MAYBE:
+                    unsure.append(atom.site)
+                since = max(since, atom.since if atom.graph is not Graph.LEAF else run.clock)
+                graph = max(graph, atom.graph)
+        past, vary = few_past(past), few_loops(vary)
+        if plain:
+            return (Atom(Kind.NUMBER, site, made=Mark.ANY, vary=vary),)
+        born = run.tick()
+        if graph is Graph.NO and site in run.seen.proven and not known:
+            graph, since = Graph.YES, born  # it was differentiated, whatever it is made of
+        if run.grad_off or graph is Graph.NO:
+            return (Atom(Kind.TENSOR, site, vary=vary, born=born, since=born),)
+        if graph is Graph.LEAF:
+            graph = Graph.YES
+        if graph is Graph.MAYBE:
+            run.seen.inputs[site] = tuple(unsure)
+            if site in run.seen.proven:
+                graph = Graph.YES
+        return (
+            Atom(Kind.TENSOR, site, graph, None, limited(parts | {site}, site), past, limited(via), vary, born, since),
+        )
+
+    def unknown(self, site: Site, graph: Graph = Graph.MAYBE, vary: frozenset[int] = NO_LOOPS) -> Value:
+        """What nothing is known of but where it came from."""
+        born = self.run.tick()
+        if self.run.grad_off:
+            graph = Graph.NO
+        elif graph is Graph.MAYBE and site in self.run.seen.proven:
+            graph = Graph.YES
+        parts = NOTHING if graph is Graph.NO else frozenset({site})
+        return (Atom(Kind.UNKNOWN, site, graph, None, parts, vary=vary, born=born, since=born),)
+
+    def tensor(self, site: Site, graph: Graph, vary: frozenset[int] = NO_LOOPS) -> Value:
+        """A new tensor."""
+        born = self.run.tick()
+        parts = frozenset({site}) if graph is Graph.YES else NOTHING
+        return (Atom(Kind.TENSOR, site, graph, None, parts, vary=vary, born=born, since=born),)
+
+    @staticmethod
+    def view_of(atom: Atom, value: Value) -> Value:
+        """A result that shares the memory of what it is made of."""
+        if atom.held is None:
+            return value
+        made = atom.made if isinstance(atom.made, str) else None
+        shared = (
+            each.but(held=atom.held, since=atom.since, made=made) for each in value if each.kind is not Kind.NUMBER
+        )
+        return tuple(shared) or value
+
+    def part(self, atom: Atom, selector: Hashable) -> Value:
+        """A part of what nothing more is known of: an attribute, an entry."""
+        run = self.run
+        known = run.open.get((atom.site, atom.born))
+        if known is not None:
+            found = known.fields.get(selector)
+            if found:
+                return found
+        site: Site = (atom.site, selector) if _depth(atom.site) < DEEPEST else atom.site
+        graph = atom.graph if atom.made != NAMED else min(atom.graph, Graph.MAYBE)
+        if graph is Graph.MAYBE and site in run.seen.proven and not run.grad_off:
+            graph = Graph.YES
+        parts = atom.parts | {site} if graph is not Graph.NO else NOTHING
+        kind = Kind.NETWORK if site in run.seen.networks else Kind.UNKNOWN
+        held = atom.held
+        if held is not None and isinstance(selector, str) and selector != ELEMENTS:
+            if hints.is_text(selector):
+                held = None
+            elif hints.is_tensor(selector):
+                run.seen.named_tensors.add(site)
+        return (atom.but(kind=kind, site=site, graph=graph, parts=parts, held=held, made=None),)
+
+    def set_part(self, atom: Atom, selector: Hashable, value: Value) -> None:
+        """Set a part of what nothing more is known of."""
+        run = self.run
+        key = (atom.site, atom.born)
+        if key not in run.open:
+            run.open[key] = Obj("open", None, atom.born)
+        run.put(run.open[key], selector, value)
+
+
+def _depth(site: Site) -> int:
+    depth = 0
+    while isinstance(site, tuple) and depth <= DEEPEST:
+        site, depth = site[0], depth + 1
+    return depth

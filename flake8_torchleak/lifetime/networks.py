@@ -1,0 +1,141 @@
+"""Networks and their layers: how they are made, what they make of their input, and what their methods do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from functools import lru_cache
+
+from flake8_torchleak.lifetime import libraries as table
+from flake8_torchleak.lifetime.frames import EVALUATING, HOOKED
+from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.run import Part
+from flake8_torchleak.lifetime.values import (
+    BY_CALL,
+    BY_NAME,
+    PLAIN,
+    Atom,
+    Graph,
+    Keywords,
+    Kind,
+    Obj,
+    Value,
+    constant,
+    join,
+)
+from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.names import last_name
+
+
+class Networks(Part):
+    """What is known of `nn.Module` and the classes derived from it."""
+
+    def called(self, args: Sequence[Value], keywords: Keywords, node: ast.expr, atom: Atom) -> Value:
+        """What a network makes of its input: history of its own, while gradients are on."""
+        run = self.run
+        inputs = [*args, *keywords.values()]
+        run.seen.tensors_in(inputs)
+        if run.evaluating and not run.grad_off:
+            for loop in run.loops:
+                if not loop.step and any(loop.ident in each.vary for value in inputs for each, _ in run.within(value)):
+                    loop.step = "" if loop.small else EVALUATING
+        if len(inputs) > 1 and is_recurrent(atom):
+            run.keeper.state(join(inputs[1:]), node)
+        made = run.make.result(node, list(inputs))[0]
+        born = run.tick()
+        if run.grad_off or (atom.site, "frozen") in run.seen.networks:
+            return (Atom(Kind.UNKNOWN, node, Graph.NO, vary=made.vary, born=born, since=born),)
+        named = atom.site in run.seen.named and atom.site not in run.seen.networks
+        parts = made.parts | {node, (BY_NAME if named else BY_CALL, node)}
+        return (Atom(Kind.UNKNOWN, node, Graph.YES, None, parts, made.past, made.via, made.vary, born, born),)
+
+    @staticmethod
+    def has_parameters(made: Obj) -> bool:
+        """Whether an object that is a network may have parameters of its own."""
+        for value in made.fields.values():
+            for each in value:
+                if each.kind in (Kind.NETWORK, Kind.UNKNOWN) or each.graph is Graph.LEAF:
+                    return True
+                inner = each.made
+                if isinstance(inner, Obj) and isinstance(inner.cls, ClassInfo) and inner.cls.is_network:
+                    return True
+        return not made.fields and made.node is None
+
+    def layer(self, path: str, args: list[Value], node: ast.expr) -> Value:
+        """What a name of `torch.nn` makes: a layer, a network, a parameter."""
+        name = path.removeprefix("torch.nn.")
+        if name in ("Parameter", "parameter.Parameter"):
+            return self.run.make.tensor(node, Graph.LEAF)
+        if path.startswith("torch.nn.utils"):
+            return PLAIN if "clip" in name else self.run.make.result(node, args)
+        kind = Kind.NETWORK if name in table.WITH_PARAMETERS or name.startswith("modules") else Kind.LAYER
+        made = name if name in table.RECURRENT else None
+        return (Atom(kind, node, made=made, born=self.run.tick()),)
+
+    def method(self, atom: Atom, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+        """Call a method of a network."""
+        if name in table.MODULE_SELF:
+            self.set_mode(atom, name, args)
+            return (atom,)
+        if name in table.PARAMETERS:
+            return self.parameters(name, node)
+        if name in ("state_dict", "zero_grad", "load_state_dict", "buffers"):
+            return PLAIN
+        if name in ("modules", "children", "named_modules", "named_children"):
+            return self._inner(atom, name, node)
+        if name.startswith("register"):
+            for each in args:
+                self.run.functions.hand_over(each, node, HOOKED)
+            return PLAIN
+        if name in table.FORWARDS or hints.computes_loss(name):
+            return self.called(args, keywords, node, atom)
+        return self.run.make.unknown(node)
+
+    def _inner(self, atom: Atom, name: str, node: ast.expr) -> Value:
+        """The networks in a network, one after the other."""
+        run = self.run
+        made = run.new("generator", node)
+        inner: Value = (atom.but(site=(atom.site, "inner"), made=None),)
+        if name.startswith("named"):
+            pair = run.new("tuple", node)
+            pair.fields[0], pair.fields[1] = PLAIN, inner
+            inner = run.of(pair)
+        run.add(made, inner)
+        return run.of(made)
+
+    def parameters(self, name: str, node: ast.expr) -> Value:
+        """What `parameters` and `named_parameters` give."""
+        run = self.run
+        made = run.new("generator", node)
+        leaf = run.make.tensor((node, "leaf"), Graph.LEAF)
+        if name == "named_parameters":
+            pair = run.new("tuple", node)
+            pair.fields[0], pair.fields[1] = PLAIN, leaf
+            leaf = run.of(pair)
+        run.add(made, leaf)
+        return run.of(made)
+
+    def set_mode(self, atom: Atom, name: str, args: list[Value]) -> None:
+        """What `eval`, `train` and `requires_grad_` change."""
+        run = self.run
+        if name == "eval":
+            run.evaluating = True
+        elif name == "train":
+            run.evaluating = bool(args) and constant(args[0]) is False
+        elif name == "requires_grad_" and args and constant(args[0]) is False:
+            run.seen.networks.add((atom.site, "frozen"))
+
+
+def is_recurrent(atom: Atom) -> bool:
+    """Whether a network is handed a state beside its input: a recurrent layer, or a class with such in it."""
+    if isinstance(atom.made, Obj):
+        return isinstance(atom.made.cls, ClassInfo) and _is_recurrent(atom.made.cls.node)
+    return atom.made in table.RECURRENT
+
+
+@lru_cache(maxsize=1024)
+def _is_recurrent(cls: ast.ClassDef) -> bool:
+    """Whether a class has a recurrent layer, and does not cut what it is handed from its graph itself."""
+    names = {last_name(each) for each in walk(cls) if isinstance(each, (ast.Name, ast.Attribute))}
+    return not names.isdisjoint(table.RECURRENT) and names.isdisjoint({"detach", "no_grad", "detach_", "data"})

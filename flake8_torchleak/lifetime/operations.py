@@ -1,0 +1,158 @@
+"""Operations on tensors: functions of torch and numpy, methods, in place and not, and what they share memory with."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.lifetime import libraries as table
+from flake8_torchleak.lifetime.run import Part
+from flake8_torchleak.lifetime.values import (
+    NONE,
+    PLAIN,
+    Atom,
+    Graph,
+    Keywords,
+    Kind,
+    Value,
+    all_vary,
+    constant,
+    join,
+    number,
+    objects,
+)
+from flake8_torchleak.model.effects import ARRAY_METHODS, NUMPY_FUNCTIONS, TENSOR_METHODS, shares
+
+_OVERWRITES = frozenset({"zero_", "fill_", "copy_", "normal_", "uniform_", "bernoulli_", "random_"})
+"""Methods after which nothing is left of what a tensor held."""
+
+
+class Operations(Part):
+    """What operations make of tensors."""
+
+    def computed(self, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+        """A function of torch."""
+        run = self.run
+        run.seen.tensors_in(args)
+        if name in table.NO_HISTORY_FUNCTIONS:
+            if constant(keywords.get("requires_grad", PLAIN)) is True:
+                return run.make.tensor(node, Graph.LEAF)
+            plain = run.make.tensor(node, Graph.NO, all_vary(args))
+            return run.make.view_of(args[0][0], plain) if name == "from_numpy" and args else plain
+        if args and _gives_indices(name, args[1:], keywords):
+            return self._with_indices(args[0][0], args[1:], node)
+        if name in ("as_tensor", "asarray", "squeeze", "unsqueeze", "flatten", "transpose", "permute") and args:
+            return run.make.view_of(args[0][0], _as_tensor(run.make.result(node, args)))
+        return _as_tensor(run.make.result(node, [*args, *keywords.values()]))
+
+    def of_numpy(self, name: str, args: list[Value], node: ast.expr) -> Value:
+        """A function of numpy: it refuses what carries history, so what it is given does not."""
+        for value in args[:1]:
+            self.run.seen.plain.update(made.node for made in objects(value))
+        effect = NUMPY_FUNCTIONS.get(name)
+        result = number(vary=all_vary(args))
+        if effect is not None and args and args[0] and (shares(effect) or name in ("asarray", "asanyarray")):
+            made = self.run.make.view_of(args[0][0], self.run.make.tensor(node, Graph.NO))
+            return tuple(each.but(made=table.ARRAY) for each in made) if args[0][0].held is not None else result
+        return result
+
+    def method(
+        self,
+        atom: Atom,
+        name: str,
+        args: list[Value],
+        keywords: Keywords,
+        node: ast.expr,
+        receiver: ast.expr | None,
+    ) -> Value:
+        """Call a method of a tensor, an array, or what may be one."""
+        run = self.run
+        if atom.kind is Kind.UNKNOWN:
+            found = run.unseen.method(atom, name, args, keywords, node, receiver)
+            if found is not None:
+                return found
+        if atom.made == table.ARRAY:
+            known = ARRAY_METHODS.get(name)
+            plain = run.make.tensor(node, Graph.NO, atom.vary)
+            return run.make.view_of(atom, plain) if known is not None and shares(known) else plain
+        if name == "numpy":
+            run.seen.plain |= atom.via  # it raises for what carries history
+            if atom.graph is Graph.YES:
+                run.seen.refused.add(atom.site)
+            made = run.make.view_of(atom, run.make.tensor(node, Graph.NO, atom.vary))
+            return tuple(each.but(made=table.ARRAY) for each in made)
+        run.seen.tensors_in([(atom,)])
+        if _gives_indices(name, args, keywords):
+            return self._with_indices(atom, [*args, *keywords.values()], node)
+        if name in table.NO_HISTORY_METHODS:
+            plain = run.make.tensor(node, Graph.NO, atom.vary)
+            return run.make.view_of(atom, plain) if _shares(name, args, keywords) else plain
+        if name.endswith("_") and not name.endswith("__") and receiver is not None:
+            if atom.kind is Kind.TENSOR or name in ("detach_", "requires_grad_"):
+                return self.in_place((atom,), name, args, keywords, node, receiver)
+        inputs: list[Value] = [(atom,), *args, *keywords.values()]
+        result = _as_tensor(run.make.result(node, inputs))
+        return run.make.view_of(atom, result) if _shares(name, args, keywords) else result
+
+    def _with_indices(self, atom: Atom, args: list[Value], node: ast.expr) -> Value:
+        """`values, indices = scores.max(dim=1)`."""
+        run = self.run
+        pair = run.new("tuple", node)
+        values = run.make.result((node, "values"), [(atom,), *args])
+        indices = run.make.tensor((node, "indices"), Graph.NO, atom.vary)
+        pair.fields.update({0: values, 1: indices, "values": values, "indices": indices})
+        return run.of(pair)
+
+    def in_place(
+        self, base: Value, name: str, args: list[Value], keywords: Keywords, node: ast.expr, receiver: ast.expr
+    ) -> Value:
+        """A method that changes a tensor: `total.add_(loss)`, `x.detach_()`."""
+        run = self.run
+        if name in ("detach_", "requires_grad_"):
+            off = name == "detach_" or (args and constant(args[0]) is False)
+            value = run.make.tensor(node, Graph.NO if off else max(Graph.LEAF, *(atom.graph for atom in base)))
+        elif name in _OVERWRITES:
+            value = run.make.result(node, [*args, *keywords.values()])
+            value = value if value[0].kind is Kind.TENSOR else run.make.tensor(node, Graph.NO)
+        else:
+            run.keeper.stored(base, join(args), node, receiver, None, summed=True)
+            born = min(atom.born for atom in base)  # it is still the same tensor
+            made = run.make.result(node, [base, *args, *keywords.values()])
+            value = tuple(each.but(born=born) for each in made)
+        self._replace(receiver, value, node)
+        return value
+
+    def _replace(self, receiver: ast.expr, value: Value, node: ast.expr) -> None:
+        """A tensor that is changed in place: whoever holds it holds what it is now."""
+        if isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)):
+            self.run.assignments.assign(receiver, value, node)
+
+    def backward(self, atom: Atom, name: str, args: list[Value]) -> Value:
+        """`loss.backward()`, or a helper that is handed the loss."""
+        handed = args and any(each.kind is not Kind.NUMBER for each in args[0])
+        if name == "manual_backward" or (handed and atom.kind is not Kind.TENSOR and atom.graph is not Graph.YES):
+            self.run.differentiate(args[0] if args else ())
+            return NONE
+        self.run.differentiate((atom,))
+        return NONE
+
+
+def _as_tensor(value: Value) -> Value:
+    """What a function of torch gives is a tensor, even if nothing is known of what it was given."""
+    return tuple(each.but(kind=Kind.TENSOR) if each.kind is Kind.NUMBER else each for each in value)
+
+
+def _gives_indices(name: str, args: list[Value], keywords: Keywords) -> bool:
+    """Whether an operation gives indices beside its values: some do if they are told a dimension, a number."""
+    if name not in table.WITH_INDICES:
+        return False
+    if name in ("sort", "topk", "mode") or "dim" in keywords:
+        return True
+    return bool(args) and all(atom.kind is Kind.NUMBER for atom in args[0])
+
+
+def _shares(name: str, args: list[Value], keywords: Keywords) -> bool:
+    """Whether a method gives a view of a tensor in the CPU's memory."""
+    if name == "to":
+        return bool(args) and constant(args[0]) == "cpu" and constant(keywords.get("copy", NONE)) is not True
+    effect = TENSOR_METHODS.get(name)
+    return effect is not None and shares(effect)

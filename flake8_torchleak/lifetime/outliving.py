@@ -1,0 +1,89 @@
+"""Which step a holder outlives: it was there before the loop, and nothing bounds what the loop adds to it."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.lifetime.frames import BATCHES, Loop
+from flake8_torchleak.lifetime.run import Run
+from flake8_torchleak.lifetime.values import NO_LOOPS, Atom, Kind, Obj
+
+_CONTAINERS = frozenset({"list", "dict", "set", "deque", "instance", "generator"})
+
+
+def outlived(run: Run, holders: list[Atom], chained: bool, vary: frozenset[int] | None = None) -> Loop | None:
+    """The innermost step that the holder was there before, and that keeps adding to it."""
+    bounded = NO_LOOPS.union(*run.guards)
+    for at in range(len(run.loops) - 1, -1, -1):
+        loop = run.loops[at]
+        if not loop.again:
+            continue
+        if loop.ident in bounded:
+            return None
+        if vary is not None and loop.ident not in vary:
+            return None
+        if chained:
+            if any(a.born >= loop.start and not a.past for a in holders):
+                return None
+        elif any(born_of(atom) >= loop.start for atom in holders):
+            continue
+        if _is_part_of_batch(run, at, holders):
+            return None
+        return loop
+    return None
+
+
+def carried(run: Run, found: list[tuple[Atom, Obj | None]]) -> Loop | None:
+    """The innermost step whose earlier iterations left something like what is there now, beside it.
+
+    found: what is there, with the container that holds it: what an older container holds was not put there now.
+    """
+    bounded = NO_LOOPS.union(*run.guards)
+    for at in range(len(run.loops) - 1, -1, -1):
+        loop = run.loops[at]
+        left = [holder for atom, holder in found if (loop.ident, atom.site) in atom.past]
+        if loop.again and any(holder is not None and holder.born >= loop.start for holder in left):
+            return None if loop.ident in bounded or _is_part_of_batch(run, at, []) else loop
+    return None
+
+
+def is_cut(found: tuple[Atom, Obj | None]) -> bool:
+    """Whether something was read from a slice with an end: `[*kept[-2:], loss]` does not grow."""
+    slices = [site.slice for site in found[0].via if isinstance(site, ast.Subscript)]
+    return any(isinstance(each, ast.Slice) and (each.lower or each.upper) is not None for each in slices)
+
+
+def _is_part_of_batch(run: Run, at: int, holders: list[Atom]) -> bool:
+    """Whether the holder starts anew for each batch of a loop around: this loop is a part of that step."""
+    if run.loops[at].step == BATCHES:
+        return False
+    for outer in run.loops[:at]:
+        if outer.step == BATCHES and holders and all(born_of(a) >= outer.iteration for a in holders):
+            return True
+    return False
+
+
+def is_renewed(run: Run, holders: list[Atom]) -> bool:
+    """Whether a holder is made anew in the innermost step, each time or now and then."""
+    steps = [loop for loop in run.loops if loop.again]
+    return bool(steps) and any(born_of(atom) >= steps[-1].start and not atom.past for atom in holders)
+
+
+def is_bounded(run: Run) -> bool:
+    """Whether a condition lets what is done here be done a few times only, in every step around."""
+    bounded = NO_LOOPS.union(*run.guards)
+    steps = [loop for loop in run.loops if loop.again]
+    return bool(steps) and steps[-1].ident in bounded
+
+
+def may_hold(atom: Atom) -> bool:
+    """Whether something may be put into it, and stays."""
+    made = atom.made
+    if isinstance(made, Obj):
+        return made.kind in _CONTAINERS and not made.bounded
+    return atom.kind in (Kind.UNKNOWN, Kind.TENSOR)
+
+
+def born_of(atom: Atom) -> int:
+    """When what a value is was made: of an object, the object."""
+    return atom.made.born if isinstance(atom.made, Obj) else atom.born

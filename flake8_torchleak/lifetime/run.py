@@ -1,0 +1,247 @@
+"""One run through a program: where it is, what time it is there, and what is done to what it follows."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from flake8_torchleak.lifetime.frames import Frame, Loop
+from flake8_torchleak.lifetime.journal import Journal
+from flake8_torchleak.lifetime.seen import Seen
+from flake8_torchleak.lifetime.values import ELEMENTS, Atom, Graph, Kind, Obj, Site, Value, join
+from flake8_torchleak.lifetime.world import ClassInfo
+
+if TYPE_CHECKING:
+    from flake8_torchleak.lifetime.assignments import Assignments
+    from flake8_torchleak.lifetime.attributes import Attributes
+    from flake8_torchleak.lifetime.branches import Branches
+    from flake8_torchleak.lifetime.builtin import Builtin
+    from flake8_torchleak.lifetime.calls import Calls
+    from flake8_torchleak.lifetime.containers import Containers
+    from flake8_torchleak.lifetime.elements import Elements
+    from flake8_torchleak.lifetime.expressions import Expressions
+    from flake8_torchleak.lifetime.foreign import Foreign
+    from flake8_torchleak.lifetime.functions import Functions
+    from flake8_torchleak.lifetime.generators import Generators
+    from flake8_torchleak.lifetime.instances import Instances
+    from flake8_torchleak.lifetime.keeping import Keeper
+    from flake8_torchleak.lifetime.loops import Loops
+    from flake8_torchleak.lifetime.making import Making
+    from flake8_torchleak.lifetime.names import Names
+    from flake8_torchleak.lifetime.networks import Networks
+    from flake8_torchleak.lifetime.operations import Operations
+    from flake8_torchleak.lifetime.statements import Statements
+    from flake8_torchleak.lifetime.unseen import Unseen
+
+
+DEEPEST = 3
+"""Containers in containers that are looked into for what carries history."""
+_MOST_WITHIN = 24
+"""Atoms that are looked at of those that a value holds."""
+_MOST_ENTRIES = 32
+"""Keys of a container that are told apart; what has other ones is among those that any key may be."""
+_FIELDS_A_STEP = 8
+_CONTAINERS = frozenset({"list", "tuple", "dict", "set", "deque", "generator"})
+MOST_FRAMES = 10
+"""Calls within calls that are followed."""
+DEEPEST_NESTING = 240
+"""Nodes within nodes, over all frames, that are followed."""
+
+
+class Over(Exception):
+    """The budget of steps is spent: what was not seen by then is unknown."""
+
+
+class Evaluates(Protocol):
+    """What gives the value of an expression."""
+
+    def __call__(self, node: ast.expr) -> Value: ...
+
+
+class Part:
+    """One part of a run: it answers one kind of question, and asks the others over the run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+
+class Run:
+    """The state of one run; its parts are set by `assembly.py`."""
+
+    evaluate: Evaluates
+    assignments: Assignments
+    attributes: Attributes
+    branches: Branches
+    builtin: Builtin
+    calls: Calls
+    containers: Containers
+    elements: Elements
+    expressions: Expressions
+    foreign: Foreign
+    functions: Functions
+    generators: Generators
+    instances: Instances
+    keeper: Keeper
+    looping: Loops
+    make: Making
+    names: Names
+    networks: Networks
+    operations: Operations
+    statements: Statements
+    unseen: Unseen
+
+    def __init__(self) -> None:
+        self.journal = Journal()
+        self.clock = 1
+        self.steps_left = 0
+        """What may be done of what is followed now."""
+        self.left_out = False
+        """Whether what carries history, or memory of a batch, was handed to a call that is too deep to be followed."""
+        self.nesting = 0
+        self.frames: list[Frame] = []
+        self.loops: list[Loop] = []
+        self.loop_count = 0
+        self.grad_off = 0
+        """How many contexts without gradients are around."""
+        self.evaluating = False
+        """Whether a network was put in evaluation mode last."""
+        self.guards: list[frozenset[int]] = []
+        """For each branch around, the loops in which it is run a bounded number of times only."""
+        self.tests: list[ast.expr] = []
+        """The conditions of the branches around."""
+        self.seen = Seen()
+        self.visited: set[ast.AST] = set()
+        """Functions that were followed."""
+        self.open: dict[tuple[Site, int], Obj] = {}
+        """What was set of values of which nothing else is known, by their site and when they were made."""
+
+    def tick(self) -> int:
+        """A later time than any before."""
+        self.clock += 1
+        return self.clock
+
+    def spend(self) -> None:
+        """One step of work. Raises Over when there were too many."""
+        self.steps_left -= 1
+        if self.steps_left < 0:
+            raise Over
+
+    def look(self, count: int) -> None:
+        """Go over so many fields: far less than a step each. Raises Over when there were too many."""
+        self.steps_left -= count // _FIELDS_A_STEP
+        if self.steps_left < 0:
+            raise Over
+
+    @property
+    def frame(self) -> Frame:
+        """The call that is being followed."""
+        return self.frames[-1]
+
+    @property
+    def is_too_deep(self) -> bool:
+        """Whether no further call is to be followed."""
+        return len(self.frames) > MOST_FRAMES or self.nesting > DEEPEST_NESTING
+
+    def new(self, kind: str, node: ast.AST | None, cls: ClassInfo | None = None) -> Obj:
+        """A new object."""
+        return Obj(kind, node, self.tick(), cls)
+
+    def of(self, made: Obj) -> Value:
+        """The value that an object is."""
+        return (Atom(Kind.OBJECT, made.node, made=made, born=made.born),)
+
+    def put(self, made: Obj, name: Hashable, value: Value) -> None:
+        """Set a field of an object; of a container that has many, one of those whose key is not known."""
+        fields = made.fields
+        if len(fields) >= _MOST_ENTRIES and name not in fields and made.kind in _CONTAINERS:
+            self.add(made, value)
+        else:
+            self.journal.put(fields, name, value)
+
+    def add(self, made: Obj, value: Value) -> None:
+        """Put something among an object's elements."""
+        self.journal.put(made.fields, ELEMENTS, join([made.fields.get(ELEMENTS, ()), value]))
+
+    def within(self, value: Value) -> Iterator[tuple[Atom, Obj | None]]:
+        """What a value is, or what the containers hold that it is, with the innermost container of each."""
+        stack: list[tuple[Value, int, Obj | None]] = [(value, 0, None)]
+        seen: set[int] = set()
+        count = 0
+        while stack:
+            each, depth, holder = stack.pop()
+            for atom in each:
+                made = atom.made
+                if isinstance(made, Obj):
+                    if depth < DEEPEST and id(made) not in seen and self.holds(made):
+                        seen.add(id(made))
+                        self.look(len(made.fields))
+                        stack += [(inner, depth + 1, made) for inner in list(made.fields.values())]
+                    continue
+                count += 1
+                if count > _MOST_WITHIN:
+                    return
+                parts = self.open.get((atom.site, atom.born)) if self.open else None
+                if parts is not None and depth < DEEPEST:  # some of it was replaced: the rest is not known
+                    self.look(len(parts.fields))
+                    stack += [(inner, depth + 1, holder) for inner in parts.fields.values()]
+                    released = any(each.graph is Graph.NO for inner in parts.fields.values() for each in inner)
+                    atom = atom.but(graph=Graph.NO if released else min(atom.graph, Graph.MAYBE))
+                yield atom, holder
+
+    def carries(self, value: Value) -> bool:
+        """Whether a value, or what it holds, carries history or has its memory in a batch."""
+        return any(atom.graph is Graph.YES or atom.held is not None for atom, _ in self.within(value))
+
+    @staticmethod
+    def holds(made: Obj) -> bool:
+        """Whether what an object has is what somebody means who hands the object on: not of networks, trainers."""
+        if made.kind != "instance":
+            return made.kind != "frame"
+        return not (isinstance(made.cls, ClassInfo) and made.cls.is_network)
+
+    def step(self, since: int, why: str) -> None:
+        """Something was done that makes steps of the loops around that made what it was done with."""
+        for loop in self.loops:
+            if not loop.step and not loop.small and since >= loop.iteration:
+                loop.step = why
+
+    def differentiate(self, value: Value) -> None:
+        """A value, or what it holds, is differentiated."""
+        for atom, holder in self.within(value):
+            if atom.kind is Kind.NUMBER:
+                continue
+            self.seen.prove(atom.site)
+            self.seen.roots.add(atom.site)
+            self.seen.spent |= atom.parts | {site for _, site in atom.past} | {atom.site}
+            self.seen.read_back |= atom.via
+            if holder is not None and holder.node is not None:
+                self.seen.read_back.add(holder.node)
+            self.step(atom.born, "one iteration per training step")
+            for loop in self.loops:
+                loop.trains = True
+
+    def empty(self, atom: Atom) -> None:
+        """What a value is is emptied, or loses an element."""
+        made = atom.made if isinstance(atom.made, Obj) else None
+        for loop in self.loops:
+            if (made or atom).born < loop.start:
+                loop.emptied.add(id(made) if made is not None else atom.site)
+
+    def escape(self, value: Value) -> None:
+        """A value is handed to code that nobody can see."""
+        for made in self.objects_in(value):
+            self.seen.escaped.add(made.node)
+
+    def objects_in(self, value: Value) -> Iterator[Obj]:
+        """The objects that a value is, or that those hold."""
+        stack = [(value, 0)]
+        while stack:
+            each, depth = stack.pop()
+            for atom in each:
+                made = atom.made
+                if isinstance(made, Obj) and made.kind != "frame":
+                    yield made
+                    if depth < DEEPEST and self.holds(made):
+                        self.look(len(made.fields))
+                        stack += [(inner, depth + 1) for inner in made.fields.values()]

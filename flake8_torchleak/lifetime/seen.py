@@ -1,0 +1,52 @@
+"""What the uses of values show about them, by the site that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from flake8_torchleak.lifetime.values import Site, Value
+
+
+class Seen:
+    """What was seen of values so far: nothing of it is taken back."""
+
+    def __init__(self) -> None:
+        self.proven: set[Site] = set()
+        """Sites whose value was differentiated, and so carries history."""
+        self.named: set[Site] = set()
+        """Sites of what is taken for a network by its name."""
+        self.networks: set[Site] = set()
+        """Sites whose value was used as only networks are."""
+        self.inputs: dict[Site, tuple[Site, ...]] = {}
+        """Of a result that may carry history: the sites that it could have it from."""
+        self.roots: set[Site] = set()
+        """Sites of what was differentiated itself."""
+        self.spent: set[Site] = set()
+        """Sites of what was differentiated, and of what that was made of."""
+        self.read_back: set[Site] = set()
+        """Containers whose content was differentiated."""
+        self.loaders: set[Site] = set()
+        """DataLoaders that the program makes, with workers and the usual way to put batches together."""
+        self.plain: set[Site] = set()
+        """Containers that numpy was handed, which refuses what carries history."""
+        self.refused: set[Site] = set()
+        """Sites of what `.numpy()` is called on, which raises for what carries history."""
+        self.tensors: set[Site] = set()
+        """Sites of what is used as only tensors are: handed to a network or a function of torch."""
+        self.named_tensors: set[Site] = set()
+        """Sites of parts of batches that are taken for tensors by a name."""
+        self.escaped: set[Site] = set()
+        """Containers that code nobody can see was handed."""
+
+    def tensors_in(self, values: Iterable[Value]) -> None:
+        """What these are is used as only tensors are."""
+        self.tensors.update(atom.site for value in values for atom in value if atom.held is not None)
+
+    def prove(self, site: Site) -> None:
+        """What this site makes was differentiated, and so was what alone it may have its history from."""
+        while site not in self.proven:
+            self.proven.add(site)
+            below = self.inputs.get(site, ())
+            if len(set(below)) != 1:
+                return
+            site = below[0]

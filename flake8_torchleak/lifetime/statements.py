@@ -1,0 +1,147 @@
+"""What statements do, one after another."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from flake8_torchleak.lifetime import gradmode
+from flake8_torchleak.lifetime.frames import Function
+from flake8_torchleak.lifetime.journal import Flow
+from flake8_torchleak.lifetime.run import Part, Run
+from flake8_torchleak.lifetime.values import number, objects
+from flake8_torchleak.lifetime.world import import_of
+from flake8_torchleak.model.tree import FunctionNode
+
+
+class Statements(Part):
+    """Executes statements."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self._handlers: dict[type[ast.stmt], Callable[[Any], Flow]] = {
+            ast.Expr: self._expression,
+            ast.Assign: self._assign,
+            ast.AnnAssign: self._annotated,
+            ast.AugAssign: run.assignments.augmented,
+            ast.If: run.branches.if_,
+            ast.For: run.looping.over,
+            ast.AsyncFor: run.looping.over,
+            ast.While: run.looping.whiling,
+            ast.With: self._with,
+            ast.AsyncWith: self._with,
+            ast.Try: run.branches.try_,
+            ast.Return: self._return,
+            ast.Raise: self._raise,
+            ast.Break: lambda node: Flow.BREAK,
+            ast.Continue: lambda node: Flow.CONTINUE,
+            ast.FunctionDef: self._function,
+            ast.AsyncFunctionDef: self._function,
+            ast.ClassDef: self._class,
+            ast.Import: self._import,
+            ast.ImportFrom: self._import,
+            ast.Delete: self._delete,
+            ast.Match: run.branches.match,
+            ast.Assert: self._assert,
+        }
+        star = getattr(ast, "TryStar", None)
+        if star is not None:
+            self._handlers[star] = self._handlers[ast.Try]
+
+    def block(self, body: list[ast.stmt]) -> Flow:
+        """Execute statements until one leaves the block."""
+        for statement in body:
+            handler = self._handlers.get(statement.__class__)
+            if handler is None:
+                continue
+            self.run.spend()
+            flow = handler(statement)
+            if flow is not Flow.NEXT:
+                return flow
+        return Flow.NEXT
+
+    def _expression(self, node: ast.Expr) -> Flow:
+        run = self.run
+        value = run.evaluate(node.value)
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        if any(atom.made == "torch.set_grad_enabled()" for atom in value):
+            run.grad_off += 1
+        elif any(atom.made == "torch.enable_grad()" for atom in value):
+            run.grad_off = 0
+        elif isinstance(called, ast.Attribute) and called.attr in ("to", "cuda") and isinstance(called.value, ast.Name):
+            run.assignments.assign(called.value, value, node)  # a batch that is moved in place
+        return Flow.NEXT
+
+    def _assign(self, node: ast.Assign) -> Flow:
+        value = self.run.evaluate(node.value)
+        for target in node.targets:
+            self.run.assignments.assign(target, value, node)
+        return Flow.NEXT
+
+    def _annotated(self, node: ast.AnnAssign) -> Flow:
+        if node.value is not None:
+            self.run.assignments.assign(node.target, self.run.evaluate(node.value), node)
+        return Flow.NEXT
+
+    def _return(self, node: ast.Return) -> Flow:
+        frame = self.run.frame
+        frame.returns.append(self.run.evaluate(node.value) if node.value is not None else number(None))
+        return Flow.RETURN
+
+    def _raise(self, node: ast.Raise) -> Flow:
+        if node.exc is not None:
+            self.run.evaluate(node.exc)
+        return Flow.RAISE
+
+    def _assert(self, node: ast.Assert) -> Flow:
+        self.run.evaluate(node.test)
+        return Flow.NEXT
+
+    def _delete(self, node: ast.Delete) -> Flow:
+        run = self.run
+        for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                base = run.evaluate(target.value)
+                for atom in base:
+                    run.empty(atom)
+            elif isinstance(target, ast.Name):
+                run.journal.remove(run.frame.variables.fields, target.id)
+            elif isinstance(target, ast.Attribute):
+                for made in objects(run.evaluate(target.value)):
+                    run.journal.remove(made.fields, target.attr)
+        return Flow.NEXT
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> Flow:
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            if name != "*":
+                self.run.names.bind(name, self.run.names.imported(import_of(node, name), self.run.frame.place))
+        return Flow.NEXT
+
+    def _function(self, node: FunctionNode) -> Flow:
+        frame = self.run.frame
+        made = Function(node, frame.place, frame if frame.scope is not None else None)
+        self.run.names.bind(node.name, self.run.functions.decorated(node, made))
+        return Flow.NEXT
+
+    def _class(self, node: ast.ClassDef) -> Flow:
+        self.run.names.bind(node.name, self.run.names.of_class(node, self.run.frame.place))
+        return Flow.NEXT
+
+    def _with(self, node: ast.With | ast.AsyncWith) -> Flow:
+        run = self.run
+        off = on = 0
+        for item in node.items:
+            value = run.evaluate(item.context_expr)
+            mode = gradmode.mode(value, item.context_expr)
+            off += mode is False
+            on += mode is True
+            if item.optional_vars is not None:
+                run.assignments.assign(item.optional_vars, run.instances.entered(value, item.context_expr), node)
+        before = run.grad_off
+        run.grad_off = 0 if on else before + off
+        try:
+            return self.block(node.body)
+        finally:
+            run.grad_off = before

@@ -1,0 +1,170 @@
+"""Which functions of a module may hold a step, or lead to one, by their text: only those are followed."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+
+from flake8_torchleak.lifetime.nodes import below, walk
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_APART = frozenset({*_LOOPS, *FUNCTIONS, ast.Lambda, ast.ClassDef})
+_ADDING = frozenset({"append", "appendleft", "extend", "add", "update", "setdefault"})
+_DIFFERENTIATING = frozenset({"backward", "manual_backward"})
+
+
+class Stepping:
+    """The functions at the top of a module and the methods of its classes."""
+
+    def __init__(self, root: ast.Module) -> None:
+        self._root = root
+        self.functions: list[tuple[FunctionNode, ast.ClassDef | None]] = []
+        self.classes = [each for each in _top(root.body) if isinstance(each, ast.ClassDef)]
+        for statement in _top(root.body):
+            if isinstance(statement, FUNCTIONS):
+                self.functions.append((statement, None))
+            elif isinstance(statement, ast.ClassDef):
+                self.functions += [(each, statement) for each in statement.body if isinstance(each, FUNCTIONS)]
+        self._uses = {function: _Uses(function) for function, _ in self.functions}
+        prepared = self._top_uses.read.union(*(each.read for each in self._uses.values()))
+        if "eval" in prepared or "DataLoader" in prepared:  # in one function, for the loop of another
+            for each in (self._top_uses, *self._uses.values()):
+                each.steps = each.steps or each.loops or (each.comprehends and "DataLoader" in prepared)
+
+    def is_called(self, function: FunctionNode) -> bool:
+        """Whether something in the module reads a name that is the function's."""
+        return function.name in self._read
+
+    def matters(self, function: FunctionNode) -> bool:
+        """Whether it may hold a step, calls what may, or is a network's forward pass that may keep something."""
+        return function in self._mattering or function in self._keeping
+
+    @cached_property
+    def _keeping(self) -> set[FunctionNode]:
+        """The forward passes of classes whose methods set, or add to, attributes of theirs."""
+        updating = {owner for function, owner in self.functions if owner is not None and _updates(function)}
+        return {function for function, owner in self.functions if function.name == "forward" and owner in updating}
+
+    @cached_property
+    def at_top(self) -> bool:
+        """Whether the module's own statements are steps, or call what may hold one."""
+        names = {each.name for each in self._mattering}
+        names |= {owner.name for function, owner in self.functions if owner is not None and function in self._mattering}
+        return self._top_uses.steps or bool(names & self._top_uses.read)
+
+    @cached_property
+    def _top_uses(self) -> _Uses:
+        rest = [s for s in _top(self._root.body) if not isinstance(s, (*FUNCTIONS, ast.ClassDef, ast.If, ast.Try))]
+        return _Uses(ast.Module(rest, []))
+
+    @cached_property
+    def _read(self) -> set[str]:
+        return self._top_uses.read.union(*(each.read for each in self._uses.values()))
+
+    @cached_property
+    def _mattering(self) -> set[FunctionNode]:
+        readers: dict[str, list[FunctionNode]] = {}
+        for function, uses in self._uses.items():
+            for name in uses.read & self._names:
+                readers.setdefault(name, []).append(function)
+        new = [function for function, uses in self._uses.items() if uses.steps]
+        found = set(new)
+        while new:
+            for function in readers.pop(new.pop().name, ()):
+                if function not in found:
+                    found.add(function)
+                    new.append(function)
+        return found
+
+    @cached_property
+    def _names(self) -> set[str]:
+        return {function.name for function in self._uses}
+
+
+class _Uses:
+    """What stands in a function: names that it reads, and whether it may hold a step."""
+
+    def __init__(self, root: FunctionNode | ast.Module) -> None:
+        self.read: set[str] = set()
+        self.loops = False
+        """Whether there is a loop that is a statement."""
+        self.comprehends = False
+        """Whether there is one in an expression."""
+        self.steps = not isinstance(root, ast.Module) and root.name in hints.STEP_METHODS | hints.STEP_HOOKS
+        over: set[str] = set()
+        for node in walk(root):
+            if isinstance(node, ast.Name):
+                self.read.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                self.read.add(node.attr)
+            elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+                if isinstance(node, ast.comprehension):
+                    self.comprehends = True
+                else:
+                    self.loops = True
+                over.update(last_name(each) for each in walk(node.iter) if isinstance(each, (ast.Name, ast.Attribute)))
+            elif isinstance(node, ast.While):
+                self.loops = True
+        if not self.steps:
+            loops = self.loops or self.comprehends
+            looping = loops and ("eval" in self.read or "DataLoader" in over or any(map(hints.is_loader, over)))
+            draws = loops and "next" in self.read and any(map(hints.is_loader, self.read))
+            self.steps = looping or draws or not _DIFFERENTIATING.isdisjoint(self.read)
+
+
+def _updates(function: FunctionNode) -> bool:
+    """Whether a method other than the constructor sets an attribute of its object, or changes what one holds."""
+    first = next(iter(function.args.args), None)
+    if first is None or function.name == "__init__":
+        return False
+    return any(_attribute_of(changed, first.arg) for node in walk(function) for changed in _changed(node))
+
+
+def _changed(node: ast.AST) -> list[ast.expr]:
+    """What a statement sets, or a method adds to."""
+    if isinstance(node, ast.Assign):
+        return [part for target in node.targets for part in getattr(target, "elts", (target,))]
+    if isinstance(node, ast.AugAssign):
+        return [node.target]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name = node.func.attr
+        if name in _ADDING or (name.endswith("_") and not name.endswith("__")):
+            return [node.func.value]
+    return []
+
+
+def _attribute_of(node: ast.expr, owner: str) -> bool:
+    """Whether an expression is an attribute of a variable, an entry of one, or what a method gives of one."""
+    while isinstance(node, (ast.Subscript, ast.Call, ast.Attribute)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            return node.value.id == owner
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return False
+
+
+def makes_step(function: FunctionNode) -> bool:
+    """Whether a function differentiates outside of loops of its own: it is one step of somebody's loop."""
+    stack: list[ast.AST] = list(function.body)
+    while stack:
+        node = stack.pop()
+        if node is None or node.__class__ in _APART:
+            continue
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _DIFFERENTIATING:
+            return True
+        stack += below(node)
+    return False
+
+
+def _top(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a block, with those of the branches in it."""
+    found: list[ast.stmt] = []
+    stack = body[::-1]
+    while stack:
+        statement = stack.pop()
+        found.append(statement)
+        if isinstance(statement, (ast.If, ast.Try)):
+            stack += [*statement.body, *statement.orelse][::-1]
+    return found

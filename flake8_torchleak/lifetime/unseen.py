@@ -1,0 +1,126 @@
+"""Calls of what nobody can see: what is handed over escapes, what comes back is unknown but for what its use tells."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.lifetime import libraries as table
+from flake8_torchleak.lifetime.frames import Function
+from flake8_torchleak.lifetime.run import Part
+from flake8_torchleak.lifetime.values import (
+    ELEMENTS,
+    NONE,
+    NOTHING,
+    PLAIN,
+    Atom,
+    Graph,
+    Keywords,
+    Kind,
+    Value,
+    all_vary,
+    constant,
+    join,
+    limited,
+    objects,
+)
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.effects import TENSOR_METHODS
+from flake8_torchleak.model.names import last_name
+
+_STEPPING = frozenset({"on", "add_event_handler", "attach", "step", "register_step", "map", "apply"})
+"""Methods that are handed functions which they call once per step."""
+
+
+class Unseen(Part):
+    """What is called without a definition, and methods of values of no known kind."""
+
+    def call(self, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+        """Call what nothing is known of: a parameter, an entry, what another unknown call gave."""
+        name = last_name(node.func) if isinstance(node, ast.Call) else ""
+        return self.named(name, args, keywords, node)
+
+    def named(self, path: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+        """Call what only a name speaks for, dotted or not: a loss, a model, a loader."""
+        run = self.run
+        values = [*args, *keywords.values()]
+        name = path.rpartition(".")[2]
+        carrying = any(atom.graph is Graph.YES for value in values for atom, _ in run.within(value))
+        for value in values:
+            why = "one call per step" if name[:1].isupper() or name in _STEPPING else ""
+            run.functions.hand_over(value, node, why)
+            if name not in table.READ_ONLY_METHODS:
+                run.escape(value)
+        if carrying and hints.computes_loss(name):
+            run.seen.tensors_in(values)
+            return tuple(each.but(kind=Kind.UNKNOWN, made=table.NAMED) for each in run.make.result(node, values))
+        if hints.makes_model(name) or (hints.is_model(name) and name[:1].isupper()):
+            return (Atom(Kind.NETWORK, node, born=run.tick()),)
+        if hints.is_loader(name) or name.endswith("Loader"):
+            return (Atom(Kind.LOADER, node, made=table.ALONE, born=run.tick()),)  # whether it has workers is not seen
+        result = run.make.unknown(node, vary=all_vary(values))[0]
+        held = [atom for value in values for atom, _ in run.within(value)]
+        parts = limited(result.parts.union(*(atom.parts for atom in held)), node)
+        via = limited(
+            NOTHING.union(*(atom.via for atom in held), (made.node for value in values for made in objects(value)))
+        )
+        return (result.but(parts=parts, via=via),)  # perhaps it is made of them
+
+    def method(
+        self,
+        atom: Atom,
+        name: str,
+        args: list[Value],
+        keywords: Keywords,
+        node: ast.expr,
+        receiver: ast.expr | None,
+    ) -> Value | None:
+        """A method of what is not known to be a tensor; None if it is treated as one."""
+        run = self.run
+        if name in table.PROVE_NETWORK and atom.graph is Graph.MAYBE and not (name in ("eval", "train") and args):
+            run.seen.networks.add(atom.site)
+            return run.networks.method(atom.but(kind=Kind.NETWORK, graph=Graph.NO), name, args, keywords, node)
+        if name in ("append", "appendleft", "extend") and args:
+            value = args[0] if name != "extend" else run.elements.of(args[0], node)
+            run.keeper.stored((atom,), value, node, receiver, None)
+            return NONE
+        if name in ("clear", "pop", "popleft"):
+            run.empty(atom)
+            return run.make.unknown(node)
+        if name in ("values", "items", "keys"):
+            return self._listing(atom, name, node)
+        if name == "get" and args:
+            key = constant(args[0])
+            part = run.make.part(atom, key if isinstance(key, str) else ELEMENTS)
+            return join([part, *args[1:2]])
+        if name in table.READ_ONLY_METHODS:
+            return NONE
+        if name == "step" and not objects(args[0] if args else ()):
+            for each in args:
+                run.functions.hand_over(each, node, "")
+            if not args or not any(isinstance(a.made, Function) for a in args[0]):
+                return run.make.unknown(node)
+            return NONE
+        if atom.held is not None and (name == "to" or name in TENSOR_METHODS):
+            return None  # a part of a batch
+        if atom.graph is Graph.YES or name in table.ONLY_TENSORS or name in table.NO_HISTORY_METHODS:
+            return None
+        if name.endswith("_") and not name.endswith("__") and isinstance(receiver, ast.Call):
+            # What is got from an object, changed in place and dropped is a part of that object.
+            owner = receiver.func.value if isinstance(receiver.func, ast.Attribute) else None
+            if isinstance(owner, (ast.Name, ast.Attribute)):
+                run.keeper.stored(run.evaluate(owner), join(args), node, receiver, None, summed=True)
+        return self.call(args, keywords, node)
+
+    def _listing(self, atom: Atom, name: str, node: ast.expr) -> Value:
+        run = self.run
+        new = run.new("tuple", node)
+        part = run.make.part(atom, ELEMENTS)
+        if name == "keys":
+            part = PLAIN
+        elif name == "items":
+            pair = run.new("tuple", node)
+            run.put(pair, 0, PLAIN)
+            run.put(pair, 1, part)
+            part = run.of(pair)
+        run.add(new, part)
+        return run.of(new)

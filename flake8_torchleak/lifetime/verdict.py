@@ -1,0 +1,116 @@
+"""What is left in the end of what seemed to be kept: what nothing differentiates, empties or bounds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_torchleak.lifetime.frames import FORWARD
+from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.lifetime.libraries import NAMED
+from flake8_torchleak.lifetime.run import Run
+from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, ELEMENTS, INPUT, LEAF, Atom, Kind, Site, is_marked
+
+
+def left(run: Run) -> list[Kept]:
+    """What is kept when all has been followed."""
+    keeper = run.keeper
+    excused = {site for each in keeper.found for site in each.holders if each.holders & run.seen.read_back}
+    found: list[Kept] = []
+    for each in keeper.found:
+        if each.how == "batch" and not _is_tensor(run, each.value):
+            continue
+        if each.is_graph and each.sites & run.seen.refused:
+            continue
+        is_handed_on = (
+            each.how == "store" and each.holders & run.seen.escaped and not (each.evaluating or each.loop.trains)
+        )
+        if is_handed_on and not each.sites & run.seen.spent:
+            continue  # whoever gets it may differentiate it
+        keeper.judge(each.at, each.dead)
+        if each.dead or (each.is_graph and (each.holders | each.inner) & (run.seen.read_back | excused)):
+            continue
+        if each.how == "store" and each.holders & run.seen.plain and not is_spent(run, each):
+            continue
+        if each.how == "sum" and each.parts & run.seen.spent:
+            continue
+        found.append(each)
+    return found
+
+
+def is_spent(run: Run, kept: Kept) -> bool:
+    """Whether what is kept was differentiated in its step: its graph is gone but for the nodes."""
+    return not kept.sites.isdisjoint(run.seen.roots)
+
+
+def is_certain(run: Run, kept: Kept) -> bool:
+    """Whether nothing but what the program shows says that something large is kept."""
+    value = kept.value
+    if kept.is_graph and (kept.at in run.keeper.renewed or _is_beside_loss(run, value)):
+        return False
+    if kept.loop.step == FORWARD:
+        return not any(is_marked(site, INPUT) for site in value.parts)
+    if kept.how == "batch":
+        return value.kind is Kind.TENSOR and value.held in run.seen.loaders
+    if kept.how in ("error", "state") or is_spent(run, kept):
+        return True
+    named = value.made == NAMED or any(is_marked(site, BY_NAME) for site in value.parts)
+    if not named and (kept.evaluating or value.parts & run.seen.spent):
+        return True
+    if not named and any(is_marked(site, BY_CALL) for site in value.parts) and not kept.holders & run.seen.escaped:
+        return True
+    if kept.how == "sum" and any(is_marked(site, LEAF) for site in value.parts):
+        return True
+    return kept.evaluating and kept.node is kept.at and (kept.how == "sum" or kept.local)
+
+
+def is_small(run: Run, node: ast.AST) -> bool:
+    """Whether little is kept where a statement was followed: without history, or for a few steps what was freed."""
+    found = run.keeper.weighed.get(node)
+    if found is None:
+        return False
+    large = [atom for atom in found if not _is_beside_loss(run, atom)]
+    if node in run.keeper.renewed:
+        large = [atom for atom in large if (atom.parts | {atom.site}).isdisjoint(run.seen.spent)]
+    return not large
+
+
+def _is_beside_loss(run: Run, value: Atom) -> bool:
+    """Whether something is of what a call gives beside the loss: numbers for a report, as a rule, and detached.
+
+    Of what a network gives beside it the parts are outputs, and only what these hold may be for a report.
+    """
+    roots = run.seen.roots
+    for site in (*value.parts, value.site):
+        beside = site
+        while isinstance(beside, tuple) and not isinstance(beside[0], str):
+            base = beside[0]
+            of_network = {(BY_CALL, base), (BY_NAME, base)} & value.parts
+            if beside not in roots and (beside is not site or not of_network):
+                if any(isinstance(each, tuple) and each[0] is base for each in roots):
+                    return True
+            beside = base
+    return False
+
+
+def _is_tensor(run: Run, atom: Atom) -> bool:
+    """Whether a part of a batch is a tensor: by the default way to put batches together, by a use, or by its name."""
+    seen = run.seen
+    return (
+        atom.kind is Kind.TENSOR
+        or atom.held in seen.loaders
+        or not seen.tensors.isdisjoint(_around(atom.site, by_key=False))
+        or not seen.named_tensors.isdisjoint(_around(atom.site, by_key=False))
+        or any(atom.site in _around(site) for site in (*seen.tensors, *seen.named_tensors))
+    )
+
+
+def _around(site: Site, by_key: bool = True) -> Iterator[Site]:
+    """A site, and those that it is a part of: a part of a tensor is a tensor, and what has a tensor in it holds one.
+
+    by_key: parts under a key or a name count, too, which tensors do not have.
+    """
+    yield site
+    while isinstance(site, tuple) and (by_key or not isinstance(site[1], str) or site[1] == ELEMENTS):
+        site = site[0]
+        yield site

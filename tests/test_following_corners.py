@@ -1,0 +1,121 @@
+"""Following a program: forms of statements and calls that are rare, and what is asked at the edges."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kept import grows, marked, program, reported, training
+
+KEEP = "def keep(store, value): store.append(value)\n"
+OR_NONE = KEEP + "def maybe(v, i):\n    if i % 2:\n        return v\n    return None\n"
+BASES = (
+    "class Low:\n    def put(self, s, v):\n        s.append(v)\nclass Mid(Low):\n    pass\n"
+    "class High(Mid):\n    x, y = [], []\n    def put(self, s, v):\n        super().put(s, v)\n"
+)
+
+PROGRAMS: dict[str, str] = {
+    "an entry that is asked": training(
+        "d['v'] = maybe(loss, i)\nif d['v'] is not None:\n    keep(kept, d['v'])  # TLK402", OR_NONE, "d, kept = {}, []"
+    ),
+    "numbers that are compared": training("if 3 >= 2:\n    keep(kept, loss)  # TLK402", KEEP),
+    "the counter of a loop that is over": training(
+        "for k, v in enumerate([1, 2]):\n    pass\nif k == 1:\n    keep(kept, loss)  # TLK402", KEEP
+    ),
+    "the counter of the loop around": training("for k in range(20):\n    if i == 0:\n        keep(kept, loss)", KEEP),
+    "whether a stream is a list": training(
+        "v = (e for e in [loss])\nif not isinstance(v, list):\n    keep(kept, list(v))  # TLK402", KEEP
+    ),
+    "left after a few inside": training(
+        "n = 0\nwhile True:\n    n += 1\n    if n >= 2:\n        break\nkeep(kept, loss)  # TLK402", KEEP
+    ),
+    "tried, whatever is raised": training("try:\n    v = loss.item()\nexcept:\n    v = 0\nkeep(kept, v)", KEEP),
+    "the first of a sequence": training(
+        "match [loss, i]:\n    case [v, *_]:\n        keep(kept, v)  # TLK402\n    case 0:\n        pass", KEEP
+    ),
+    "updated by step": training("put(kept, i, loss)  # TLK402", "def put(d, k, v): d.update({k: v})", "kept = {}"),
+    "letters are added": training("rows += str(i)\nkeep(rows, i)", KEEP, "rows = []"),
+    "a part of a network is set": training(
+        "parts['a'] = nn.Linear(2, 1)\nkeep(kept, parts['a'](x))  # TLK402", KEEP, "kept, parts = [], nn.ModuleDict()"
+    ),
+    "of a class two below": training("High().put(kept, loss)  # TLK403", BASES),
+    "deleted where it may not be": training(
+        "try:\n    del missing\nexcept NameError:\n    pass\na = b = loss\ndel (a, b)\nkeep(kept, i)", KEEP
+    ),
+    "kept once in a loop inside": training(
+        "if i == 3:\n    for k in range(20):\n        keep(kept, loss)\n    break", KEEP
+    ),
+    "left after going on": training("if i % 2 == 0:\n    continue\nkeep(kept, i)\nbreak", KEEP),
+    "fields by names in a list": training(
+        "keep(kept, Row(loss, i))  # TLK402", KEEP + "Row = collections.namedtuple('Row', ['v', 'n'])"
+    ),
+    "fields by names in a text": training(
+        "keep(kept, Row(loss, i).n)", KEEP + "Row = collections.namedtuple('Row', 'v, n')"
+    ),
+    "one of two tensors in place": training(
+        "t = torch.zeros(1) if i % 2 else torch.ones(1)\nt.add_(loss)\nkeep(kept, t.detach())", KEEP
+    ),
+    "second derivatives without gradients": training(
+        "with torch.enable_grad():\n    out = criterion(model(x), y) ** 2\nwith torch.no_grad():\n"
+        "    keep(kept, torch.autograd.grad(out, list(model.parameters()), create_graph=True))  # TLK402",
+        KEEP,
+    ),
+    "lists in lists in lists": training("keep(kept, [[[[loss]]]])", KEEP, "kept = collections.deque(maxlen=2)"),
+    "a base that nothing is known of": training(
+        "Log().add(kept, loss)  # TLK403",
+        "Base = eval('object')\nclass Log(Base):\n    def add(self, s, v):\n        s.append(v)",
+    ),
+}
+
+STATIC: dict[str, str] = {
+    "what numpy would refuse": training("print(loss.numpy())\nkeep(kept, loss)", KEEP),
+    "super outside of classes": training("keep(kept, odd())", KEEP + "def odd():\n    return super().odd()"),
+    "keys that are no names": training("keep(kept, i, **{0: loss})", "def keep(s, v, **more): s.append(v)"),
+    "a record of what is spread": training(
+        "keep(kept, Row(**more).v)", KEEP + "@dataclass\nclass Row:\n    v: Any", "kept, more = [], eval('{}')"
+    ),
+    "a variable made of itself": training("keep(rows, i)", KEEP + "rows = rows"),
+    "a network that makes a step itself": program("""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc, self.total = nn.Linear(2, 1), 0
+            def forward(self, x):
+                out = self.fc(x)
+                out.mean().backward()
+                return out
+    """),
+    "a state of a network": training(
+        "net(x)",
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.h = torch.zeros(1)\n"
+        "    def forward(self, x):\n        self.h = self.h + x.mean()\n        return self.h",
+        "net = Net()",
+    ),
+    "a step of a parameter": program("""
+        def one(m, x):
+            m.zero_grad()
+            m(x).mean().backward()
+    """),
+    "a framework differentiates a list": program("""
+        def fit(loader, trainer, net):
+            for x in loader:
+                trainer.manual_backward([net(x).mean(), 1])
+    """),
+    "a closure for what nothing is known of": training(
+        "keep(kept, o.step(lambda: loss))", KEEP, "kept, o = [], eval('optimizer')"
+    ),
+    "in place on what two calls give": training("table()(i).add_(loss)", "", "table = eval('make')"),
+    "all names of a module": program("from math import *\nfor x, y in train_loader:\n    print(x)"),
+}
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, *STATIC])
+def test_corners(name: str) -> None:
+    text = {**PROGRAMS, **STATIC}[name]
+    assert reported(text) == marked(text)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
+    pytest.importorskip("torch")
+    assert grows(PROGRAMS[name]) is bool(marked(PROGRAMS[name]))

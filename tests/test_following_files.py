@@ -1,0 +1,138 @@
+"""Following a program through other files of its project, and where following ends: budget, depth, alternatives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.model import firstparty
+from tests.kept import marked, program, reported, training
+
+HELPERS = """\
+import collections
+from typing import Any, NamedTuple
+from .inner import put as keep_there, Base
+from . import inner as below
+
+def keep(store, value):
+    store.append(value)
+
+def let_go(store, value):
+    store.append(value.item())
+
+def keep_below(store, value):
+    keep_there(store, value)
+
+def keep_by_module(store, value):
+    below.put(store, value)
+
+def same(value):
+    return value
+
+class Log:
+    def __init__(self):
+        self.rows = []
+    def add(self, value):
+        self.rows.append(value)
+    @property
+    def last(self):
+        return self.rows[-1]
+
+class Short(Base):
+    pass
+
+class Row(NamedTuple):
+    value: Any
+    count: int = 0
+
+def long(store, value):
+    lines = []
+{long}
+    store.append(value)
+    return lines
+"""
+INNER = """\
+import collections
+
+def put(store, value):
+    store.append(value)
+
+class Base:
+    def __init__(self):
+        self.rows = collections.deque(maxlen=3)
+    def add(self, value):
+        self.rows.append(value)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    firstparty.forget()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A package `work` with helpers in two modules."""
+    package = tmp_path / "work"
+    package.mkdir()
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'work'\n", encoding="utf-8")
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    long = "\n".join(f"    lines.append('row {n}')" for n in range(60))
+    (package / "helpers.py").write_text(HELPERS.replace("{long}", long), encoding="utf-8")
+    (package / "inner.py").write_text(INNER, encoding="utf-8")
+    return package
+
+
+@pytest.mark.parametrize(
+    ("imported", "body", "before"),
+    [
+        ("from work.helpers import keep", "keep(kept, loss)  # TLK402", ""),
+        ("from .helpers import keep", "keep(kept, loss)  # TLK402", ""),
+        ("from work import helpers", "helpers.keep(kept, loss)  # TLK402", ""),
+        ("import work.helpers", "work.helpers.keep(kept, loss)  # TLK402", ""),
+        ("import work.helpers as h", "h.keep(kept, loss)  # TLK402", ""),
+        ("from work.helpers import let_go", "let_go(kept, loss)", ""),
+        ("from work.helpers import keep", "keep(kept, i)", ""),
+        ("from work.helpers import keep_below", "keep_below(kept, loss)  # TLK402", ""),
+        ("from work.helpers import keep_by_module", "keep_by_module(kept, loss)  # TLK402", ""),
+        ("from work.helpers import same, keep", "keep(kept, same(loss))  # TLK402", ""),
+        ("from work.helpers import same, keep", "keep(kept, same(i))", ""),
+        ("from work.helpers import Log", "log.add(loss)  # TLK403", "log = Log()"),
+        ("from work.helpers import Log", "log.add(loss.item())\nprint(log.last)", "log = Log()"),
+        ("from work.helpers import Short", "log.add(loss)", "log = Short()"),
+        ("from work.helpers import Row", "kept.append(Row(loss))  # TLK402", ""),
+        ("from work.helpers import Row", "kept.append(Row(loss).count)", ""),
+        ("from work.helpers import long", "long(kept, loss)  # TLK402", ""),
+        ("from work.helpers import long", "long(kept, i)", ""),
+        ("from work.helpers import long", "long(kept, lambda: i)", ""),
+        ("from work.helpers import absent", "absent(kept, loss)", ""),
+    ],
+)
+def test_helpers_of_other_files(project: Path, imported: str, body: str, before: str) -> None:
+    text = training(body, imported, f"kept = []\n{before}")
+    path = project / "train.py"
+    path.write_text(text, encoding="utf-8")
+    assert reported(text, str(path)) == marked(text)
+
+
+KEEP = "def keep(store, value): store.append(value)"
+
+
+def test_what_was_found_before_the_budget_was_spent_is_reported() -> None:
+    levels = "".join(f"def f{n}(v):\n    return [{', '.join([f'f{n + 1}(v)'] * 8)}]\n" for n in range(7))
+    later = "def later(model, loader):\n    for x in loader:\n        f0(model(x)).backward()\n"
+    text = training("keep(kept, loss)  # TLK402", KEEP) + levels + "def f7(v):\n    return v\n" + later
+    assert reported(text) == marked(text)
+
+
+@pytest.mark.parametrize("deep", ["-" * 400 + "i", "[" * 80 + "i" + "]" * 80, "i" + ".real" * 400])
+def test_deep_expressions_end(deep: str) -> None:
+    text = training(f"print({deep})\nkeep(kept, loss)  # TLK402", KEEP)
+    assert reported(text) == marked(text)
+
+
+def test_calls_within_calls_end() -> None:
+    chain = "".join(f"def f{n}(s, v):\n    f{n + 1}(s, v)\n" for n in range(30))
+    text = program(chain + "def f30(s, v):\n    s.append(v)\n") + training("f25(kept, loss)  # TLK402\nf0([], loss)")
+    assert reported(text) == marked(text)

@@ -1,0 +1,51 @@
+"""What a message says to do instead: code only where it is whole and can run."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from flake8_torchleak.lint import lint
+from flake8_torchleak.wording import is_cut
+from tests.model import IMPORTS, step
+
+METER = (
+    "class Meter:\n    def __init__(self):\n        self.all = []\n    def add(self, v):\n        self.all.append(v)\n"
+)
+
+REMEDIES = {
+    "a value of which no more is known": ("kept.append(loss)", "store detached tensors"),
+    "a call": ("kept.append(F.mse_loss(model(x), y))", "store `F.mse_loss(model(x), y).detach()`"),
+    "an operation": ("total += loss * 2", "add `(loss * 2).detach()`"),
+    "what a message has no room for": (
+        "kept.append(F.binary_cross_entropy_with_logits(model(x), y, weight=None))",
+        "detach it",
+    ),
+    "a sum of which much is left out": ("total += F.binary_cross_entropy_with_logits(model(x), y) + 1", "detach it"),
+    "one of two without history": ("kept.append(F.l1_loss(x, y) if n else loss)", "detach `loss`"),
+    "two that are long": ("total += F.smooth_l1_loss(model(x), y) if n else loss", "detach it"),
+    "two short ones": ("total += loss if n else -loss", "add `(loss if n else -loss).detach()`"),
+    "a number in one branch": ("total += loss if n else 0.0", "detach `loss`"),
+    "a released one in one branch": ("meter.add(loss.item() if n else loss)", "detach `loss`"),
+    "a list": ("meter.add([loss, *y])", "hand it detached tensors"),
+    "a dict": ("meter.add({'loss': loss})", "hand it detached tensors"),
+    "a variable that is a list": ("several = [loss, loss]\nmeter.add(several)", "hand it detached tensors"),
+}
+
+
+@pytest.mark.parametrize(("body", "remedy"), REMEDIES.values(), ids=REMEDIES)
+def test_remedies(body: str, remedy: str) -> None:
+    text = IMPORTS + step(body, before=METER, after="print(total, kept, meter)").replace(
+        "total, kept = 0, []", "total, kept, meter = 0, [], Meter()"
+    )
+    found = {each.message.rpartition("; ")[2] for each in lint(text) if each.code in ("TLK401", "TLK402", "TLK403")}
+    assert found == {remedy}
+
+
+def test_a_sum_without_end_is_cut() -> None:
+    term: ast.expr = ast.Name("loss")
+    for _ in range(5000):
+        term = ast.BinOp(term, ast.Add(), ast.Name("loss"))
+    assert is_cut(term)
+    assert not is_cut(ast.Name("loss"))
