@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -54,6 +55,12 @@ def flake8(*arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.Complet
 def torchleak(*arguments: str, cwd: Path, stdin: bytes = b"", **env: str) -> subprocess.CompletedProcess[bytes]:
     """Run the command."""
     return python("-m", "flake8_torchleak", *arguments, cwd=cwd, stdin=stdin, **env)
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of tests are made of stays to the end: the collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

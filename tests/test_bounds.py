@@ -144,7 +144,7 @@ def test_checking_and_fixing_grow_with_the_length(block: str, monkeypatch: pytes
         return calls(head + "".join(block.replace("{n}", str(n)) for n in range(count)))
 
     whole(1)  # what is worked out once a process
-    few, some, many = whole(10), whole(40), whole(70)
+    few, some, many = whole(40), whole(70), whole(100)  # what is remembered of a value is full at 40
     assert many - some <= 1.01 * (some - few)
 
 

@@ -44,7 +44,7 @@ def stored(how: str) -> str:
     body = "\n".join(f"        {line}" for line in how.splitlines())
     return (
         f"class Rows(Dataset):\n    def __init__(self, root):\n{body}\n"
-        "        self.rows = [last for _ in open(root)]\n\n"
+        "        self.rows = [last + each for each in open(root)]\n\n"
         "    def __getitem__(self, i):\n        return self.rows[i]\n"
     )
 

@@ -56,7 +56,7 @@ def test_json(leak: Path, capsys: Capture) -> None:
     (row,) = json.loads(shown.out)
     assert list(row) == [
         *("path", "code", "slug", "message", "severity", "fix"),
-        *("line", "column", "end_line", "end_column", "notes", "fixes", "unfixed", "remedy"),
+        *("line", "column", "end_line", "end_column", "notes", "fixes", "unfixed", "remedy", "conventions"),
     ]
     assert (row["path"], row["code"], row["slug"], row["line"]) == ("leak.py", "TLK401", "accumulated-graph", 9)
     assert row["severity"] in ("error", "warning", "note")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 
 from flake8_torchleak.gate import Subject, by_statements, by_words_of_loops
 from flake8_torchleak.model.index import Index
-from flake8_torchleak.model.outline import Outline, lines_of
+from flake8_torchleak.model.outline import Outline, _comprehends, lines_of
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.rule import Rule, all_rules
 
@@ -196,3 +197,25 @@ def test_an_index_gives_what_is_nearest_to_its_root_first() -> None:
     assert [ast.unparse(each) for each in index.by_depth(ast.Call, ast.ClassDef)] == ["f(g(h()))", "g(h())", "h()"]
     assert [each.id for each in index.all(ast.Name)] == ["f", "g", "h"]
     assert index.all(ast.While) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "may"),
+    [
+        ("total = sum(loss(x) for x in loader)", True),
+        ("rows = [f(x)  # here\n        for x in loader]", False),  # the loop's own words are first in its line
+        ("total = sum(f(x) for x in rows)", False),
+        ("# for a word in a loader", False),
+        ("x = 1  # a word for a word in a loader", True),
+        ("loader = [x for x in rows]", False),
+        ("loader = sum(x for x, in rows)  # a loader", True),
+        ("x = [y for y of loader]", False),
+        ("'for', 'in', 'oade', " * 5000 + "'loader'", True),
+        ("'for', 'of', 'oade', " * 5000 + "'loader'", False),
+    ],
+)
+def test_a_line_may_hold_a_comprehension_over_a_loader(line: str, may: bool) -> None:
+    assert any(map(_comprehends, line.split("\n"))) is may
+    if len(line) < 100:
+        pattern = r"[^\s#][^\n#]*\bfor\b[^\n]*\bin\b[^\n]*oader"  # the same, in cubic time
+        assert (re.search(pattern, line) is not None) is may

@@ -165,7 +165,7 @@ def test_a_definition_around_its_own_use(body: str) -> None:
 def test_what_a_loop_runs_for_every_element_proves_its_variable() -> None:
     text = (
         "import torch\nfrom torch.utils.data import DataLoader\nloader = DataLoader(ds, num_workers=4)\nx = []\n"
-        "for _ in loader:\n    for y in loader:\n        {}y.detach()\n    x.append(y)\n"
+        "for _ in loader:\n    for y in loader:\n        {}z = y.unsqueeze(0)\n    x.append(y)\n"
     )
     (found,) = (each for each in lint(text.format(""), fixes=True) if each.code == "TLK404")
     assert found.fixes

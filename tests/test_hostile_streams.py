@@ -33,7 +33,7 @@ SUMMARY = (
 )
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("line", "status", "err"),
     [

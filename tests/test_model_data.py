@@ -262,7 +262,9 @@ def test_moving_while_setting_up_is_no_finding() -> None:
 
 INDICES = {
     "the index": ("return self.data[i]", True),
-    "the index in an expression": ("return self.data[i % 2 + 1]", True),
+    "the index in an expression": ("return self.data[i // 2 + 1]", True),
+    "one of a few": ("return self.data[i % 2 + 1]", False),
+    "a remainder of a number that nobody knows": ("return self.data[i % len(self.data)]", True),
     "the index in a slice": ("return self.data[i : i + 2]", True),
     "one of two indices": ("return self.data[i if i else 0]", True),
     "a drawn index": ("return self.data[random.randint(0, 3)]", True),

@@ -69,7 +69,7 @@ SUMS = {
     "a sum in a while loop that draws batches": (
         "def f(model, loader, criterion):\n    total, batches = 0, iter(loader)\n    while True:\n        x, y = next(batches)\n"
         "        loss = criterion(model(x), y)\n        loss.backward()\n        total += loss\n", GROWS),
-    "an entry of a display is no running sum": (step("total = [total, loss]"), []),
+    "an entry of a display is no running sum, and keeps": (step("total = [total, loss]"), STORES),
     "a sum of a list": (step("kept = []\nkept += [loss]"), []),
     "a weighted running sum": (step("total = 0.9 * total + loss"), GROWS),
     "an entry of a dict, looked up with a default": (
@@ -288,9 +288,9 @@ BATCHES = {
     "a part of a batch that the model is given": ("z = y['thing']\nkept.append(z)\nmodel(z)", 1),
     "a part of a batch that something else is given": ("z = y['thing']\nkept.append(z)\nuse(z)", 0),
     "a part of a batch that is used as a tensor": ("z = y['thing']\nkept.append(z)\nz.view(1)", 1),
-    "one of a pair": ("kept.append((y, z)[0])", 0),
+    "one of a pair": ("kept.append((y, z)[0])", 1),
     "one of a pair of tensors": ("kept.append((y.cpu().view(1), z)[0])", 1),
-    "the least of all batches": ("kept.append(min(loader)['image'])", 0),
+    "the least of all batches": ("kept.append(min(loader)['image'])", 1),
     "a part of a batch": ("kept.append(x)", 1),
     "a clone": ("kept.append(x.clone())", 0),
     "an array of it": ("kept.append(x.numpy())", 1),

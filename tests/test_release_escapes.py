@@ -125,8 +125,19 @@ class Scale(torch.autograd.Function):
 """
 
 
-@pytest.mark.parametrize("holder", HOLDERS)
-@pytest.mark.parametrize("way", WAYS)
+# Every way with every holder; in short runs each way with one holder, and each holder with some ways.
+PAIRS = [
+    pytest.param(
+        way,
+        holder,
+        marks=() if number % len(HOLDERS) == place or way in ("backward", "a helper", "returned") else pytest.mark.long,
+    )
+    for number, way in enumerate(WAYS)
+    for place, holder in enumerate(HOLDERS)
+]
+
+
+@pytest.mark.parametrize(("way", "holder"), PAIRS)
 def test_live_values_are_left_alone(way: str, holder: str) -> None:
     start, push, objective = HOLDERS[holder]
     stays(training(push, WAYS[way].format(objective), start, UPDATE))
@@ -194,6 +205,26 @@ def test_spent_values_whose_history_is_asked_for_elsewhere(way: str) -> None:
     text = dedent(HISTORY[way])
     stays(text.format(".grad_fn"))
     assert "loss.detach()" in fixed(text.format(".shape"), codes=ALL)
+
+
+ASKED = {
+    "a part of it is set": ("self.kept[-1].tag = 1", False),
+    "its identity": ("print(self.kept[-1] is self.best)", True),
+    "its identity as a number": ("print(id(self.kept[-1]))", True),
+    "each shape": ("for each in self.kept: print(each.shape)", False),
+    "each history": ("for each in self.kept: print(each.grad_fn)", True),
+    "handed to a function of any number": ("count(*self.kept)", False),
+}
+
+
+@pytest.mark.parametrize(("use", "stays_so"), ASKED.values(), ids=ASKED)
+def test_what_is_asked_of_spent_values(use: str, stays_so: bool) -> None:
+    text = dedent(HISTORY["by another method"]).replace("print(self.kept[-1]{})", use)
+    text += "def count(*each):\n    print(len(each))\n"
+    if stays_so:
+        stays(text)
+    else:
+        assert "loss.detach()" in fixed(text, codes=ALL)
 
 
 NUMPY = """

@@ -267,7 +267,7 @@ def test_losses_that_are_freed_and_kept_take_time_that_grows_with_their_number()
         )
         return calls(handed(step))
 
-    few, some, many = work(5), work(20), work(35)
+    few, some, many = work(20), work(35), work(50)  # from where values are cut to what is remembered
     assert many - some <= 1.01 * (some - few)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
+from flake8_torchleak.finding import gathered
 from flake8_torchleak.lint import lint
 from tests.model import codes, step
 
@@ -34,6 +37,7 @@ def train(loader, optimizer, h, shared):
         ("rnn = shared['rnn']", "rnn", 0),
         ("rnn = nn.Transformer(4)", "rnn", 0),
         ("rnn = len", "print", 0),
+        ("rnn = nn.GRU(4, 4)", "print", 0),
         ("model = shared", "model", 0),
         ("model = shared.model", "model", 0),
     ],
@@ -314,3 +318,77 @@ def test_a_list_of_batches_that_is_handed_on() -> None:
 def test_a_hook_that_makes_a_hook_keeps_nothing() -> None:
     hook = "lambda: (lambda m, a, out: kept.append(out))"
     assert of("TLK604", f"kept = shared\nlayer.register_forward_hook({hook})\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("collected", "count"),
+    [
+        ("[b for b in loader]", 1),
+        ("{b for b in loader}", 1),
+        ("[[x, y] for x, y in loader]", 1),
+        ("[b for i, b in enumerate(loader)]", 1),
+        ("sorted((b for b in loader), key=len)", 1),
+        ("[0, *loader]", 1),
+        ("sorted(loader, reverse=True)", 1),
+        ("deque(loader, 3)", 0),
+        ("deque(loader, maxlen=3)", 0),
+        ("[b for b in loader if len(b)]", 0),
+        ("[x for x, y in loader]", 0),
+        ("[b.mean() for b in loader]", 0),
+        ("[(b, c) for b in loader for c in loader]", 0),
+        ("[c[0] for c[0] in loader]", 0),
+        ("(b for b in loader)", 0),
+        ("next(b for b in loader)", 0),
+        ("[b for _, b in zip(range(4), loader)]", 0),
+        ("print(*loader)", 0),
+        ("[*rows]", 0),
+    ],
+)
+def test_ways_to_collect_all_batches(collected: str, count: int) -> None:
+    """A loader without workers: its batches hold no descriptors, so that TLK404 says nothing of them."""
+    text = f"""
+    from collections import deque
+
+    def use(dataset, rows):
+        loader = DataLoader(dataset, batch_size=8)
+        return {collected}
+    """
+    assert of("TLK405", text) == count
+
+
+def test_batches_that_hold_descriptors_and_are_all_kept_are_one_finding() -> None:
+    text = """
+    from torch.utils.data import DataLoader
+
+    def use(dataset):
+        loader = DataLoader(dataset, batch_size=8, num_workers=2)
+        return [batch for batch in loader], tuple((x, y) for x, y in loader)
+    """
+    told = gathered(lint(textwrap.dedent(text)))
+    assert [(each.code, [member.code for member in each.members]) for each in told] == [("TLK404", ["TLK405"])] * 2
+
+
+@pytest.mark.parametrize(
+    ("steps", "count"),
+    [
+        ("new = lstm(x, h); h = new", 1),
+        ("new = lstm(x, h); again = new; h = again", 1),
+        ("out, (a, b) = lstm(x, (h, c)); h, c = a, b", 1),
+        ("out, (a, b) = lstm(x, (h, c)); h = a; c = b", 1),
+        ("out, new = lstm(x, hx=h); h = new", 1),
+        ("out, pair = lstm(x, (h, c)); h, c = pair", 0),
+        ("out, (a, b) = lstm(x, (h, c)); h = a", 0),
+        ("new = lstm(x, h); h = new.detach()", 0),
+        ("new = lstm(x, h); new.detach_(); h = new", 0),
+        ("new = lstm(x, h); new = repackage(new); h = new", 0),
+        ("new = lstm(x, h); h = new; h = repackage(h)", 0),
+        ("new = lstm(x, h); h = other", 0),
+        ("new = lstm(x, h); a = new; b = a; d = b; e = d; f = e; g = f; h = g", 1),  # by following
+        ("new = lstm(x, h); h += 1", 0),
+    ],
+)
+def test_a_state_that_is_carried_under_another_name(steps: str, count: int) -> None:
+    lines = [f"    {each}" for each in ("lstm = nn.LSTM(4, 4)", "for x in DataLoader(loader):")]
+    lines += [f"        {each}" for each in steps.split("; ")]
+    text = "\n".join(["def score(loader, h, c, other, repackage):", *lines, ""])
+    assert of("TLK406", text) == count

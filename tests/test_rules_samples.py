@@ -232,11 +232,16 @@ def test_loaders_with_workers(loader: str, config: Config, workers: bool) -> Non
     assert found(text + loader, config) == (["TLK302"] if workers else [])
 
 
-def stream(body: str, init: str = "self.path = path", rest: str = "", base: str = "IterableDataset") -> str:
+LINES = "    def open(self):\n        self.lines = {}\n"
+
+
+def stream(
+    body: str, init: str = "self.path = path", rest: str = "", base: str = "IterableDataset", kind: str = "str"
+) -> str:
     """An IterableDataset with these statements in `__iter__`."""
     lines = "".join(f"        {line}\n" for line in body.splitlines())
     return (
-        f"class Rows({base}):\n    def __init__(self, path, files: list[str]):\n        {init}\n"
+        f"class Rows({base}):\n    def __init__(self, path: {kind}, files: list[str]):\n        {init}\n"
         f"        self.files = files\n    def __iter__(self):\n{lines}{rest}"
     )
 
@@ -264,6 +269,9 @@ def stream(body: str, init: str = "self.path = path", rest: str = "", base: str 
         (stream("return (x for x in self.files)"), True),
         (stream("return self.files"), False),
         (stream("return"), False),
+        (stream("for x in self.path:\n    yield x", kind="Iterable"), True),
+        (stream("for x in self.lines:\n    yield x", rest=LINES.format("iter(self.path)"), kind="Iterable"), True),
+        (stream("for x in self.lines:\n    yield x", rest=LINES.format("iter(self.lines)"), kind="Iterable"), False),
         (stream("for x in self.files[:: self.step]:\n    yield x"), False),
         (stream("for x in self.files[::-1]:\n    yield x"), False),
         (stream("for x in itertools.islice(self.files, 1, None, 2):\n    yield x"), False),

@@ -267,15 +267,15 @@ def test_a_path_that_no_way_leads_to(leak: Path, capsys: Capture, monkeypatch: p
 
 BY_FILE = [
     ("leak.py:TLK401", []),
-    ("leak.py:TLK402", []),
-    ("./leak.py:TLK4", []),
+    pytest.param("leak.py:TLK402", [], marks=pytest.mark.long),
+    pytest.param("./leak.py:TLK4", [], marks=pytest.mark.long),
     ("leak.py:TLK4", ["--select=TLK401"]),
     ("leak.py:TLK401", ["--select=TLK401"]),
     ("leak.py:TLK4", ["--select=TLK4", "--extend-select=TLK401"]),
-    ("other.py:TLK401", ["--ignore=TLK402"]),
+    pytest.param("other.py:TLK401", ["--ignore=TLK402"], marks=pytest.mark.long),
     ("other.py,leak.py:TLK402,TLK401", []),
-    ("other.py leak.py : TLK402 TLK401", []),
-    ("other.py:TLK1, leak.py:TLK401", []),
+    pytest.param("other.py leak.py : TLK402 TLK401", [], marks=pytest.mark.long),
+    pytest.param("other.py:TLK1, leak.py:TLK401", [], marks=pytest.mark.long),
     ("l*k.py:TLK4 other.py:TLK1", []),
     ("sub/leak.py:TLK401", []),
 ]

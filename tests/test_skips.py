@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.conftest import ROOT, python
+pytest_plugins = ["pytester"]
 
 TESTS = """\
 import pytest
@@ -32,12 +30,12 @@ def test_three():
         ('@pytest.mark.xfail(reason="some day")\ndef test_four():\n    assert False\n', 1, "some day"),
     ],
 )
-def test_a_skip_that_nobody_knows_fails(tmp_path: Path, more: str, status: int, said: str) -> None:
-    (tmp_path / "test_some.py").write_text(TESTS + ("def test_more():\n" * more.startswith(" ")) + more)
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    run = python("-m", "pytest", "-q", "-p", "tests.skips", cwd=tmp_path, PYTHONPATH=str(ROOT))
-    shown = run.stdout.decode()
-    assert run.returncode == status, shown
+def test_a_skip_that_nobody_knows_fails(pytester: pytest.Pytester, more: str, status: int, said: str) -> None:
+    pytester.makepyfile(test_some=TESTS + ("def test_more():\n" * more.startswith(" ")) + more)
+    pytester.makeini("[pytest]\n")
+    run = pytester.runpytest_inprocess("-q", "-p", "tests.skips", "-p", "no:cacheprovider")
+    shown = run.stdout.str()
+    assert run.ret == status, shown
     assert "skipped 1: may not mount: x: known: " in shown
     assert "skipped 1: a false claim: known: " in shown
     assert (f"skipped 1: {said}: NOT KNOWN, SO THIS FAILS" in shown) is bool(said)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from unittest import mock
 
 from flake8_torchleak.config import DEFAULT
 from flake8_torchleak.finding import Finding, FixLevel
 from flake8_torchleak.fixing.fix import fix
 from flake8_torchleak.lint import lint
-from flake8_torchleak.model.importers import forget
 from tests.training.measure import Kept, kept
-from tests.training.program import Files, Program
+from tests.training.program import Files, Program, on_disk
 from tests.training.run import Outcome, run
 
 Fixer = Callable[[Files], "Mended"]
@@ -89,22 +86,6 @@ def unsafe_codes(files: Files) -> set[str]:
     """The rules that offer an unsafe fix somewhere."""
     found = findings(files)
     return {each.code for each in found if any(one.level is FixLevel.UNSAFE for one in each.fixes)}
-
-
-@contextmanager
-def on_disk(files: Files) -> Iterator[Path]:
-    """A project of its own: what is read of other files comes from here."""
-    with tempfile.TemporaryDirectory(prefix="training-") as name:
-        folder = Path(name)
-        (folder / "pyproject.toml").touch()
-        for path, text in files.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text, encoding="utf-8")
-        forget()
-        try:
-            yield folder
-        finally:
-            forget()
 
 
 def judge(program: Program, fixer: Fixer = mend) -> Verdict:

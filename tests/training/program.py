@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from flake8_torchleak.model.importers import forget
 
 ENTRY = "train.py"
 """The file that is run; the others are what it imports."""
@@ -56,6 +61,22 @@ def split(text: str) -> dict[str, str]:
         return {ENTRY: text}
     parts = [each.partition("\n") for each in text.split(_MARK)[1:]]
     return {path: rest for path, _, rest in parts}
+
+
+@contextmanager
+def on_disk(files: Files) -> Iterator[Path]:
+    """A project of its own: what is read of other files comes from here."""
+    with tempfile.TemporaryDirectory(prefix="training-") as name:
+        folder = Path(name)
+        (folder / "pyproject.toml").touch()
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+        forget()
+        try:
+            yield folder
+        finally:
+            forget()
 
 
 _LOOKS = ("looked", "identity", "caught", "shares memory", "pointer", "base", "exchange", "pop")

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from flake8_torchleak.config import DEFAULT
 from flake8_torchleak.finding import Finding, Severity
 from flake8_torchleak.lint import lint
-from tests.training.judge import on_disk
-from tests.training.program import Files
+from tests.training.program import Files, on_disk
 from tests.truth.case import HOLDER, KEEP, Case, Place
 from tests.truth.census import BATCH, CACHE, FIGURE, GRAPH, HOOK, LOADED, SAMPLE, STATE, VIEW, Label
 

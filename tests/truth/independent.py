@@ -34,6 +34,7 @@ from tests.training.program import ENTRY
 from tests.training.run import TooLong, alone, imports, limit
 from tests.truth.case import STEP, Case
 from tests.truth.census import BATCH, CACHE, GRAPH, SAMPLE, SECONDS, STATE, VIEW
+from tests.truth.forked import in_fork
 from tests.truth.ticking import Ticking
 from tests.truth.world import inside, loaders, unsaved
 
@@ -109,7 +110,7 @@ class _Measure:
         own = hasattr(data, "__getitem__") and not type(data).__module__.startswith("torch")
         if own and all(each is not data for each, _ in self.datasets):
             self.datasets.append((data, pickle.dumps(data.__dict__)))
-            self.private = max(self.private, _read(data) if workers else 0)
+            self.private = max(self.private, in_fork(lambda: _read(data)) or 0 if workers else 0)
         return own
 
     def received(self, batch: Any, workers: bool) -> None:
@@ -125,28 +126,16 @@ def _is_old(token: _Token | None, step: int) -> bool:
 
 def _read(data: Any) -> int:
     """Bytes that reading a Dataset makes private to the process that reads, going by the quarter with the least."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            gc.disable()
-            for at in range(20):
-                data[at]
-            quarter, made = len(data) // 4, []
-            for part in range(4):
-                before = _private()
-                for at in range(part * quarter, (part + 1) * quarter):
-                    data[at]
-                made.append(_private() - before)
-            # What a process allocates once, for whatever reason, is in one of them.
-            os.write(writer, str(4 * min(made)).encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as answers:
-        text = answers.read()
-    os.waitpid(child, 0)
-    return int(text or 0)
+    for at in range(20):
+        data[at]
+    quarter, made = len(data) // 4, []
+    for part in range(4):
+        before = _private()
+        for at in range(part * quarter, (part + 1) * quarter):
+            data[at]
+        made.append(_private() - before)
+    # What a process allocates once, for whatever reason, is in one of them.
+    return 4 * min(made)
 
 
 def _private() -> int:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import functools
-import gc
 import io
-import json
-import os
 import pickle
 from collections.abc import Iterator, Sequence
 from types import ModuleType
@@ -16,6 +13,7 @@ import torch
 
 from flake8_torchleak.recorder.worker_side import copied, sizes
 from flake8_torchleak.recorder.workers import stored
+from tests.truth.forked import in_fork
 
 COPIED = 0.3
 """The share of a container's elements that must have become the reader's own."""
@@ -30,19 +28,7 @@ def as_worker(data: Any, modules: Sequence[ModuleType]) -> dict[str, float]:
     ends the reading: nothing is told then.
     """
     watched = tuple(stored(data, forked=True))
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            gc.disable()
-            os.write(writer, json.dumps(_read(data, watched, modules)).encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as answers:
-        text = answers.read()
-    os.waitpid(child, 0)
-    found: dict[str, float] = json.loads(text) if text else {}
+    found: dict[str, float] = in_fork(lambda: _read(data, watched, modules)) or {}
     return found
 
 
@@ -85,7 +71,8 @@ def _read(data: Any, watched: Any, modules: Sequence[ModuleType]) -> dict[str, f
     for part in range(3):
         for at in range(part * third, (part + 1) * third):
             data[at]
-        lengths.append({path: count for path, count, _ in (*sizes(data), *_globals(modules))})
+        own = {path: count for path, count, _, _ in sizes(data)}
+        lengths.append(own | {path: count for path, count, _ in _globals(modules)})
     shares = [(copied(each.addresses) - before[each.path]) / len(each.addresses) for each in watched if each.addresses]
     grown = [count - lengths[0].get(path, 0) for path, count in lengths[2].items() if _grows(lengths, path)]
     found = {}

@@ -1,0 +1,1 @@
+"""Laws 1 to 3: the same program written another way gets the same findings."""
