@@ -11,7 +11,7 @@ from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.follow import Followed, followed
 from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.verdict import is_certain, is_small, is_spent
+from flake8_torchleak.lifetime.verdict import brief, is_certain, is_small, is_spent
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.releases import in_evaluation
@@ -30,14 +30,15 @@ def with_calls(module: Module, code: str, direct: Iterable[Report]) -> Iterator[
     found = followed(module)
     keeper = found.run.keeper
     harmless = keeper.contained if code in ("TLK404", "TLK408") else keeper.harmless
+    parts = brief(found.run)
     known: set[ast.AST] = set()
     told: set[tuple[ast.AST, ast.AST]] = set()
     for report in direct:
         known.add(report.node)
         if found.whole and harmless.get(report.node, False):
             continue
-        small = found.whole and code in _OF_HISTORY and is_small(found.run, report.node)
-        yield replace(report, severity=Severity.NOTE) if small else report
+        small = code in _OF_HISTORY and (is_small(found.run, report.node) or report.node in parts)
+        yield replace(report, severity=Severity.NOTE) if small and found.whole else report
     for each in found.kept:
         at = (each.node, each.at, module.tree.statement(each.node), *each.calls)
         if _code(each) != code or not known.isdisjoint(at):
@@ -49,7 +50,7 @@ def with_calls(module: Module, code: str, direct: Iterable[Report]) -> Iterator[
             each.node,
             _message(each),
             notes=_notes(each, module),
-            severity=_severity(each, found),
+            severity=_severity(each, found) if each.at not in parts else Severity.NOTE,
             target=each,
             under=in_evaluation(module, each.node),
         )

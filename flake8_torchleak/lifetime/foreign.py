@@ -6,6 +6,7 @@ import ast
 
 from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime import libraries as table
+from flake8_torchleak.lifetime.inner import stepped
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -136,6 +137,7 @@ class Foreign(Part):
 
     def _of_optimizer(self, name: str, args: list[Value], node: ast.expr) -> Value:
         if name == "step":
+            stepped(self.run)
             for each in args:
                 self.run.functions.hand_over(each, node, "")
         return NONE

@@ -8,7 +8,16 @@ from collections.abc import Iterable
 from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Frame, Loop
 from flake8_torchleak.lifetime.history import adds, joins
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.outliving import born_of, carried, is_bounded, is_cut, is_renewed, may_hold, outlived
+from flake8_torchleak.lifetime.outliving import (
+    born_of,
+    carried,
+    is_bounded,
+    is_cut,
+    is_renewed,
+    is_within_step,
+    may_hold,
+    outlived,
+)
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import CAUGHT, NOTHING, Atom, Graph, Kind, Obj, Site, Value
 from flake8_torchleak.lifetime.world import ClassInfo
@@ -91,7 +100,7 @@ class Keeper(Part):
                 continue
             loop = outlived(self.run, started, chained=True)
             if loop is None:
-                self.judge(node, is_bounded(self.run))
+                self.judge(node, is_bounded(self.run) or is_within_step(self.run, started))
                 steps = [each for each in self.run.loops if each.again and each.ident in chained]
                 if steps and is_renewed(self.run, started):
                     self.renewed.add(node)
@@ -160,6 +169,7 @@ class Keeper(Part):
     ) -> None:
         """A container, or a tensor in place, gets something more. vary: the loops that change its key, if any."""
         run = self.run
+        run.place(value)
         if not run.loops or isinstance(node, ast.AugAssign) and not any(isinstance(a.made, Obj) for a in holder):
             return
         self._passed.setdefault(run.loops[-1], []).append(node)
@@ -172,7 +182,7 @@ class Keeper(Part):
             return
         loop = outlived(run, holders, chained=False, vary=vary)
         if loop is None:
-            self.judge(node, is_bounded(run) or is_renewed(run, holders))
+            self.judge(node, is_bounded(run) or is_renewed(run, holders) or is_within_step(run, holders))
             return
         found = list(run.within(value))
         inside = [atom for atom, _ in found]

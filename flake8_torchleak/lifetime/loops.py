@@ -45,6 +45,8 @@ class Loops(Part):
     def _element(self, value: Value, loop: Loop, node: ast.expr) -> Value:
         found = self.run.elements.of(value, node)
         own = frozenset({loop.ident})
+        elements = [atom.kind for atom, _ in self.run.within(found)]
+        loop.of_networks = loop.of_networks or any(each in (Kind.NETWORK, Kind.OPTIMIZER) for each in elements)
         return tuple(atom.varying(own) for atom in found)
 
     def _vary(self, target: ast.expr, loop: Loop) -> None:
@@ -85,6 +87,8 @@ class Loops(Part):
             run.loops.pop()
         if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
             run.keeper.passed_once(loop)
+        if loop.step and not loop.optimizes:
+            run.frame.unstepped.append(loop)
         run.keeper.close(loop, kept)
         if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
             run.keeper.once(kept, run.keeper.mark, whole=True)

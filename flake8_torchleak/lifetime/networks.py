@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.frames import EVALUATING, HOOKED
+from flake8_torchleak.lifetime.inner import feed
 from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
@@ -36,6 +37,7 @@ class Networks(Part):
         run = self.run
         inputs = [*args, *keywords.values()]
         run.seen.tensors_in(inputs)
+        feed(run, inputs)
         if run.evaluating and not run.grad_off:
             for loop in run.loops:
                 if not loop.step and any(loop.ident in each.vary for value in inputs for each, _ in run.within(value)):

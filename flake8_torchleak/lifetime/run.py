@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from flake8_torchleak.lifetime.frames import Frame, Loop
+from flake8_torchleak.lifetime.frames import TRAINING, Frame, Loop
 from flake8_torchleak.lifetime.journal import Journal
 from flake8_torchleak.lifetime.seen import Seen
 from flake8_torchleak.lifetime.values import ELEMENTS, Atom, Graph, Kind, Obj, Site, Value, join
@@ -154,6 +154,8 @@ class Run:
     def put(self, made: Obj, name: Hashable, value: Value) -> None:
         """Set a field of an object; of a container that has many, one of those whose key is not known."""
         fields = made.fields
+        if made.kind != "frame":
+            self.place(value)
         if len(fields) >= _MOST_ENTRIES and name not in fields and made.kind in _CONTAINERS:
             self.add(made, value)
         else:
@@ -161,7 +163,16 @@ class Run:
 
     def add(self, made: Obj, value: Value) -> None:
         """Put something among an object's elements."""
+        self.place(value)
         self.journal.put(made.fields, ELEMENTS, join([made.fields.get(ELEMENTS, ()), value]))
+
+    def place(self, value: Value) -> None:
+        """A value is put into something that may outlive the variable which it is in."""
+        for atom in value:
+            if isinstance(atom.made, Obj):
+                self.seen.placed.add(atom.made.node)
+            elif atom.graph is Graph.YES:
+                self.seen.placed.add(atom.site)
 
     def within(self, value: Value) -> Iterator[tuple[Atom, Obj | None]]:
         """What a value is, or what the containers hold that it is, with the innermost container of each."""
@@ -217,7 +228,7 @@ class Run:
             self.seen.read_back |= atom.via
             if holder is not None and holder.node is not None:
                 self.seen.read_back.add(holder.node)
-            self.step(atom.born, "one iteration per training step")
+            self.step(atom.born, TRAINING)
             for loop in self.loops:
                 loop.trains = True
 
@@ -232,6 +243,7 @@ class Run:
         """A value is handed to code that nobody can see."""
         for made in self.objects_in(value):
             self.seen.escaped.add(made.node)
+        self.seen.placed.update(atom.site for atom, _ in self.within(value) if atom.graph is Graph.YES)
 
     def objects_in(self, value: Value) -> Iterator[Obj]:
         """The objects that a value is, or that those hold."""

@@ -37,6 +37,10 @@ class Seen:
         """Sites of parts of batches that are taken for tensors by a name."""
         self.escaped: set[Site] = set()
         """Containers that code nobody can see was handed."""
+        self.placed: set[Site] = set()
+        """Containers, and values with history, that were put into something else, or handed to code nobody can see."""
+        self.drawn: set[Site] = set()
+        """Calls of what nobody can see, but for methods that tensors have: each may give something else."""
 
     def tensors_in(self, values: Iterable[Value]) -> None:
         """What these are is used as only tensors are."""

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.lifetime.frames import FORWARD
+from flake8_torchleak.lifetime.inner import is_part
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
 from flake8_torchleak.lifetime.run import Run
@@ -62,6 +63,22 @@ def is_certain(run: Run, kept: Kept) -> bool:
     if kept.how == "sum" and any(is_marked(site, LEAF) for site in value.parts):
         return True
     return kept.evaluating and kept.node is kept.at and (kept.how == "sum" or kept.local)
+
+
+def brief(run: Run) -> set[ast.AST]:
+    """Statements that keep something for the length of a part of one step, as far as can be seen: a note, no more."""
+    found: dict[ast.AST, bool] = {}
+    for each in run.keeper.found:
+        if each.is_graph and not each.dead:
+            found[each.at] = found.get(each.at, True) and is_part(each.loop) and _stays(run, each)
+    return {node for node, only in found.items() if only}
+
+
+def _stays(run: Run, kept: Kept) -> bool:
+    """Whether what keeps something is a variable's value or a container of the function, and goes nowhere else."""
+    if kept.how == "sum" and not kept.holders:
+        return isinstance(kept.target, ast.Name) and kept.value.site not in run.seen.placed
+    return kept.local and kept.holders.isdisjoint(run.seen.escaped | run.seen.placed)
 
 
 def is_small(run: Run, node: ast.AST) -> bool:
