@@ -11,7 +11,7 @@ from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.follow import Followed, followed
 from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.verdict import brief, is_certain, is_small, is_spent
+from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_small, worth
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.releases import in_evaluation
@@ -30,15 +30,14 @@ def with_calls(module: Module, code: str, direct: Iterable[Report]) -> Iterator[
     found = followed(module)
     keeper = found.run.keeper
     harmless = keeper.contained if code in ("TLK404", "TLK408") else keeper.harmless
-    parts = brief(found.run)
+    parts = worth(found.run)
     known: set[ast.AST] = set()
     told: set[tuple[ast.AST, ast.AST]] = set()
     for report in direct:
         known.add(report.node)
         if found.whole and harmless.get(report.node, False):
             continue
-        small = code in _OF_HISTORY and (is_small(found.run, report.node) or report.node in parts)
-        yield replace(report, severity=Severity.NOTE) if small and found.whole else report
+        yield _weighed(report, found, parts, module) if found.whole and code in _OF_HISTORY else report
     for each in found.kept:
         at = (each.node, each.at, module.tree.statement(each.node), *each.calls)
         if _code(each) != code or not known.isdisjoint(at):
@@ -50,7 +49,7 @@ def with_calls(module: Module, code: str, direct: Iterable[Report]) -> Iterator[
             each.node,
             _message(each),
             notes=_notes(each, module),
-            severity=_severity(each, found) if each.at not in parts else Severity.NOTE,
+            severity=_severity(each, found, parts.get(each.at, Worth.UNSURE)),
             target=each,
             under=in_evaluation(module, each.node),
         )
@@ -79,13 +78,29 @@ def _code(kept: Kept) -> str:
     return "TLK401" if kept.how == "sum" else "TLK402"
 
 
-def _severity(kept: Kept, found: Followed) -> Severity:
+def _weighed(report: Report, found: Followed, worths: dict[ast.AST, Worth], module: Module) -> Report:
+    """A report with the severity that following shows, where it shows more than the look at one function does."""
+    if is_small(found.run, report.node) or _is_decoded(report.node, found, module):
+        return replace(report, severity=Severity.NOTE)
+    known = worths.get(report.node, Worth.UNSURE)
+    if known is Worth.UNSURE:
+        return report
+    if known is Worth.NODES:
+        usual = report.severity if report.severity is not Severity.ERROR else None
+        return replace(report, severity=usual or Severity.WARNING)
+    return replace(report, severity=Severity.ERROR if known is Worth.ALL else Severity.NOTE)
+
+
+def _is_decoded(node: ast.AST, found: Followed, module: Module) -> bool:
+    """Whether a statement keeps what a loop makes of one sample, step by step of what it made before."""
+    return any(found.run.seen.decoding.get(loop, False) for loop in module.loops.step_loops(node)[:1])
+
+
+def _severity(kept: Kept, found: Followed, known: Worth) -> Severity:
     """What was differentiated has only its nodes left; what rests on more than the program shows is a note."""
-    if not is_certain(found.run, kept) or (kept.how == "state" and kept.loop.trains):
+    if known is Worth.LITTLE or not is_certain(found.run, kept) or (kept.how == "state" and kept.loop.trains):
         return Severity.NOTE
-    if kept.how == "error" or (
-        kept.is_graph and (is_spent(found.run, kept) or kept.value.site in found.run.seen.spent)
-    ):
+    if kept.how == "error" or (kept.is_graph and is_freed(found.run, kept)):
         return Severity.WARNING
     return Severity.ERROR
 

@@ -122,7 +122,7 @@ class Foreign(Part):
         if kind is Kind.NUMBER:
             return number(vary=atom.vary)
         if name in table.DIFFERENTIATING:
-            return run.operations.backward(atom, name, args)
+            return run.operations.backward(atom, name, args, keywords)
         if kind is Kind.NETWORK:
             return run.networks.method(atom, name, args, keywords, node)
         if kind is Kind.OPTIMIZER:

@@ -53,6 +53,18 @@ def stepped(run: Run) -> None:
         loop.is_micro = True
 
 
+def finished(run: Run, loop: Loop) -> None:
+    """A loop is over: what it turned out to be."""
+    if loop.step and not loop.optimizes:
+        run.frame.unstepped.append(loop)
+    if loop.step and not loop.of_networks:
+        for outer in run.loops:
+            outer.of_epochs = True
+    if loop.evaluates:
+        alone = not loop.step and not loop.fed
+        run.seen.decoding[loop.node] = alone and run.seen.decoding.get(loop.node, True)
+
+
 def is_part(loop: Loop) -> bool:
     """Whether nothing but what is differentiated in a loop speaks for a step, and more for a part of one.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from flake8_torchleak.lifetime.deciding import decided
 from flake8_torchleak.lifetime.frames import BATCHES, Loop
+from flake8_torchleak.lifetime.inner import finished
 from flake8_torchleak.lifetime.journal import Changes, Flow
 from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.run import Part
@@ -87,8 +88,7 @@ class Loops(Part):
             run.loops.pop()
         if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
             run.keeper.passed_once(loop)
-        if loop.step and not loop.optimizes:
-            run.frame.unstepped.append(loop)
+        finished(run, loop)
         run.keeper.close(loop, kept)
         if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
             run.keeper.once(kept, run.keeper.mark, whole=True)

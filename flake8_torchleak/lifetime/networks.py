@@ -39,8 +39,10 @@ class Networks(Part):
         run.seen.tensors_in(inputs)
         feed(run, inputs)
         if run.evaluating and not run.grad_off:
+            given = [each for value in inputs for each, _ in run.within(value) if each.kind is not Kind.NUMBER]
             for loop in run.loops:
-                if not loop.step and any(loop.ident in each.vary for value in inputs for each, _ in run.within(value)):
+                loop.evaluates = True
+                if not loop.step and any(loop.ident in each.vary for each in given):
                     loop.step = "" if loop.small else EVALUATING
         if len(inputs) > 1 and is_recurrent(atom):
             run.keeper.state(join(inputs[1:]), node)
@@ -49,6 +51,8 @@ class Networks(Part):
         if run.grad_off or (atom.site, "frozen") in run.seen.networks:
             return (Atom(Kind.UNKNOWN, node, Graph.NO, vary=made.vary, born=born, since=born),)
         named = atom.site in run.seen.named and atom.site not in run.seen.networks
+        if named:
+            run.seen.named_calls[node] = atom.site
         parts = made.parts | {node, (BY_NAME if named else BY_CALL, node)}
         return (Atom(Kind.UNKNOWN, node, Graph.YES, None, parts, made.past, made.via, made.vary, born, born),)
 

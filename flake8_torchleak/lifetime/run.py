@@ -217,14 +217,17 @@ class Run:
             if not loop.step and not loop.small and since >= loop.iteration:
                 loop.step = why
 
-    def differentiate(self, value: Value) -> None:
-        """A value, or what it holds, is differentiated."""
+    def differentiate(self, value: Value, retained: bool = False) -> None:
+        """A value, or what it holds, is differentiated. retained: its graph stays for another time."""
         for atom, holder in self.within(value):
             if atom.kind is Kind.NUMBER:
                 continue
             self.seen.prove(atom.site)
+            self.seen.prove_network(atom.parts)
             self.seen.roots.add(atom.site)
             self.seen.spent |= atom.parts | {site for _, site in atom.past} | {atom.site}
+            if not retained:
+                self.seen.freed |= atom.parts | {atom.site}
             self.seen.read_back |= atom.via
             if holder is not None and holder.node is not None:
                 self.seen.read_back.add(holder.node)

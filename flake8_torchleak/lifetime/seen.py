@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
-from flake8_torchleak.lifetime.values import Site, Value
+from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, Site, Value, is_marked
 
 
 class Seen:
@@ -15,6 +16,8 @@ class Seen:
         """Sites whose value was differentiated, and so carries history."""
         self.named: set[Site] = set()
         """Sites of what is taken for a network by its name."""
+        self.named_calls: dict[Site, Site] = {}
+        """Calls of these -> what is called."""
         self.networks: set[Site] = set()
         """Sites whose value was used as only networks are."""
         self.inputs: dict[Site, tuple[Site, ...]] = {}
@@ -23,6 +26,10 @@ class Seen:
         """Sites of what was differentiated itself."""
         self.spent: set[Site] = set()
         """Sites of what was differentiated, and of what that was made of."""
+        self.freed: set[Site] = set()
+        """The same, where `backward()` does not retain the graph: what was saved for it is gone."""
+        self.decoding: dict[ast.AST, bool] = {}
+        """Loops in evaluation mode -> whether they only go on with what they made themselves: of one sample."""
         self.read_back: set[Site] = set()
         """Containers whose content was differentiated."""
         self.loaders: set[Site] = set()
@@ -54,3 +61,10 @@ class Seen:
             if len(set(below)) != 1:
                 return
             site = below[0]
+
+    def prove_network(self, parts: Iterable[Site]) -> None:
+        """What is differentiated has its history from these: if from one call of what has its name only, it is one."""
+        marked = [each for each in parts if is_marked(each, BY_NAME, BY_CALL, LEAF)]
+        if len(marked) == 1 and is_marked(marked[0], BY_NAME):
+            assert isinstance(marked[0], tuple)
+            self.networks.add(self.named_calls[marked[0][1]])
