@@ -188,4 +188,7 @@ class Branches(Part):
         if flow is Flow.RETURN:
             run.frame.exits.append(changes)
         elif flow in (Flow.BREAK, Flow.CONTINUE) and len(run.loops) > run.frame.loops:
-            (run.loops[-1].breaks if flow is Flow.BREAK else run.loops[-1].continues).append(changes)
+            loop = run.loops[-1]
+            (loop.breaks if flow is Flow.BREAK else loop.continues).append(changes)
+            if flow is Flow.CONTINUE:
+                loop.continued = run.keeper.mark

@@ -160,13 +160,21 @@ def _limited(run: Run, test: ast.Compare, op: ast.cmpop, holds: bool) -> frozens
         pass
     elif not (isinstance(op, ast.Eq) and holds):
         return frozenset()
-    if isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "len":
-        return frozenset(loop.ident for loop in run.loops)
+    counted = _counted(left)
+    if counted is not None:
+        return frozenset(loop.ident for loop in run.loops) - varies(run.evaluate(counted))
     if isinstance(left, (ast.Name, ast.Attribute, ast.Subscript)):
         value = run.evaluate(left)
         if value is not ANYTHING and all(atom.kind is Kind.NUMBER for atom in value):
             return varies(value) - varies(run.evaluate(right))
     return frozenset()
+
+
+def _counted(node: ast.expr) -> ast.expr | None:
+    """What `len` is asked of."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and node.args:
+        return node.args[0]
+    return None
 
 
 def counts(run: Run, test: ast.expr, holds: bool, loop: Loop) -> bool:
@@ -180,10 +188,13 @@ def counts(run: Run, test: ast.expr, holds: bool, loop: Loop) -> bool:
     left, right, op = test.left, test.comparators[0], test.ops[0]
     if isinstance(op, (ast.Lt, ast.LtE)) is holds:
         left, right = right, left
+    counted = _counted(left)
+    if counted is not None:
+        return loop.ident not in varies(run.evaluate(counted))  # not the length of a batch
     if isinstance(op, (ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)) or not isinstance(
         left, (ast.Name, ast.Attribute)
     ):
-        return isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "len"
+        return False
     value = run.evaluate(left)
     plain = all(atom.kind is Kind.NUMBER for atom in value)
     return plain and loop.ident in varies(value) and loop.ident not in varies(run.evaluate(right))

@@ -78,6 +78,8 @@ class Loop:
     """Objects that are emptied in it, by identity, and what is only known by its site."""
     breaks: list[Changes] = field(default_factory=list)
     continues: list[Changes] = field(default_factory=list)
+    continued: int = 0
+    """How much was found to be kept when an iteration was last seen to go on to the next one."""
 
 
 @dataclass(eq=False)

@@ -38,6 +38,10 @@ class Keeper(Part):
         """The same, for any value: the holder is bounded, emptied or made anew, or it is done once."""
         self.renewed: set[ast.AST] = set()
         """Statements that add to what starts anew now and then."""
+        self._told: dict[tuple[Site, int], ast.AST] = {}
+        """What was bound and holds what was there before, by what made it and when -> the statement that did it first."""
+        self._states: set[ast.AST] = set()
+        """Calls of recurrent networks that are handed what earlier steps made."""
         self.weighed: dict[ast.AST, list[Atom]] = {}
         """Statements, and calls around them, that put something into a holder in a step -> what of it had history."""
 
@@ -96,8 +100,10 @@ class Keeper(Part):
                 continue
             chained = {loop for loop, site in atom.past if site in before}
             started = [each for each in old if each.kind is not Kind.UNKNOWN]
-            if not chained or not adds(atom, old, node):
+            if not chained or not adds(atom, old, node) or not self._states.isdisjoint(atom.parts):
                 continue
+            if self._told.setdefault((atom.site, atom.born), node) is not node:
+                continue  # what was bound there goes on under another name
             loop = outlived(self.run, started, chained=True)
             if loop is None:
                 self.judge(node, is_bounded(self.run) or is_within_step(self.run, started))
@@ -129,6 +135,7 @@ class Keeper(Part):
             loops = [loop for loop in run.loops if loop.again and any(loop.ident == past for past, _ in atom.past)]
             over_batches = [loop for loop in loops if loop.step != EVALUATING]
             if over_batches and not any(each.born >= over_batches[-1].start and not each.past for each in state):
+                self._states.add(node)
                 self._add("state", node, None, over_batches[-1], [], atom.but(since=run.clock))
                 return
 
@@ -150,7 +157,9 @@ class Keeper(Part):
             nodes = {each.node for each in before}
             came = [each for each in grown if each[1] in before or not each[0].via.isdisjoint(nodes)]
             loop = carried(self.run, came) if not any(map(is_cut, came)) else None
-            if loop is None:
+            if loop is None or all(a.past for a, _ in grown):
+                continue  # nothing came to it
+            if self._told.setdefault((made.node, made.born), node) is not node:
                 continue
             if any(born_of(a) >= loop.start and isinstance(a.made, Obj) and not a.made.fields for a in holders):
                 self.judge(node, harmless=True)  # it starts anew now and then

@@ -109,6 +109,7 @@ class Loops(Part):
         flow = iteration(loop)
         self.run.journal.add(loop.continues)
         if flow is Flow.BREAK and loop.continues:
+            self.run.keeper.once(loop.continued, self.run.keeper.mark, whole=False)
             return Flow.NEXT
         return flow
 

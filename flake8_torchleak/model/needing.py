@@ -76,7 +76,8 @@ def _classes(module: Module, made: ast.expr, depth: int) -> Iterator[ClassFacts]
     if not depth:
         return
     if isinstance(made, ast.Call):
-        found = module.names.definition(made.func, True) if isinstance(made.func, (ast.Name, ast.Attribute)) else None
+        # Of a factory in another file the name says that it makes a network, its text often not.
+        found = module.names.definition(made.func, last_name(made.func)[:1].isupper())
         if isinstance(found, ast.ClassDef):
             facts = module.classes.all.get(found)
             yield from [facts] if facts is not None else []
