@@ -51,8 +51,6 @@ class Networks(Part):
         if run.grad_off or (atom.site, "frozen") in run.seen.networks:
             return (Atom(Kind.UNKNOWN, node, Graph.NO, vary=made.vary, born=born, since=born),)
         named = atom.site in run.seen.named and atom.site not in run.seen.networks
-        if named:
-            run.seen.named_calls[node] = atom.site
         parts = made.parts | {node, (BY_NAME if named else BY_CALL, node)}
         return (Atom(Kind.UNKNOWN, node, Graph.YES, None, parts, made.past, made.via, made.vary, born, born),)
 

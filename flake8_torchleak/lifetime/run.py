@@ -223,7 +223,6 @@ class Run:
             if atom.kind is Kind.NUMBER:
                 continue
             self.seen.prove(atom.site)
-            self.seen.prove_network(atom.parts)
             self.seen.roots.add(atom.site)
             self.seen.spent |= atom.parts | {site for _, site in atom.past} | {atom.site}
             if not retained:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, Site, Value, is_marked
+from flake8_torchleak.lifetime.values import Site, Value
 
 
 class Seen:
@@ -16,8 +16,6 @@ class Seen:
         """Sites whose value was differentiated, and so carries history."""
         self.named: set[Site] = set()
         """Sites of what is taken for a network by its name."""
-        self.named_calls: dict[Site, Site] = {}
-        """Calls of these -> what is called."""
         self.networks: set[Site] = set()
         """Sites whose value was used as only networks are."""
         self.inputs: dict[Site, tuple[Site, ...]] = {}
@@ -61,10 +59,3 @@ class Seen:
             if len(set(below)) != 1:
                 return
             site = below[0]
-
-    def prove_network(self, parts: Iterable[Site]) -> None:
-        """What is differentiated has its history from these: if from one call of what has its name only, it is one."""
-        marked = [each for each in parts if is_marked(each, BY_NAME, BY_CALL, LEAF)]
-        if len(marked) == 1 and is_marked(marked[0], BY_NAME):
-            assert isinstance(marked[0], tuple)
-            self.networks.add(self.named_calls[marked[0][1]])

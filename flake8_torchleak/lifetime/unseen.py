@@ -47,8 +47,9 @@ class Unseen(Part):
         name = path.rpartition(".")[2]
         carrying = any(atom.graph is Graph.YES for value in values for atom, _ in run.within(value))
         if name != "to" and name not in TENSOR_METHODS:
-            run.seen.drawn.add(node)
             feed(run, values)
+            if not carrying:  # what is given history gives what is made of that
+                run.seen.drawn.add(node)
         for value in values:
             why = "one call per step" if name[:1].isupper() or name in _STEPPING else ""
             run.functions.hand_over(value, node, why)

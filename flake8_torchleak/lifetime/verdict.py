@@ -72,7 +72,8 @@ def is_certain(run: Run, kept: Kept) -> bool:
     if not named and (kept.evaluating or value.parts & run.seen.spent):
         return True
     if not named and any(is_marked(site, BY_CALL) for site in value.parts):
-        if kept.loop.optimizes or not kept.holders & run.seen.escaped:
+        handed_on = kept.holders & run.seen.escaped or (not kept.holders and kept.value.site in run.seen.placed)
+        if kept.loop.optimizes or not handed_on:
             return True  # once the optimizer has changed the parameters, nobody can differentiate what is kept
     if kept.how == "sum" and any(is_marked(site, LEAF) for site in value.parts):
         return True
@@ -107,7 +108,10 @@ def is_freed(run: Run, kept: Kept) -> bool:
         made = {site[1] for site in calls if isinstance(site, tuple)}
         parts = {site for site in kept.sites if isinstance(site, tuple) and _whole(site) in made}
         return calls | parts <= run.seen.freed
-    return (is_spent(run, kept) or kept.value.site in run.seen.spent) and kept.value.site in run.seen.freed
+    roots = kept.sites & run.seen.roots
+    if roots:
+        return roots <= run.seen.freed
+    return kept.value.site in run.seen.spent and kept.value.site in run.seen.freed
 
 
 def _stays(run: Run, kept: Kept) -> bool:
