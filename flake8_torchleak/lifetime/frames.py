@@ -68,8 +68,8 @@ class Loop:
     """Whether it goes over networks, or over optimizers: there are as many as fit into memory."""
     optimizes: bool = False
     """Whether something steps in it: an optimizer, or what may be one."""
-    evaluates: bool = False
-    """Whether a network is called in it that was put in evaluation mode, with gradients on."""
+    goes_on: bool = False
+    """Whether a network in evaluation mode, with gradients on, is given what earlier iterations made."""
     of_epochs: bool = False
     """Whether loops in it are steps: what is kept once an iteration is kept once an epoch."""
     is_micro: bool = False

@@ -60,7 +60,7 @@ def finished(run: Run, loop: Loop) -> None:
     if loop.step and not loop.of_networks:
         for outer in run.loops:
             outer.of_epochs = True
-    if loop.evaluates:
+    if loop.goes_on:
         alone = not loop.step and not loop.fed
         run.seen.decoding[loop.node] = alone and run.seen.decoding.get(loop.node, True)
 

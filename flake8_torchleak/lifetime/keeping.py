@@ -39,7 +39,7 @@ class Keeper(Part):
         self.renewed: set[ast.AST] = set()
         """Statements that add to what starts anew now and then."""
         self._told: dict[tuple[Site, int], ast.AST] = {}
-        """What was bound and holds what was there before, by what made it and when -> the statement that did it first."""
+        """What holds what was there before, by what made it and when -> the statement that bound it first."""
         self._states: set[ast.AST] = set()
         """Calls of recurrent networks that are handed what earlier steps made."""
         self.weighed: dict[ast.AST, list[Atom]] = {}
@@ -157,8 +157,8 @@ class Keeper(Part):
             nodes = {each.node for each in before}
             came = [each for each in grown if each[1] in before or not each[0].via.isdisjoint(nodes)]
             loop = carried(self.run, came) if not any(map(is_cut, came)) else None
-            if loop is None or all(a.past for a, _ in grown):
-                continue  # nothing came to it
+            if loop is None or all(a.born < loop.iteration for a, _ in grown):
+                continue  # nothing came to it in this step
             if self._told.setdefault((made.node, made.born), node) is not node:
                 continue
             if any(born_of(a) >= loop.start and isinstance(a.made, Obj) and not a.made.fields for a in holders):

@@ -108,6 +108,8 @@ class Run:
         """Whether a network was put in evaluation mode last."""
         self.guards: list[frozenset[int]] = []
         """For each branch around, the loops in which it is run a bounded number of times only."""
+        self.told = False
+        """Whether a counter, or a type, decides a condition: what does not hold then does not in any further step."""
         self.tests: list[ast.expr] = []
         """The conditions of the branches around."""
         self.seen = Seen()
@@ -226,7 +228,7 @@ class Run:
             self.seen.roots.add(atom.site)
             self.seen.spent |= atom.parts | {site for _, site in atom.past} | {atom.site}
             if not retained:
-                self.seen.freed |= atom.parts | {atom.site}
+                self.seen.freed |= atom.parts | {site for _, site in atom.past} | {atom.site}
             self.seen.read_back |= atom.via
             if holder is not None and holder.node is not None:
                 self.seen.read_back.add(holder.node)

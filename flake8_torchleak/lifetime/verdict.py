@@ -69,7 +69,8 @@ def is_certain(run: Run, kept: Kept) -> bool:
     if kept.how in ("error", "state") or is_spent(run, kept):
         return True
     named = value.made == NAMED or any(is_marked(site, BY_NAME) for site in value.parts)
-    if not named and (kept.evaluating or value.parts & run.seen.spent):
+    shared = (site for site in value.parts & run.seen.spent if not isinstance(_whole(site), ast.arg))
+    if not named and (kept.evaluating or any(shared)):
         return True
     if not named and any(is_marked(site, BY_CALL) for site in value.parts):
         handed_on = kept.holders & run.seen.escaped or (not kept.holders and kept.value.site in run.seen.placed)
@@ -103,15 +104,15 @@ def _worth(run: Run, kept: Kept, sums: set[Site]) -> Worth:
 
 def is_freed(run: Run, kept: Kept) -> bool:
     """Whether what networks saved for what is kept is gone: it was differentiated, and only the graph's nodes stay."""
+    if kept.value.site in run.seen.freed:
+        return True
     calls = {site for site in kept.value.parts if is_marked(site, BY_CALL, BY_NAME)}
     if calls:
         made = {site[1] for site in calls if isinstance(site, tuple)}
         parts = {site for site in kept.sites if isinstance(site, tuple) and _whole(site) in made}
         return calls | parts <= run.seen.freed
     roots = kept.sites & run.seen.roots
-    if roots:
-        return roots <= run.seen.freed
-    return kept.value.site in run.seen.spent and kept.value.site in run.seen.freed
+    return bool(roots) and roots <= run.seen.freed
 
 
 def _stays(run: Run, kept: Kept) -> bool:

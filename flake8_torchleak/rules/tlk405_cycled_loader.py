@@ -202,7 +202,7 @@ def _is_told_how(node: ast.expr) -> bool:
 
 
 def _is_other(module: Module, iterable: ast.expr) -> bool:
-    """Whether what is done with a variable shows that it is no DataLoader: an entry of it is read, as of a container."""
+    """Whether what is done with a variable shows that it is a list or a dict."""
     key = key_of(iterable)
     if not key:
         return False
