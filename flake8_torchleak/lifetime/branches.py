@@ -66,7 +66,7 @@ class Branches(Part):
         self._left_out.add(body[0])
         for each in walk(ast.Module(body, [])):
             if isinstance(each, (ast.stmt, ast.Call)):
-                self.run.keeper.judge(each, harmless=True)
+                self.run.keeper.judge(each, (), harmless=True)
 
     def _skipped(self, failed: tuple[ast.expr, ...]) -> Callable[[], Flow]:
         def execute() -> Flow:
@@ -115,13 +115,18 @@ class Branches(Part):
 
     def _handler(self, handler: ast.ExceptHandler) -> Callable[[], Flow]:
         def execute() -> Flow:
+            run = self.run
             if handler.type is not None:
-                self.run.evaluate(handler.type)
+                run.evaluate(handler.type)
+            born = run.tick()
+            error: Value = (Atom(Kind.UNKNOWN, handler, Graph.NO, CAUGHT, born=born, since=born),)
             if handler.name is not None:
-                born = self.run.tick()
-                error = Atom(Kind.UNKNOWN, handler, Graph.NO, CAUGHT, born=born, since=born)
-                self.run.names.bind(handler.name, (error,))
-            return self.run.statements.block(handler.body)
+                run.names.bind(handler.name, error)
+            run.caught.append(error)
+            try:
+                return run.statements.block(handler.body)
+            finally:
+                run.caught.pop()
 
         return execute
 

@@ -195,7 +195,7 @@ class Expressions(Part):
         known = decided(self.run, node.test)
         if known is not None:
             return self.value(node.body if known else node.orelse)
-        released = releasing(node.body, node.orelse)
+        released = releasing(node)
         if released is not None:
             return self.value(released)
         with narrowed(self.run, node.test, True):

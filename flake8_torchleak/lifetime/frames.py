@@ -76,6 +76,8 @@ class Loop:
     """Whether nothing steps in it and an optimizer does behind it: its iterations make one step together."""
     emptied: set[Hashable] = field(default_factory=set)
     """Objects that are emptied in it, by identity, and what is only known by its site."""
+    replaced: set[int] = field(default_factory=set)
+    """Objects that it made in an earlier iteration, by identity, in whose place something else is put."""
     breaks: list[Changes] = field(default_factory=list)
     continues: list[Changes] = field(default_factory=list)
     continued: int = 0

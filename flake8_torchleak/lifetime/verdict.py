@@ -41,7 +41,7 @@ def left(run: Run) -> list[Kept]:
         )
         if is_handed_on and not each.sites & run.seen.spent:
             continue  # whoever gets it may differentiate it
-        keeper.judge(each.at, each.dead)
+        keeper.judge(each.at, each.calls, each.dead)
         if each.dead or (each.is_graph and (each.holders | each.inner) & (run.seen.read_back | excused)):
             continue
         if each.how == "store" and each.holders & run.seen.plain and not is_spent(run, each):
