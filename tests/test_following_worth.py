@@ -145,12 +145,12 @@ ONCE = {
     """),
     "not in the first step": once("if i == 0:\n    print(i)\nelse:\n    kept.append(loss)  # TLK402"),
     "where a counter is set back": once(
-        "if len(x) > 3:\n    i = 0\nif i == 0:\n    keep(kept, loss)  # TLK402", above=KEEP
+        "if len(x) > 0:\n    i = 0\nif i == 0:\n    keep(kept, loss)  # TLK402", above=KEEP
     ),
     "where a counter is set back, stored there": once(
-        "if len(x) > 3:\n    i = 0\nif i == 0:\n    kept.append(loss)  # TLK402"
+        "if len(x) > 0:\n    i = 0\nif i == 0:\n    kept.append(loss)  # TLK402"
     ),
-    "a counter of its own": once("if n < 5:\n    kept.append(loss)\nn += 1", "kept, n = [], 0"),
+    "a counter of its own": once("if n < 3:\n    kept.append(loss)\nn += 1", "kept, n = [], 0"),
     "if it is text": once("if isinstance(loss, str):\n    kept.append(loss)"),
     "if it is no tensor": once("if not isinstance(loss, torch.Tensor):\n    kept.append(loss)"),
     "an entry, if it is text": once('out = {"a": loss}\nif isinstance(out["a"], str):\n    kept.append(out["a"])'),
@@ -164,7 +164,7 @@ ONCE = {
     ),
     "behind a break by the length of a batch": once("if len(x) > 3:\n    break\nkept.append(loss)  # TLK402"),
     "if a batch is short": once("if len(x) < 30:\n    keep(kept, loss)  # TLK402", above=KEEP),
-    "if little is kept": once("if len(kept) < 30:\n    keep(kept, loss)", above=KEEP),
+    "if little is kept": once("if len(kept) < 3:\n    keep(kept, loss)", above=KEEP),
     "until enough is kept": once("if len(kept) > 3:\n    break\nkept.append(loss)"),
 }
 
@@ -174,8 +174,9 @@ def test_one_finding(name: str) -> None:
     assert reported(ONCE[name]) == marked(ONCE[name])
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("name", [each for each in ONCE if "batch" not in each and "continue" not in each])
+@pytest.mark.parametrize(
+    "name", [each for each in ONCE if "batch" not in each and "continue" not in each and "range" not in each]
+)
 def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
     pytest.importorskip("torch")
     expected = bool(marked(ONCE[name]))
