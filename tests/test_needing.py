@@ -78,6 +78,12 @@ NEEDED = {
     + indent(evaluating("self.model", "", "self, ").partition("\n\n")[2], "    "),
     "a helper of a helper": HELPERS + evaluating("model", "", "model, ", used="residual(out, x).mean()"),
     "a helper that asks for it": HELPERS + evaluating("model", "", "model, ", used="unfrozen(out).mean()"),
+    "a helper of torch's": evaluating(
+        "model", "", "model, ", used="torch.autograd.functional.jacobian(model, x).mean()"
+    ),
+    "the input asks for it": evaluating("model", "", "model, ").replace(
+        "        out =", "        x.requires_grad = True\n        out ="
+    ),
     "the function itself": evaluating("model", "", "model, ", used="torch.autograd.grad(out, x)[0].mean()"),
     "a network that is frozen there": evaluating("model.requires_grad_(False)", "", "model, "),
 }
@@ -88,6 +94,10 @@ NOT_NEEDED = {
     "a helper does not": HELPERS + evaluating("model", "", "model, ", used="deviation(out, x).mean()"),
     "a helper that lets go": HELPERS + evaluating("model", "", "model, ", used="frozen(out).mean()"),
     "a network that calls itself": FORCES + made("model") + "model = evaluate\n",
+    "wrapped again and again": made("Plain()").replace(
+        "    model.eval()", "    for i in range(3):\n        model = wrapped(model)\n    model.eval()"
+    ),
+    "a function of a network": evaluating("model", "", "model, ", used="(lambda net: net(out))(model).mean()"),
     "handed on by itself": evaluating("model", "", "model, ", used="evaluate(model, y)"),
 }
 
