@@ -75,7 +75,7 @@ class Assignments(Part):
             a
             for made in objects(base)
             for a in run.elements.entry(made, constant(index), target)
-            if made.kind == "dict"
+            if made.kind in ("dict", "list")
         )
         run.keeper.slot(old, value, node, target)
         self._persist(base, target, value)
