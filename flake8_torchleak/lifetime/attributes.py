@@ -97,6 +97,7 @@ class Attributes(Part):
     def put(self, base: Value, name: str, value: Value) -> None:
         """`base.name = value`."""
         run = self.run
+        run.place(value)
         if value and value[0].kind is Kind.UNKNOWN:
             value = run.names.suggested(name, value)
         for atom in base:

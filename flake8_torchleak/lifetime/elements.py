@@ -82,6 +82,8 @@ class Elements(Part):
                 if made.kind == "dict":
                     vary = varies(self.all_of(made))
                     found.append((Atom(Kind.NUMBER, made=Mark.ANY, vary=vary),))
+                elif made.kind == "range":
+                    found.append(made.fields[ELEMENTS])  # what it goes to is not among what it gives
                 elif made.kind == "instance" and isinstance(made.cls, ClassInfo) and not made.cls.is_record:
                     found.append(self._iterated(atom, made.cls, node))
                 else:

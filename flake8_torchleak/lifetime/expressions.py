@@ -14,7 +14,6 @@ from flake8_torchleak.lifetime.values import (
     ANYTHING,
     ELEMENTS,
     NONE,
-    PLAIN,
     PLAIN_TYPES,
     Atom,
     Graph,
@@ -22,6 +21,7 @@ from flake8_torchleak.lifetime.values import (
     Mark,
     Obj,
     Value,
+    all_vary,
     constant,
     join,
     number,
@@ -93,10 +93,8 @@ class Expressions(Part):
         return number(vary=vary)
 
     def _slice(self, node: ast.Slice) -> Value:
-        for each in (node.lower, node.upper, node.step):
-            if each is not None:
-                self.value(each)
-        return PLAIN
+        bounds = [self.value(each) for each in (node.lower, node.upper, node.step) if each is not None]
+        return number(vary=all_vary(bounds))
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set, kind: str) -> Value:
         run = self.run

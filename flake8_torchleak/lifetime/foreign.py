@@ -6,6 +6,7 @@ import ast
 
 from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime import libraries as table
+from flake8_torchleak.lifetime.inner import stepped
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -133,7 +134,7 @@ class Foreign(Part):
         if kind is Kind.NUMBER:
             return number(vary=atom.vary)
         if name in table.DIFFERENTIATING:
-            return run.operations.backward(atom, name, args)
+            return run.operations.backward(atom, name, args, keywords)
         if kind is Kind.NETWORK:
             return run.networks.method(atom, name, args, keywords, node)
         if kind is Kind.OPTIMIZER:
@@ -148,6 +149,7 @@ class Foreign(Part):
 
     def _of_optimizer(self, name: str, args: list[Value], node: ast.expr) -> Value:
         if name == "step":
+            stepped(self.run)
             for each in args:
                 self.run.functions.hand_over(each, node, "")
         return NONE

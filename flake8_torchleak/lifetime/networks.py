@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.frames import EVALUATING, HOOKED
+from flake8_torchleak.lifetime.inner import feed
 from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
@@ -36,13 +37,18 @@ class Networks(Part):
         run = self.run
         inputs = [*args, *keywords.values()]
         run.seen.tensors_in(inputs)
+        feed(run, inputs)
         if run.evaluating and not run.grad_off:
+            given = [each for value in inputs for each, _ in run.within(value) if each.kind is not Kind.NUMBER]
             for loop in run.loops:
-                if not loop.step and any(loop.ident in each.vary for value in inputs for each, _ in run.within(value)):
+                loop.unfinished = True  # once more: does it go on with what it made?
+                loop.goes_on = loop.goes_on or any(ident == loop.ident for each in given for ident, _ in each.past)
+                if not loop.step and any(loop.ident in each.vary for each in given):
                     loop.step = "" if loop.small else EVALUATING
         if len(inputs) > 1 and is_recurrent(atom):
             run.keeper.state(join(inputs[1:]), node)
-        made = run.make.result(node, list(inputs))[0]
+        # That a number is another one in each step makes no new data of it: it tells how far a decoder is.
+        made = run.make.result(node, [value for value in inputs if any(a.kind is not Kind.NUMBER for a in value)])[0]
         born = run.tick()
         if run.grad_off or (atom.site, "frozen") in run.seen.networks:
             return (Atom(Kind.UNKNOWN, node, Graph.NO, vary=made.vary, born=born, since=born),)

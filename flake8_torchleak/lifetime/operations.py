@@ -130,13 +130,14 @@ class Operations(Part):
         if isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)):
             self.run.assignments.assign(receiver, value, node)
 
-    def backward(self, atom: Atom, name: str, args: list[Value]) -> Value:
+    def backward(self, atom: Atom, name: str, args: list[Value], keywords: Keywords) -> Value:
         """`loss.backward()`, or a helper that is handed the loss."""
+        retained = any(constant(keywords.get(each, PLAIN)) is True for each in ("retain_graph", "create_graph"))
         handed = args and any(each.kind is not Kind.NUMBER for each in args[0])
         if name == "manual_backward" or (handed and atom.kind is not Kind.TENSOR and atom.graph is not Graph.YES):
-            self.run.differentiate(args[0] if args else ())
+            self.run.differentiate(args[0] if args else (), retained)
             return NONE
-        self.run.differentiate((atom,))
+        self.run.differentiate((atom,), retained)
         return NONE
 
 

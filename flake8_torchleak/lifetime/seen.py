@@ -26,6 +26,10 @@ class Seen:
         """Sites of what was differentiated itself."""
         self.spent: set[Site] = set()
         """Sites of what was differentiated, and of what that was made of."""
+        self.freed: set[Site] = set()
+        """The same, where `backward()` does not retain the graph: what was saved for it is gone."""
+        self.decoding: dict[ast.AST, bool] = {}
+        """Loops in evaluation mode -> whether they only go on with what they made themselves: of one sample."""
         self.read_back: set[Site] = set()
         """Containers whose content was differentiated."""
         self.loaders: set[Site] = set()
@@ -44,6 +48,10 @@ class Seen:
         """Calls of what was not followed, at least once."""
         self.escaped: set[Site] = set()
         """Containers that code nobody can see was handed."""
+        self.placed: set[Site] = set()
+        """Containers, and values with history, that were put into something else, or handed to code nobody can see."""
+        self.drawn: set[Site] = set()
+        """Calls of what nobody can see, but for methods that tensors have: each may give something else."""
 
     def history(self, atom: Atom) -> frozenset[Site]:
         """What is in the history of something: of this iteration, or, of what is older, of the one that made it."""

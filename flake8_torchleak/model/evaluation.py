@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,15 +11,12 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.needing import is_called_without, needs_grad
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
-
-_ATTACKS = re.compile(r"attack|adversar|(?:^|_)(?:pgd|fgsm|deepfool)(?:_|$)|saliency|grad_?cam", re.IGNORECASE)
-"""Names of what needs gradients of a model that is evaluated."""
-_NEEDS_GRAD = frozenset({"requires_grad_", "enable_grad", "retain_grad", "jacobian", "hessian", "vjp"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +55,7 @@ def _candidates(module: Module) -> list[Scope]:
 def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
     if not any(isinstance(node, LOOPS) for node in module.tree.within(scope)):
         return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
-    if _needs_grad(module, scope) or _is_test(module, scope) or _is_forward(module, scope):
+    if needs_grad(module, scope) or _is_test(module, scope) or _is_forward(module, scope):
         return None
     if isinstance(scope, FUNCTIONS) and module.release.callers.are_training(scope) is not None:
         return None
@@ -76,6 +72,8 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
         evidence = _evidence(module, scope, call, loops)
         if evidence and not module.loops.modes.contradicted(scope) and not _switches_itself(module, call):
             function = scope if isinstance(scope, FUNCTIONS) else None
+            if function is not None and is_called_without(module, function):
+                return None
             return Evaluation(call, loops[0], function, evidence)
     return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
 
@@ -181,20 +179,6 @@ def _is_in_every_step(module: Module, call: ast.Call) -> bool:
             return module.loops.trains(up)
         if isinstance(up, (ast.If, *FUNCTIONS)):
             break
-    return False
-
-
-def _needs_grad(module: Module, scope: Scope) -> bool:
-    """Whether the function asks for gradients by itself (attacks, saliency, meta-learning)."""
-    for node in module.tree.within(scope):
-        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
-            return True
-        if isinstance(node, ast.Call):
-            name = last_name(node.func)
-            if name in _NEEDS_GRAD or _ATTACKS.search(name):
-                return True
-            if name == "grad" and module.names.qualname(node.func).endswith("autograd.grad"):
-                return True
     return False
 
 
