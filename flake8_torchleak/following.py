@@ -119,8 +119,10 @@ def _is_decoded(node: ast.AST, found: Followed, module: Module) -> bool:
 
 def _severity(kept: Kept, found: Followed, known: Worth) -> Severity:
     """What was differentiated has only its nodes left; what rests on more than the program shows is a note."""
-    if known is Worth.LITTLE or not is_certain(found.run, kept) or (kept.how == "state" and kept.loop.trains):
+    if known is Worth.LITTLE or not is_certain(found.run, kept):
         return Severity.NOTE
+    if kept.how == "state" and not kept.sites.isdisjoint(found.run.seen.freed):
+        return Severity.NOTE  # the next step would fail: something that is not seen cuts it off
     if kept.how == "error" or (kept.is_graph and is_freed(found.run, kept)):
         return Severity.WARNING
     return Severity.ERROR
