@@ -107,6 +107,12 @@ def project(tmp_path: Path) -> Path:
         ("from work.helpers import long", "long(kept, i)", ""),
         ("from work.helpers import long", "long(kept, lambda: i)", ""),
         ("from work.helpers import absent", "absent(kept, loss)", ""),
+        ("from work.helpers import *", "keep(kept, loss)  # TLK402", ""),
+        ("from .helpers import *", "log.add(loss)  # TLK403", "log = Log()"),
+        ("from work.helpers import *", "let_go(kept, loss)", ""),
+        ("from work.helpers import *\ndef keep(store, value): pass", "keep(kept, loss)", ""),
+        ("from . import *", "keep(kept, loss)", ""),
+        ("from .helpers import *\nfrom .inner import *", "keep(kept, loss)  # TLK402\nput(kept, loss)  # TLK402", ""),
     ],
 )
 def test_helpers_of_other_files(project: Path, imported: str, body: str, before: str) -> None:

@@ -87,7 +87,7 @@ class Keeper(Part):
                 continue
             chained = {loop for loop, site in atom.past if site in before}
             started = [each for each in old if each.kind is not Kind.UNKNOWN]
-            if not chained or not adds(atom, old, node):
+            if not chained or not adds(atom, old, node, self.run.loops[-1].ident):
                 continue
             loop = outlived(self.run, started, chained=True)
             if loop is None:

@@ -60,7 +60,9 @@ class Networks(Part):
                 inner = each.made
                 if isinstance(inner, Obj) and isinstance(inner.cls, ClassInfo) and inner.cls.is_network:
                     return True
-        return not made.fields and made.node is None
+        if made.fields or not isinstance(made.cls, ClassInfo):
+            return not made.fields and made.node is None
+        return made.node is None or any(_has_layers(each.node) for each in made.cls.order)
 
     def layer(self, path: str, args: list[Value], node: ast.expr) -> Value:
         """What a name of `torch.nn` makes: a layer, a network, a parameter."""
@@ -125,6 +127,14 @@ class Networks(Part):
             run.evaluating = bool(args) and constant(args[0]) is False
         elif name == "requires_grad_" and args and constant(args[0]) is False:
             run.seen.networks.add((atom.site, "frozen"))
+
+
+@lru_cache(maxsize=1024)
+def _has_layers(cls: ast.ClassDef) -> bool:
+    """Whether the constructor of a class makes layers or parameters: what it sets is not known if it was too long."""
+    made = (node for each in cls.body if getattr(each, "name", "") == "__init__" for node in walk(each))
+    names = {last_name(node.func) for node in made if isinstance(node, ast.Call)}
+    return not names.isdisjoint({*table.WITH_PARAMETERS, "Parameter"})
 
 
 def is_recurrent(atom: Atom) -> bool:
