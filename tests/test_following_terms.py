@@ -130,3 +130,30 @@ def test_networks_whose_constructor_is_too_long_to_follow(tmp_path: Path, made: 
     path = tmp_path / "measure.py"
     path.write_text(text, encoding="utf-8")
     assert reported(text, str(path)) == marked(text)
+
+
+ENTRIES = {
+    "a loader under a key": ("for x in enumerate(data['test_loader']):", "kept.append(net(x))  # TLK402"),
+    "its iterator": ("for x in data['test_loader'].get_iterator():", "kept.append(net(x))  # TLK402"),
+    "a loader of what is called a loader": (
+        "for x in loader['test_loader'].get_iterator():",
+        "kept.append(net(x))  # TLK402",
+    ),
+    "the value of what it gives": ("for x in data['test_loader'].get_iterator():", "kept.append(net(x).item())"),
+    "what a loader has": ("for x in data['test_loader'].names():", "kept.append(net(x))"),
+    "something else under a key": ("for x in data['rows'].get_iterator():", "kept.append(net(x))"),
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_loaders_under_a_key(name: str) -> None:
+    over, line = ENTRIES[name]
+    text = program(f"""
+        def measure(data):
+            net, kept = nn.Linear(2, 1), []
+            loader = data
+            {over}
+                {line}
+            print(len(kept))
+    """)
+    assert reported(text) == marked(text)

@@ -144,6 +144,8 @@ def _names_loader(loop: Loop, loaders: set[str]) -> bool:
             name: str = node.id if kind is ast.Name else node.attr  # type: ignore[attr-defined]
             if name in loaders or hints.is_loader(name):
                 return True
+        if kind is ast.Constant and isinstance(node.value, str) and hints.is_loader(node.value):  # type: ignore[attr-defined]
+            return True
         if kind is not ast.Name and kind is not ast.Constant:
             stack += ast.iter_child_nodes(node)
     return False
