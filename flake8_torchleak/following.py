@@ -28,13 +28,11 @@ def with_calls(module: Module, code: str, direct: Iterable[Report]) -> Iterator[
     Of the former, what is harmless for certain where it is followed is left out: emptied by a helper, done a few times.
     """
     found = followed(module)
-    keeper = found.run.keeper
-    harmless = keeper.contained if code in ("TLK404", "TLK408") else keeper.harmless
     known: set[ast.AST] = set()
     told: set[tuple[ast.AST, ast.AST]] = set()
     for report in direct:
         known.add(report.node)
-        if found.whole and harmless.get(report.node, False):
+        if found.whole and _is_harmless(report.node, code, found):
             continue
         small = found.whole and code in _OF_HISTORY and is_small(found.run, report.node)
         yield replace(report, severity=Severity.NOTE) if small else report
@@ -53,6 +51,15 @@ def with_calls(module: Module, code: str, direct: Iterable[Report]) -> Iterator[
             target=each,
             under=in_evaluation(module, each.node),
         )
+
+
+def _is_harmless(node: ast.AST, code: str, found: Followed) -> bool:
+    """Whether what was followed shows that a statement, or a call with all that is called there, keeps nothing."""
+    keeper, seen = found.run.keeper, found.run.seen
+    harmless = keeper.contained if code in ("TLK404", "TLK408") else keeper.harmless
+    if node in seen.followed:
+        return node not in seen.unseen and harmless.get(node, node not in keeper.storing)
+    return harmless.get(node, False)
 
 
 def _is_safe(kept: Kept, module: Module) -> bool:

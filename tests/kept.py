@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 CODES = ("TLK401", "TLK402", "TLK403", "TLK404", "TLK408")
 IMPORTS = """\
 import collections, contextlib, copy, functools, itertools, math, queue
+import numpy as np
 import torch
 from torch import nn
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional, Union
 from torch.utils.data import DataLoader
 """
 _STEP = "loss = criterion(model(x), y); optimizer.zero_grad(); loss.backward(); optimizer.step()"
@@ -122,12 +123,9 @@ def grows(text: str) -> bool:
     train: Callable[..., Any] = namespace["train"]
     model, loader = torch.nn.Linear(2, 1), _Batches()
     gc.collect()
-    gc.freeze()  # what was there before is not looked through
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
-            train(model, loader, torch.nn.functional.mse_loss, torch.optim.SGD(model.parameters(), lr=0.01))
-    finally:
-        gc.unfreeze()
+    gc.freeze()  # what was there before is not looked through, now or later: that takes far longer than the training
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        train(model, loader, torch.nn.functional.mse_loss, torch.optim.SGD(model.parameters(), lr=0.01))
     counts = loader.counts[:_STEPS]  # fewer if it left its loop
     return len(counts) == _STEPS and counts[-1] - counts[_FROM - 1] >= _STEPS - _FROM

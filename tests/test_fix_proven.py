@@ -242,7 +242,7 @@ def _runs(source: str, shape: str) -> bool:
     return True
 
 
-@pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_programs_run_as_they_are(shape: str) -> None:
     for source, name in programs(shape):

@@ -304,7 +304,6 @@ def test_calls(name: str) -> None:
     assert reported(PROGRAMS[name]) == marked(PROGRAMS[name])
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
     pytest.importorskip("torch")

@@ -114,7 +114,6 @@ def test_corners(name: str) -> None:
     assert reported(text) == marked(text)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
     pytest.importorskip("torch")

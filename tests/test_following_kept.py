@@ -306,7 +306,6 @@ def test_steps_of_frameworks(name: str) -> None:
     assert reported(FRAMEWORKS[name]) == marked(FRAMEWORKS[name])
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
     pytest.importorskip("torch")

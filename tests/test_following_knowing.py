@@ -15,10 +15,56 @@ BOX = OR_NONE + "class Box:\n    pass\n"
 PUT = "def put(d, k, v): d[k] = v"
 PLUS = "def plus(a, b): return a + b"
 
+NODE = "class Node:\n    def __init__(self, value, before):\n        self.value, self.before = value, before"
+
+LAZY = (
+    "class Lazy:\n    rows = None\n    def put(self, v):\n        if self.rows is None:\n"
+    "            self.rows = []\n        self.rows.append(v)"
+)
+
 PROGRAMS: dict[str, str] = {
+    # -- holders that are made where there is none yet -------------------------------------------------------------
+    "a list of the first iteration": training("if i == 0:\n    own = []\nkeep(own, loss)  # TLK402", KEEP),
+    "a list of the first iteration, by a flag": training(
+        "if not begun:\n    own, begun = [], True\nkeep(own, loss)  # TLK402", KEEP, "begun = False"
+    ),
+    "a list where there is none": training("box.put(loss)  # TLK403", LAZY, "box = Lazy()"),
+    "a list where there is none, put away": training(
+        "box.put(loss)\nif i % 2 == 0:\n    box.rows = None", LAZY, "box = Lazy()"
+    ),
+    "a list of the first iteration, made anew": training(
+        "if i == 0:\n    own = []\nkeep(own, loss)\nif i % 2 == 0:\n    own = []", KEEP
+    ),
+    "a list made anew at the end": training("keep(kept, loss)\nkept = []", KEEP),
+    "a list made anew at the end, and another name of it": training("keep(kept, loss)\nkept, before = [], kept", KEEP),
+    # -- parameters that a call does not give -----------------------------------------------------------------
+    "only where somebody asks for it": program("""
+        def gather(loader, model, criterion, optimizer, more=False):
+            kept = []
+            for x, y in loader:
+                STEP
+                if more:
+                    keep(kept, loss)
+            return kept
+        def keep(store, value): store.append(value)
+        def train(model, loader, criterion, optimizer):
+            gather(loader, model, criterion, optimizer)
+    """),
+    # -- objects that hold the one before ------------------------------------------------------------------------
+    "linked": training("node = Node(loss, node)  # TLK402", NODE, "node = None"),
+    "linked by pairs": training("node = (loss, node)  # TLK402", "", "node = None"),
+    "linked, and cut": training("node = Node(loss, None)", NODE, "node = None"),
+    "linked to what one of the last held": training(
+        "node = Node(loss, node.value.item() if node is not None else 0)", NODE, "node = None"
+    ),
+    "numbers, linked": training("node = Node(loss.item(), node)", NODE, "node = None"),
     # -- what a condition leaves of a value ---------------------------------------------------------------------
     "released where it is a tensor": training(
         "v = maybe(loss, i)\nif isinstance(v, torch.Tensor):\n    v = v.item()\nkeep(kept, v)", OR_NUMBER
+    ),
+    "released where the step's number says so": training("keep(kept, float(loss) if i % 2 else loss)  # TLK402", KEEP),
+    "released where it says that it is a tensor": training(
+        "v = maybe(loss, i)\nkeep(kept, v.item() if hasattr(v, 'item') else v)", OR_NUMBER
     ),
     "kept where it is text": training("v = maybe(loss, i)\nif isinstance(v, str):\n    keep(kept, v)", OR_TEXT),
     "kept where it is a number": training(
@@ -238,12 +284,37 @@ PROGRAMS: dict[str, str] = {
 }
 
 
+UNCALLED: dict[str, str] = {
+    "only where it is asked for": program("""
+        def train(model, loader, criterion, optimizer, more=False):
+            kept = []
+            for x, y in loader:
+                STEP
+                if more:
+                    kept.append(loss)  # TLK402
+            return kept
+    """),
+    "only where there is something": program("""
+        def train(model, loader, criterion, optimizer, kept=None):
+            for x, y in loader:
+                STEP
+                if kept is not None:
+                    kept.append(loss)  # TLK402
+    """),
+}
+"""Functions that nobody calls, with parameters that somebody may give."""
+
+
+@pytest.mark.parametrize("name", UNCALLED)
+def test_what_somebody_may_ask_for(name: str) -> None:
+    assert reported(UNCALLED[name]) == marked(UNCALLED[name])
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_knowing(name: str) -> None:
     assert reported(PROGRAMS[name]) == marked(PROGRAMS[name])
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
     pytest.importorskip("torch")

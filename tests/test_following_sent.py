@@ -66,6 +66,19 @@ PROGRAMS: dict[str, str] = {
     "of the loop that raises it": training(
         "try:\n    raise ValueError(i)\nexcept ValueError as error:\n    keep(kept, error)", KEEP
     ),
+    "more and more": tried("kept = [*kept, error]  # TLK408"),
+    "its frames": tried("keep(kept, error.__traceback__)  # TLK408"),
+    "its frames, taken off": tried("error.__traceback__ = None\nkeep(kept, error)"),
+    "what is being handled": tried("keep(kept, sys.exc_info())  # TLK408", "import sys"),
+    "the frames of what is being handled": tried("keep(kept, sys.exc_info()[2])  # TLK408", "import sys"),
+    "the class of what is being handled": tried("keep(kept, sys.exc_info()[0])", "import sys"),
+    "what is being handled, unpacked": tried(
+        "kind, value, frames = sys.exc_info()\nkeep(kept, value)  # TLK408", "import sys"
+    ),
+    "what is being handled, by its short name": tried("keep(kept, sys.exception())  # TLK408", "import sys"),
+    "what is handled no more": training(
+        "try:\n    risky(model, x)\nexcept RuntimeError:\n    pass\nkeep(kept, sys.exc_info())", RISKY + "import sys"
+    ),
     # -- generators that are sent to ----------------------------------------------------------------------------
     "sent": training("sink.send(loss)  # TLK402", COLLECTS, BEGUN.format("collector(kept)")),
     "numbers are sent": training("sink.send(loss.item())", COLLECTS, BEGUN.format("collector(kept)")),
@@ -140,7 +153,6 @@ def test_sent(name: str) -> None:
     assert reported(PROGRAMS[name]) == marked(PROGRAMS[name])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
     pytest.importorskip("torch")

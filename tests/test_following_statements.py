@@ -251,7 +251,6 @@ def test_groups_of_exceptions() -> None:
     assert reported(text) == marked(text)
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
     pytest.importorskip("torch")

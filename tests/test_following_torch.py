@@ -64,7 +64,6 @@ def test_functions_of_torch(name: str) -> None:
     assert reported(PROGRAMS[name]) == marked(PROGRAMS[name])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
     pytest.importorskip("torch")

@@ -244,7 +244,6 @@ def test_what_conditions_say(test: str, then: str, other: str, kept: bool, form:
     assert reported(text) == marked(text)
 
 
-@pytest.mark.soak
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
     pytest.importorskip("torch")

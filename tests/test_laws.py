@@ -221,9 +221,9 @@ def test_reshaped_programs_train_and_retain_the_same() -> None:
 
 @pytest.mark.long
 def test_many_reshaped_programs_train_and_retain_the_same() -> None:
-    tried = checked(range(3, 15))
+    tried = checked(range(3, 50))
     print(tried)
-    assert sum(count > 0 for count in tried.values()) > 25
+    assert sum(count > 3 for count in tried.values()) > 25
 
 
 def checked(numbers: range) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flake8_torchleak.lifetime.annotations import Annotations
 from flake8_torchleak.lifetime.assignments import Assignments
 from flake8_torchleak.lifetime.attributes import Attributes
 from flake8_torchleak.lifetime.branches import Branches
@@ -28,6 +29,7 @@ from flake8_torchleak.lifetime.unseen import Unseen
 def assembled() -> Run:
     """A run with all its parts, at its beginning; those that take over methods of others come last."""
     run = Run()
+    run.annotations = Annotations(run)
     run.assignments = Assignments(run)
     run.attributes = Attributes(run)
     run.branches = Branches(run)

@@ -24,7 +24,8 @@ class Assignments(Part):
         if isinstance(target, ast.Name):
             old = run.frame.variables.fields.get(target.id) or run.names.value(target)
             run.keeper.slot(old, value, node, target)
-            run.keeper.regrown(old, value, node, target)
+            if not run.keeper.regrown(old, value, node, target):
+                run.replace(old, value)
             run.names.bind(target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(target, value, node)
@@ -32,8 +33,9 @@ class Assignments(Part):
             base = run.evaluate(target.value)
             old = run.attributes.value(base, target.attr, target)
             run.keeper.slot(old, value, node, target)
-            run.keeper.regrown(old, value, node, target)
-            self._persist(base, target, value)
+            goes_on = run.keeper.regrown(old, value, node, target)
+            if not self._persist(base, target, value) and not goes_on:
+                run.replace(old, value)
             run.attributes.put(base, target.attr, value)
         elif isinstance(target, ast.Subscript):
             self._set_entry(target, value, node)
@@ -73,7 +75,7 @@ class Assignments(Part):
             a
             for made in objects(base)
             for a in run.elements.entry(made, constant(index), target)
-            if made.kind == "dict"
+            if made.kind in ("dict", "list")
         )
         run.keeper.slot(old, value, node, target)
         self._persist(base, target, value)
@@ -88,16 +90,19 @@ class Assignments(Part):
             return
         run.elements.put(base, index, value)
 
-    def _persist(self, base: Value, target: ast.Attribute | ast.Subscript, value: Value) -> None:
+    def _persist(self, base: Value, target: ast.Attribute | ast.Subscript, value: Value) -> bool:
         """A container made where there was none yet stays: `if key not in d: d[key] = []`."""
         made = [each for each in objects(value) if not each.fields and not each.bounded]
         if not made or not self.run.tests:
-            return
+            return False
         sought = target.value if isinstance(target, ast.Subscript) else target
         if any(self._reads(test, ast.unparse(sought)) for test in self.run.tests):
             born = min((holder.born for holder in objects(base)), default=0)
             for one in made:
                 one.born = min(one.born, born)
+                self.run.lasting.add(id(one))
+            return True
+        return False
 
     def _reads(self, test: ast.expr, shown: str) -> bool:
         """Whether a condition reads a variable, an attribute, an entry or what a call gives."""

@@ -7,8 +7,11 @@ import ast
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.libraries import PLAIN_ATTRIBUTES
 from flake8_torchleak.lifetime.run import Part
-from flake8_torchleak.lifetime.values import ANYTHING, PLAIN, Atom, Graph, Kind, Obj, Value, join, with_via
+from flake8_torchleak.lifetime.values import ANYTHING, CAUGHT, PLAIN, Atom, Graph, Kind, Obj, Value, join, of_container
 from flake8_torchleak.lifetime.world import ClassInfo
+
+_WITH_FRAMES = frozenset({"__traceback__", "__cause__", "__context__"})
+"""What of an exception leads to frames that it, or the one before it, passed."""
 
 
 class Attributes(Part):
@@ -37,6 +40,8 @@ class Attributes(Part):
             if name in ("weight", "bias"):
                 return run.make.tensor((node, "leaf"), Graph.LEAF)
             return (atom.but(site=(atom.site, name)),)
+        if made == CAUGHT and name in _WITH_FRAMES:
+            return (atom,)
         if kind is Kind.UNKNOWN:
             if name in PLAIN_ATTRIBUTES:
                 return PLAIN if name != "data" else run.make.view_of(atom, run.make.tensor(node, Graph.NO, atom.vary))
@@ -49,7 +54,7 @@ class Attributes(Part):
     def _of_object(self, atom: Atom, made: Obj, name: str, node: ast.expr) -> Value:
         found = made.fields.get(name)
         if found:
-            return with_via(found, atom.via)
+            return of_container(atom, found)
         cls = made.cls
         if not isinstance(cls, ClassInfo):
             bound = Function(None, self.run.frame.place, receiver=(atom,), builtin=name)

@@ -97,13 +97,18 @@ class Branches(Part):
 
     def _handler(self, handler: ast.ExceptHandler) -> Callable[[], Flow]:
         def execute() -> Flow:
+            run = self.run
             if handler.type is not None:
-                self.run.evaluate(handler.type)
+                run.evaluate(handler.type)
+            born = run.tick()
+            error: Value = (Atom(Kind.UNKNOWN, handler, Graph.NO, CAUGHT, born=born, since=born),)
             if handler.name is not None:
-                born = self.run.tick()
-                error = Atom(Kind.UNKNOWN, handler, Graph.NO, CAUGHT, born=born, since=born)
-                self.run.names.bind(handler.name, (error,))
-            return self.run.statements.block(handler.body)
+                run.names.bind(handler.name, error)
+            run.caught.append(error)
+            try:
+                return run.statements.block(handler.body)
+            finally:
+                run.caught.pop()
 
         return execute
 

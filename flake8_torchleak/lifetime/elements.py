@@ -19,9 +19,9 @@ from flake8_torchleak.lifetime.values import (
     constant,
     join,
     objects,
+    of_container,
     read_from,
     varies,
-    with_via,
 )
 from flake8_torchleak.lifetime.world import ClassInfo
 
@@ -85,7 +85,7 @@ class Elements(Part):
                 elif made.kind == "instance" and isinstance(made.cls, ClassInfo) and not made.cls.is_record:
                     found.append(self._iterated(atom, made.cls, node))
                 else:
-                    found.append(with_via(self.all_of(made), atom.via))
+                    found.append(of_container(atom, self.all_of(made)))
             elif atom.kind is Kind.LOADER:
                 held = None if atom.made == ALONE else atom.site
                 born = run.tick()
@@ -138,7 +138,7 @@ class Elements(Part):
                     if made.kind == "dict":
                         found[at].append((Atom(Kind.NUMBER, made=Mark.ANY),))
                     else:
-                        found[at].append(with_via(self.entry(made, at, node), atom.via))
+                        found[at].append(of_container(atom, self.entry(made, at, node)))
                 elif atom.kind is Kind.TENSOR:
                     found[at].append(self.run.make.view_of(atom, self.run.make.result((node, at), [(atom,)])))
                 elif atom.kind in (Kind.UNKNOWN, Kind.LOADER):

@@ -26,8 +26,8 @@ from flake8_torchleak.lifetime.values import (
     join,
     number,
     objects,
+    of_container,
     varies,
-    with_via,
 )
 
 
@@ -197,7 +197,7 @@ class Expressions(Part):
         known = decided(self.run, node.test)
         if known is not None:
             return self.value(node.body if known else node.orelse)
-        released = releasing(node.body, node.orelse)
+        released = releasing(node)
         if released is not None:
             return self.value(released)
         with narrowed(self.run, node.test, True):
@@ -252,7 +252,7 @@ class Expressions(Part):
                 if is_slice:
                     found.append(self._sliced(made, node))
                 else:
-                    found.append(with_via(run.elements.entry(made, name, node), atom.via))
+                    found.append(of_container(atom, run.elements.entry(made, name, node)))
             elif atom.kind is Kind.TENSOR:
                 result = run.make.result(node, [(atom,), number(vary=varies(index))])
                 found.append(run.make.view_of(atom, result) if _is_view(index) else result)

@@ -236,16 +236,7 @@ class Runner:
 
     def _instance(self, info: ClassInfo) -> Value:
         if info.instance is None:
-            made = info.instance = Obj("instance", info.node, 0, info)
-            found = info.method("__init__")
-            if found is not None:
-                owner, function = found
-                start = Function(function, owner.place, None, owner, self.run.of(made))
-                self.run.functions.invoke(start, [], {}, function)
-            for value in made.fields.values():
-                for atom in value:
-                    if isinstance(atom.made, Obj):
-                        atom.made.born = 0
+            (info.instance,) = objects(self.run.instances.unseen(info, info.node))
         return self.run.of(info.instance)
 
 

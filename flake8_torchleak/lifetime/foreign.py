@@ -63,11 +63,22 @@ class Foreign(Part):
             return run.operations.computed(name, args, keywords, node)
         if path.startswith(("numpy.", "statistics.", "json.")):
             return run.operations.of_numpy(name, args, node)
+        if path in ("sys.exc_info", "sys.exception") and run.caught:
+            return self._caught(path, node)
         if path.startswith(("math.", "random.", "os.", "time.", "pickle.", "logging.", "re.", "sys.")):
             return number(vary=all_vary(args))
         if name.endswith(("Error", "Exception")):
             return PLAIN
         return run.unseen.named(path, args, keywords, node)
+
+    def _caught(self, path: str, node: ast.expr) -> Value:
+        """The exception that is being handled, or its class, itself and its frames."""
+        error = self.run.caught[-1]
+        if path == "sys.exception":
+            return error
+        made = self.run.new("tuple", node)
+        made.fields.update({0: PLAIN, 1: error, 2: error})
+        return self.run.of(made)
 
     def _loader(self, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         workers = args[5] if len(args) > 5 else keywords.get("num_workers")
@@ -101,6 +112,7 @@ class Foreign(Part):
             return NONE
         if isinstance(cls, ClassInfo) and cls.is_record and name == "_replace":
             return (atom,)
+        run.seen.unseen.add(node)
         for each in (*args, *keywords.values()):
             run.escape(each)
             run.functions.hand_over(each, node, "")

@@ -63,6 +63,8 @@ class Loop:
     """Whether it is left after a number of iterations."""
     emptied: set[Hashable] = field(default_factory=set)
     """Objects that are emptied in it, by identity, and what is only known by its site."""
+    replaced: set[int] = field(default_factory=set)
+    """Objects that it made in an earlier iteration, by identity, in whose place something else is put."""
     breaks: list[Changes] = field(default_factory=list)
     continues: list[Changes] = field(default_factory=list)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
 
@@ -15,12 +16,14 @@ from flake8_torchleak.lifetime.values import (
     ANYTHING,
     ELEMENTS,
     NONE,
+    PLAIN,
     Atom,
     Graph,
     Keywords,
     Kind,
     Obj,
     Value,
+    constant,
     join,
     objects,
 )
@@ -57,8 +60,10 @@ class Functions(Part):
         if made.node is None:
             return run.calls.method(made.receiver, made.builtin, list(args), _expression(node), keywords)
         if not made.place.is_own and not self._matters(made, args, keywords):
+            run.seen.unseen.add(node)
             return run.make.unknown(node)
         if run.is_too_deep or any(each.function is not None and each.function.node is made.node for each in run.frames):
+            run.seen.unseen.add(node)
             for each in (*args, *keywords.values()):
                 run.escape(each)
                 run.left_out = run.left_out or (run.is_too_deep and run.carries(each))
@@ -68,6 +73,8 @@ class Functions(Part):
         frame = Frame(variables, made.place, run.clock, scope, made, node, len(run.loops))
         self._bind(made, frame, args, keywords)
         run.visited.add(made.node)
+        if any(loop.again for loop in run.loops):
+            run.seen.followed.add(node)
         if scope.yields:
             frame.yields = run.new("generator", node)
         before, tests, guards = run.grad_off, run.tests, run.guards
@@ -141,9 +148,9 @@ class Functions(Part):
             elif spread is not None:
                 fields[parameter.arg] = spread
             elif parameter in defaults:
-                fields[parameter.arg] = self._default(defaults[parameter], made)
+                fields[parameter.arg] = self._left_out(parameter, defaults[parameter], made, frame)
             else:
-                fields[parameter.arg] = self.parameter(parameter)
+                fields[parameter.arg] = self.parameter(parameter, made.place)
         if arguments.kwarg is not None:
             held = run.new("dict", arguments.kwarg)
             held.fields.update(keywords)
@@ -154,6 +161,16 @@ class Functions(Part):
     def _named(self, name: str, value: Value) -> Value:
         return self.run.names.suggested(name, value) if len(value) == 1 else value
 
+    def _left_out(self, parameter: ast.arg, default: ast.expr, made: Function, frame: Frame) -> Value:
+        """A parameter with a default that the call does not give; where no call is seen, somebody may give it."""
+        value = self._default(default, made)
+        if frame.call is not made.node:
+            return value
+        known = constant(value)
+        if known is None:
+            return join([self.parameter(parameter, made.place), value])
+        return PLAIN if isinstance(known, bool) else value
+
     def _default(self, node: ast.expr, made: Function) -> Value:
         if isinstance(node, ast.Constant):
             return self.run.evaluate(node)
@@ -161,8 +178,11 @@ class Functions(Part):
             self._defaults[node] = self.at_top(node, made.place)
         return self._defaults[node]
 
-    def parameter(self, node: ast.arg) -> Value:
+    def parameter(self, node: ast.arg, place: Place) -> Value:
         """What a parameter holds of which no caller is seen."""
+        said = self.run.annotations.value(node, place)
+        if said:
+            return said
         value: Value = (Atom(Kind.UNKNOWN, node, Graph.MAYBE, parts=frozenset({node})),)
         if node in self.run.seen.networks:
             return (value[0].but(kind=Kind.NETWORK, graph=Graph.NO),)
@@ -170,17 +190,23 @@ class Functions(Part):
 
     def at_top(self, node: ast.expr, place: Place) -> Value:
         """An expression as it is evaluated at the top of a module, when that is imported: before all else."""
+        with self.before_all(place):
+            value = self.run.evaluate(node)
+        for made in objects(value):
+            made.born = 0
+        return value
+
+    @contextmanager
+    def before_all(self, place: Place) -> Iterator[None]:
+        """What is done now was done when a module was imported, or by who calls what is followed: before all else."""
         run = self.run
         frames, loops, journal = run.frames, run.loops, run.journal
         run.frames = [Frame(place.variables, place, 0)]
         run.loops, run.journal = [], Journal()
         try:
-            value = run.evaluate(node)
+            yield
         finally:
             run.frames, run.loops, run.journal = frames, loops, journal
-        for made in objects(value):
-            made.born = 0
-        return value
 
     def hand_over(self, value: Value, node: ast.expr, why: str) -> None:
         """Functions that are handed to code nobody can see may be called: once, or in each step."""

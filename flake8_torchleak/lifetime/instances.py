@@ -36,6 +36,20 @@ class Instances(Part):
                 run.escape(each)
         return value
 
+    def unseen(self, cls: ClassInfo, node: ast.AST) -> Value:
+        """An object of a class of the project that somebody else made, before all that is followed."""
+        run = self.run
+        made = Obj("instance", node, 0, cls)
+        found = cls.method("__init__")
+        if found is not None:
+            owner, function = found
+            start = Function(function, owner.place, None, owner, run.of(made))
+            run.functions.invoke(start, [], {}, function)
+        for value in made.fields.values():
+            for each in objects(value):
+                each.born = 0
+        return run.of(made)
+
     def _field(self, default: ast.expr, place: Place) -> Value:
         run = self.run
         if isinstance(default, ast.Call) and last_name(default.func) in ("field", "Field", "attrib"):
@@ -57,6 +71,8 @@ class Instances(Part):
             if cls.is_network:
                 if cls.method("forward") is not None and not run.networks.has_parameters(made):
                     return run.calls.method((atom,), "forward", args, node, keywords)
+                if cls.layers and cls.method("forward") is None and not run.networks.has_parameters(made):
+                    return run.make.result(node, [*args, *keywords.values()])
                 return run.networks.called(args, keywords, node, atom)
         return run.unseen.call(args, keywords, node)
 

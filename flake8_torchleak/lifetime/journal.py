@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 
-from flake8_torchleak.lifetime.values import Atom, Graph, Value, join
+from flake8_torchleak.lifetime.values import Atom, Graph, Obj, Value, join, may_matter
 
 Fields = dict[Hashable, Value]
 Changes = dict[tuple[int, Hashable], tuple[Fields, Hashable, Value]]
@@ -136,6 +136,6 @@ class Journal:
 
 
 def _aged(atom: Atom, start: int, loop: int) -> Atom:
-    if atom.graph is Graph.NO or atom.graph is Graph.LEAF or atom.born < start:
+    if atom.born < start or atom.graph is Graph.LEAF or isinstance(atom.made, Obj) or not may_matter(atom):
         return atom
     return atom.but(past=atom.past | {(loop, atom.site)}, parts=frozenset())

@@ -8,11 +8,22 @@ from collections.abc import Iterable
 from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Frame, Loop
 from flake8_torchleak.lifetime.history import adds, joins
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.outliving import born_of, carried, is_bounded, is_cut, is_renewed, may_hold, outlived
+from flake8_torchleak.lifetime.outliving import (
+    born_of,
+    carried,
+    is_bounded,
+    is_cut,
+    is_lasting,
+    is_renewed,
+    may_hold,
+    outlived,
+)
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import CAUGHT, NOTHING, Atom, Graph, Kind, Obj, Site, Value
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model.tree import FUNCTIONS
+
+_REGROWN = frozenset({"list", "tuple", "dict", "set", "instance"})
 
 
 class Keeper(Part):
@@ -29,6 +40,8 @@ class Keeper(Part):
         """The same, for any value: the holder is bounded, emptied or made anew, or it is done once."""
         self.renewed: set[ast.AST] = set()
         """Statements that add to what starts anew now and then."""
+        self.storing: set[ast.AST] = set()
+        """Statements, and calls around them, that put something into a holder in a step."""
         self.weighed: dict[ast.AST, list[Atom]] = {}
         """Statements, and calls around them, that put something into a holder in a step -> what of it had history."""
 
@@ -44,12 +57,13 @@ class Keeper(Part):
     def passed_once(self, loop: Loop) -> None:
         """A loop turned out to be left in its first iteration: what is stored there is stored once."""
         for node in self._passed.get(loop, ()):
-            self.judge(node, harmless=True)
+            self.judge(node, (), harmless=True)
 
-    def judge(self, node: ast.AST, harmless: bool, by_value: bool = False) -> None:
-        """Whether a statement was harmless this time. by_value: only for what it puts there, which has no history."""
-        self.contained[node] = harmless and not by_value and self.contained.get(node, True)
-        self.harmless[node] = harmless and self.harmless.get(node, True)
+    def judge(self, node: ast.AST, calls: Iterable[ast.AST], harmless: bool, by_value: bool = False) -> None:
+        """Whether a statement, in these calls, was harmless this time. by_value: what it puts there has no history."""
+        for each in (node, *calls):
+            self.contained[each] = harmless and not by_value and self.contained.get(each, True)
+            self.harmless[each] = harmless and self.harmless.get(each, True)
 
     def once(self, start: int, end: int, whole: bool) -> None:
         """What was found between two marks happens at most once: the way there leaves the loop, or the function."""
@@ -62,14 +76,18 @@ class Keeper(Part):
         """A loop is over: what it empties does not grow."""
         for each in self.found[start:]:
             few = loop.small or not loop.step or (loop.cut_short and each.how != "sum")
-            if each.loop is loop and (each.ids & loop.emptied or few):
+            replaced = each.lasting and each.ids & loop.replaced
+            if each.loop is loop and (each.ids & loop.emptied or replaced or few):
                 each.dead = True
 
     def _weigh(self, node: ast.AST, value: Iterable[Atom]) -> None:
         found = [atom for atom in value if atom.graph is Graph.YES]
-        calls = (each.call for each in self.run.frames[1:] if each.call is not None)
-        for each in (node, *calls):
+        for each in (node, *self._calls()):
             self.weighed.setdefault(each, []).extend(found)
+
+    def _calls(self) -> tuple[ast.AST, ...]:
+        """The calls around, from outside."""
+        return tuple(each.call for each in self.run.frames[1:] if each.call is not None)
 
     def slot(self, old: Value, new: Value, node: ast.AST, target: ast.expr) -> None:
         """A variable, attribute or entry is bound anew: it keeps what is made of what it held before."""
@@ -91,7 +109,7 @@ class Keeper(Part):
                 continue
             loop = outlived(self.run, started, chained=True)
             if loop is None:
-                self.judge(node, is_bounded(self.run))
+                self.judge(node, self._calls(), is_bounded(self.run))
                 steps = [each for each in self.run.loops if each.again and each.ident in chained]
                 if steps and is_renewed(self.run, started):
                     self.renewed.add(node)
@@ -123,31 +141,37 @@ class Keeper(Part):
                 self._add("state", node, None, over_batches[-1], [], atom.but(since=run.clock))
                 return
 
-    def regrown(self, old: Value, new: Value, node: ast.AST, target: ast.expr) -> None:
-        """A container is bound anew to one that holds what the old one held and more: `kept = [*kept, loss]`."""
+    def regrown(self, old: Value, new: Value, node: ast.AST, target: ast.expr) -> bool:
+        """A holder is bound anew: whether to one with the old one, or what that held, in it: `[*kept, x]`.
+
+        Then that is kept for as long as the new one.
+        """
+        goes_on = False
         if not self.run.loops:
-            return
+            return goes_on
         for atom in new:
             made = atom.made
-            if not isinstance(made, Obj) or made.bounded or made.kind not in ("list", "tuple", "dict", "set"):
+            if not isinstance(made, Obj) or made.bounded or made.kind not in _REGROWN:
                 continue
             if any(each.made is made for each in old):
                 continue
             holders = [a for a in old if isinstance(a.made, Obj)]
-            grown = [(a, inner) for a, inner in self.run.within((atom,)) if a.graph is Graph.YES]
+            grown = [(a, inner) for a, inner in self.run.within((atom,)) if _how(a)]
             if not any(a.past for a, _ in grown):
                 continue
             before = set(self.run.objects_in(old))
             nodes = {each.node for each in before}
             came = [each for each in grown if each[1] in before or not each[0].via.isdisjoint(nodes)]
+            goes_on = goes_on or bool(came)
             loop = carried(self.run, came) if not any(map(is_cut, came)) else None
             if loop is None:
                 continue
             if any(born_of(a) >= loop.start and isinstance(a.made, Obj) and not a.made.fields for a in holders):
-                self.judge(node, harmless=True)  # it starts anew now and then
-                return
-            self._add("store", node, target, loop, [*holders, atom], grown[-1][0])
-            return
+                self.judge(node, self._calls(), harmless=True)  # it starts anew now and then
+                break
+            self._add(_how(grown[-1][0]), node, target, loop, [*holders, atom], grown[-1][0])
+            break
+        return goes_on
 
     def stored(
         self,
@@ -165,14 +189,15 @@ class Keeper(Part):
         self._passed.setdefault(run.loops[-1], []).append(node)
         if not any(loop.again for loop in run.loops):
             return
+        self.storing.update((node, *self._calls()))
         holders = [atom for atom in holder if may_hold(atom)]
         bounded = any(isinstance(each.made, Obj) and each.made.bounded for each in holder)
         if bounded or not holders:
-            self.judge(node, bounded)
+            self.judge(node, self._calls(), bounded)
             return
         loop = outlived(run, holders, chained=False, vary=vary)
         if loop is None:
-            self.judge(node, is_bounded(run) or is_renewed(run, holders))
+            self.judge(node, self._calls(), is_bounded(run) or is_renewed(run, holders))
             return
         found = list(run.within(value))
         inside = [atom for atom, _ in found]
@@ -189,7 +214,8 @@ class Keeper(Part):
         if error is not None:
             self._add("error", node, target, loop, holders, error)
         if graph is None and batch is None and error is None:
-            self.judge(node, bool(inside) and all(atom.graph is Graph.NO for atom in inside), by_value=True)
+            plain = bool(inside) and all(atom.graph is Graph.NO for atom in inside)
+            self.judge(node, self._calls(), plain, by_value=True)
 
     def gathered(self, holder: Value, value: Value, node: ast.AST) -> None:
         """A container gets all that a generator makes step by step."""
@@ -228,7 +254,8 @@ class Keeper(Part):
             at -= 1
         if not frames[at].place.is_own:
             return
-        calls = tuple(each.call for each in frames[1:] if each.call is not None)
+        calls = self._calls()
+        self.storing.update((node, *calls))
         where = node if at == len(frames) - 1 else frames[at + 1].call
         if where is None:
             return
@@ -254,8 +281,16 @@ class Keeper(Part):
                 inner,
                 atom,
                 _owner(frames[-1]),
+                is_lasting(loop, holders) or not run.lasting.isdisjoint(map(id, made)),
             )
         )
+
+
+def _how(atom: Atom) -> str:
+    """How a holder keeps something: for its history, as memory of a batch, or as an exception; "" if it may."""
+    if atom.graph is Graph.YES:
+        return "store"
+    return "batch" if atom.held is not None else "error" if atom.made == CAUGHT else ""
 
 
 def _owner(frame: Frame) -> str:

@@ -42,6 +42,8 @@ class Kept:
     value: Atom
     owner: str
     """The class whose method keeps it; "" if it is no method."""
+    lasting: bool
+    """Whether the holder was made in the loop, in an earlier iteration."""
     dead: bool = False
     """Whether it turned out to be harmless."""
 

@@ -29,6 +29,12 @@ NO_HISTORY_FUNCTIONS = frozenset({
 })  # fmt: skip
 """Functions of torch whose result never carries history."""
 
+RANDOM = frozenset({
+    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "bernoulli",
+    "multinomial",
+})  # fmt: skip
+"""Functions of torch that give something else each time."""
+
 NO_HISTORY_METHODS = frozenset({
     "item", "tolist", "numpy", "detach", "long", "int", "bool", "short", "byte", "char", "argmax", "argmin", "argsort",
     "eq", "ne", "gt", "lt", "ge", "le", "nonzero", "isnan", "isinf", "isfinite", "any", "all", "size", "dim", "ndim",

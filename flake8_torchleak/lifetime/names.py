@@ -162,7 +162,7 @@ class Names(Part):
         for base in node.bases:
             each = base.value if isinstance(base, ast.Subscript) else base
             parts = dotted(each)
-            found = self._named(parts, place) if parts else ()
+            found = self.named(parts, place) if parts else ()
             for atom in found:
                 if isinstance(atom.made, ClassInfo):
                     bases.append(atom.made)
@@ -173,7 +173,8 @@ class Names(Part):
         info = self._classes[node] = ClassInfo(node, place, bases, foreign)
         return info
 
-    def _named(self, parts: list[str], place: Place) -> Value:
+    def named(self, parts: list[str], place: Place) -> Value:
+        """What a dotted name stands for at the top of a module."""
         value = self.of_module(parts[0], place)
         for part in parts[1:]:
             value = join([self.in_library(atom.made, part, place) for atom in value if isinstance(atom.made, str)])

@@ -78,17 +78,18 @@ def _place(run: Run, node: ast.expr) -> tuple[dict[Hashable, Value], Hashable] |
     return None
 
 
-def releasing(one: ast.expr, other: ast.expr) -> ast.expr | None:
-    """Of the arms of `x.item() if ... else x` the one that releases; None if there is no such one.
+def releasing(node: ast.IfExp) -> ast.expr | None:
+    """Of the arms of `x.item() if is_tensor(x) else x` the one that releases; None if there is no such one.
 
-    Who writes that says that `x` is a number where it is not released.
+    Who asks `x` what it is says that it is a number where it is not released.
     """
-    for arm, bare in ((one, other), (other, one)):
+    asked = {ast.dump(each) for each in ast.walk(node.test) if isinstance(each, ast.expr)}
+    for arm, bare in ((node.body, node.orelse), (node.orelse, node.body)):
         inner: ast.expr | None = None
         if isinstance(arm, ast.Call) and isinstance(arm.func, ast.Attribute) and arm.func.attr in NO_HISTORY_METHODS:
             inner = arm.func.value
         elif isinstance(arm, ast.Call) and last_name(arm.func) in _NUMBERS and len(arm.args) == 1:
             inner = arm.args[0]
-        if inner is not None and ast.dump(inner) == ast.dump(bare):
+        if inner is not None and (same := ast.dump(inner)) == ast.dump(bare) and same in asked:
             return arm
     return None

@@ -53,6 +53,8 @@ class Networks(Part):
     @staticmethod
     def has_parameters(made: Obj) -> bool:
         """Whether an object that is a network may have parameters of its own."""
+        if isinstance(made.cls, ClassInfo) and not table.WITH_PARAMETERS.isdisjoint(made.cls.layers):
+            return True
         for value in made.fields.values():
             for each in value:
                 if each.kind in (Kind.NETWORK, Kind.UNKNOWN) or each.graph is Graph.LEAF:

@@ -7,6 +7,7 @@ import ast
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
+    NO_LOOPS,
     NONE,
     PLAIN,
     Atom,
@@ -36,7 +37,8 @@ class Operations(Part):
         if name in table.NO_HISTORY_FUNCTIONS:
             if constant(keywords.get("requires_grad", PLAIN)) is True:
                 return run.make.tensor(node, Graph.LEAF)
-            plain = run.make.tensor(node, Graph.NO, all_vary(args))
+            drawn = frozenset(loop.ident for loop in run.loops) if name in table.RANDOM else NO_LOOPS
+            plain = run.make.tensor(node, Graph.NO, all_vary(args) | drawn)
             return run.make.view_of(args[0][0], plain) if name == "from_numpy" and args else plain
         if args and _gives_indices(name, args[1:], keywords):
             return self._with_indices(args[0][0], args[1:], node)

@@ -25,12 +25,17 @@ def outlived(run: Run, holders: list[Atom], chained: bool, vary: frozenset[int] 
         if chained:
             if any(a.born >= loop.start and not a.past for a in holders):
                 return None
-        elif any(born_of(atom) >= loop.start for atom in holders):
+        elif any(born_of(atom) >= loop.start for atom in holders) and not is_lasting(loop, holders):
             continue
         if _is_part_of_batch(run, at, holders):
             return None
         return loop
     return None
+
+
+def is_lasting(loop: Loop, holders: list[Atom]) -> bool:
+    """Whether a holder was made in an earlier iteration of a step: where there was none yet, if nothing replaces it."""
+    return loop.last and all(loop.start <= born_of(atom) < loop.iteration for atom in holders)
 
 
 def carried(run: Run, found: list[tuple[Atom, Obj | None]]) -> Loop | None:

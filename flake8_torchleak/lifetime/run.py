@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 from flake8_torchleak.lifetime.frames import Frame, Loop
 from flake8_torchleak.lifetime.journal import Journal
 from flake8_torchleak.lifetime.seen import Seen
-from flake8_torchleak.lifetime.values import ELEMENTS, Atom, Graph, Kind, Obj, Site, Value, join
+from flake8_torchleak.lifetime.values import ELEMENTS, Atom, Graph, Kind, Obj, Site, Value, join, objects
 from flake8_torchleak.lifetime.world import ClassInfo
 
 if TYPE_CHECKING:
+    from flake8_torchleak.lifetime.annotations import Annotations
     from flake8_torchleak.lifetime.assignments import Assignments
     from flake8_torchleak.lifetime.attributes import Attributes
     from flake8_torchleak.lifetime.branches import Branches
@@ -70,6 +71,7 @@ class Run:
     """The state of one run; its parts are set by `assembly.py`."""
 
     evaluate: Evaluates
+    annotations: Annotations
     assignments: Assignments
     attributes: Attributes
     branches: Branches
@@ -108,11 +110,15 @@ class Run:
         """Whether a network was put in evaluation mode last."""
         self.guards: list[frozenset[int]] = []
         """For each branch around, the loops in which it is run a bounded number of times only."""
+        self.caught: list[Value] = []
+        """What the `except` blocks around have caught."""
         self.tests: list[ast.expr] = []
         """The conditions of the branches around."""
         self.seen = Seen()
         self.visited: set[ast.AST] = set()
         """Functions that were followed."""
+        self.lasting: set[int] = set()
+        """Containers, by identity, that were made where there was none yet."""
         self.open: dict[tuple[Site, int], Obj] = {}
         """What was set of values of which nothing else is known, by their site and when they were made."""
 
@@ -227,6 +233,15 @@ class Run:
         for loop in self.loops:
             if (made or atom).born < loop.start:
                 loop.emptied.add(id(made) if made is not None else atom.site)
+
+    def replace(self, old: Value, new: Value) -> None:
+        """A variable or attribute is bound anew: what an earlier iteration made and put there goes."""
+        for loop in self.loops:
+            if loop.last:
+                found = {id(made): made.born for made in objects(old)}
+                gone = {each for each, born in found.items() if loop.start <= born < loop.iteration}
+                gone |= found.keys() & self.lasting
+                loop.replaced |= gone - {id(made) for made in objects(new)}
 
     def escape(self, value: Value) -> None:
         """A value is handed to code that nobody can see."""

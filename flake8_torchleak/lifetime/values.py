@@ -219,10 +219,18 @@ def with_via(value: Value, via: frozenset[Site]) -> Value:
     """A value with the note what it was read from: whoever differentiates it reads that back."""
     if not via:
         return value
-    return tuple(
-        atom.but(via=atom.via | via) if isinstance(atom.made, Obj) or atom.graph is not Graph.NO else atom
-        for atom in value
-    )
+    return tuple(atom.but(via=atom.via | via) if may_matter(atom) else atom for atom in value)
+
+
+def of_container(atom: Atom, found: Value) -> Value:
+    """What was read from a container or an object: through all that this was read from, another one where it is."""
+    found = with_via(found, atom.via)
+    return tuple(each.varying(atom.vary) for each in found) if atom.vary else found
+
+
+def may_matter(atom: Atom) -> bool:
+    """Whether something may keep what is large: history, memory of a batch, frames, or what it holds."""
+    return isinstance(atom.made, Obj) or atom.graph is not Graph.NO or atom.held is not None or atom.made == CAUGHT
 
 
 def limited(sites: frozenset[Site], own: Site = None) -> frozenset[Site]:

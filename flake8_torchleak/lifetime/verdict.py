@@ -27,8 +27,9 @@ def left(run: Run) -> list[Kept]:
         )
         if is_handed_on and not each.sites & run.seen.spent:
             continue  # whoever gets it may differentiate it
-        keeper.judge(each.at, each.dead)
-        if each.dead or (each.is_graph and (each.holders | each.inner) & (run.seen.read_back | excused)):
+        is_used = each.is_graph and not (each.holders | each.inner).isdisjoint(run.seen.read_back | excused)
+        keeper.judge(each.at, each.calls, each.dead or is_used)
+        if each.dead or is_used:
             continue
         if each.how == "store" and each.holders & run.seen.plain and not is_spent(run, each):
             continue

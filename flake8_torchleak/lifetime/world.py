@@ -182,7 +182,13 @@ class ClassInfo:
     @property
     def is_network(self) -> bool:
         """Whether it is an `nn.Module`, by its bases."""
-        return any(name.endswith(("Module", "PreTrainedModel")) for name in self.foreign)
+        return any(name.endswith(("Module", "PreTrainedModel")) for name in self.foreign) or bool(self.layers)
+
+    @cached_property
+    def layers(self) -> list[str]:
+        """Its bases among the classes of `torch.nn`, as they are called there."""
+        names = [name.removeprefix("torch.nn.") for name in self.foreign if name.startswith("torch.nn.")]
+        return [name for name in names if name.rpartition(".")[2][:1].isupper() and not name.endswith("Module")]
 
     @cached_property
     def is_record(self) -> bool:

@@ -21,6 +21,7 @@ _KINDS = {
     "int": Kind.NUMBER, "float": Kind.NUMBER, "bool": Kind.NUMBER,
     "Module": Kind.MODULE, "DataLoader": Kind.LOADER, "Dataset": Kind.DATASET,
 }  # fmt: skip
+_TRANSPARENT = frozenset({"Optional", "Annotated", "Final"})
 _SHAPED = frozenset({"Float", "Float16", "Float32", "Float64", "Int", "Int32", "Int64", "Bool", "Num", "Shaped"})
 """jaxtyping: `Float[Tensor, "batch classes"]`."""
 _DOCUMENTED = {
@@ -34,14 +35,7 @@ _ELEMENT = {"str": STRING, "string": STRING, "strings": STRING, "int": NUMBER, "
 
 def annotated(node: ast.expr) -> Value:
     """The value an annotation promises; Optional and unions with None are looked through."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        try:
-            body = parse(node.value.strip()).body
-        except SyntaxError:
-            return UNKNOWN
-        if len(body) != 1 or not isinstance(body[0], ast.Expr):
-            return UNKNOWN
-        node = body[0].value
+    node = _unquoted(node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         found = [annotated(each) for each in _alternatives(node)]
         known = {v.kind for v in found if v.kind not in (Kind.UNKNOWN, Kind.NONE)}
@@ -51,7 +45,7 @@ def annotated(node: ast.expr) -> Value:
         inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if not inner:
             return UNKNOWN
-        if name in ("Optional", "Annotated", "Final") or name in _SHAPED:
+        if name in _TRANSPARENT or name in _SHAPED:
             return annotated(inner[0])
         kind = _KINDS.get(name)
         if kind is None:
@@ -61,6 +55,37 @@ def annotated(node: ast.expr) -> Value:
             return Value(kind)
         return Value(kind, element=annotated(last))
     return Value(_KINDS.get(last_name(node), Kind.UNKNOWN))
+
+
+def _unquoted(node: ast.expr) -> ast.expr:
+    """The expression that an annotation in quotes holds."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        try:
+            body = parse(node.value.strip()).body
+        except SyntaxError:
+            return node
+        if len(body) == 1 and isinstance(body[0], ast.Expr):
+            return body[0].value
+    return node
+
+
+def named_class(node: ast.expr) -> ast.expr | None:
+    """The one class that an annotation names, behind quotes, Optional and unions with None; None if it names others."""
+    node = _unquoted(node)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return _only(_alternatives(node))
+    if isinstance(node, ast.Subscript):
+        inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        name = last_name(node.value)
+        if name == "Union":
+            return _only(inner)
+        return named_class(inner[0]) if name in _TRANSPARENT and inner else None
+    return node if isinstance(node, (ast.Name, ast.Attribute)) else None
+
+
+def _only(alternatives: list[ast.expr]) -> ast.expr | None:
+    found = [each for each in alternatives if not (isinstance(each, ast.Constant) and each.value is None)]
+    return named_class(found[0]) if len(found) == 1 else None
 
 
 def _alternatives(node: ast.expr) -> list[ast.expr]:

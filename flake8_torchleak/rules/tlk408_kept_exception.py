@@ -73,9 +73,11 @@ _BY_TORCH = frozenset({"", "RuntimeError", "Exception", "BaseException"})
     words=("except ",),
 )
 def check(module: Module) -> Iterator[Report]:
-    for report in with_calls(module, "TLK408", _direct(module)):
+    handlers = [each for each in module.loops.steps(ast.ExceptHandler) if not _drops_traceback(each)]
+    for report in with_calls(module, "TLK408", _stored(module, handlers)):
         if not (isinstance(report.target, Kept) and _is_harmless(module, report.target.value.site)):
             yield report
+    yield from _retried(module, handlers)
 
 
 def _is_harmless(module: Module, handler: object) -> bool:
@@ -84,15 +86,11 @@ def _is_harmless(module: Module, handler: object) -> bool:
     return _drops_traceback(handler) or (handler in module.tree.parents and _is_of_own_frame(module, handler))
 
 
-def _direct(module: Module) -> Iterator[Report]:
-    handlers = module.loops.steps(ast.ExceptHandler)
-    if not handlers:
-        return
+def _stored(module: Module, handlers: list[ast.ExceptHandler]) -> Iterator[Report]:
+    """Exceptions that are stored where they are caught."""
     kept = list(stores(module)) if any(handler.name for handler in handlers) else []
     kept.sort(key=lambda store: module.tree.number(store.node))
     for handler in handlers:
-        if _drops_traceback(handler):
-            continue
         inside = [store for store in _inside(module, kept, handler) if _holds(store, handler)]
         if inside and not _is_of_own_frame(module, handler):
             for store in inside:
@@ -103,6 +101,11 @@ def _direct(module: Module) -> Iterator[Report]:
                     notes=((handler, "the exception is caught here"),),
                     remedy=f"{store.name} gets str({handler.name}) or traceback.format_exc()",
                 )
+
+
+def _retried(module: Module, handlers: list[ast.ExceptHandler]) -> Iterator[Report]:
+    """Steps that are tried again while the exception of the first try is alive."""
+    for handler in handlers:
         retry = _retry(module, handler)
         if retry is not None:
             yield Report(
@@ -131,8 +134,11 @@ def _holds(store: Store, handler: ast.ExceptHandler) -> bool:
 
 
 def _drops_traceback(handler: ast.ExceptHandler) -> bool:
-    return (
-        mentions(handler, "with_traceback") or mentions(handler, "__traceback__") or mentions(handler, "clear_frames")
+    if mentions(handler, "with_traceback") or mentions(handler, "clear_frames"):
+        return True
+    return mentions(handler, "__traceback__") and any(
+        isinstance(each, ast.Attribute) and each.attr == "__traceback__" and isinstance(each.ctx, ast.Store)
+        for each in ast.walk(handler)
     )
 
 

@@ -62,14 +62,13 @@ Update = tuple[ast.stmt, str, list[ast.expr]]
 """A statement, the attribute that it updates, and what to detach."""
 
 
-_WORDS = ("register_buffer", "running_", "ema_", "_ema", "moving", "momentum", "decay", ".append(")
 _RESETS = frozenset({"zero_", "fill_", "copy_", "detach_", "clear", "normal_", "pop", "popleft"})
 """Methods after which nothing is left of what a tensor or a container held."""
 
 
 def _may_update(outline: Outline) -> bool:
     """Whether a `forward`, or a method that it calls, has a statement that may update an attribute."""
-    if "forward" not in outline.names or not any(word in outline.text for word in _WORDS):
+    if "forward" not in outline.names:
         return False
     running = (each for each in outline.functions if each.name != "__init__")
     updating = {each.name for each in running if any(_is_update(n, self_name(each)) for n in statements_of(each))}
@@ -109,8 +108,7 @@ def _is_own(node: ast.AST, owner: str) -> bool:
     fix=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.TORCH,
-    words=_WORDS,
-    beside=("forward",),
+    words=("def forward",),
     shape=_may_update,
 )
 def check(module: Module) -> Iterator[Report]:

@@ -234,7 +234,7 @@ def _undisturbed() -> Iterator[None]:
 
     The trees are freed by reference counting; a pass now and then catches what is cyclic.
     """
-    threshold = gc.get_threshold()
+    threshold, frozen = gc.get_threshold(), gc.get_freeze_count()
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
     try:
@@ -243,7 +243,8 @@ def _undisturbed() -> Iterator[None]:
             yield
     finally:
         gc.set_threshold(*threshold)
-        gc.unfreeze()
+        if not frozen:  # else somebody else wants that to stay so
+            gc.unfreeze()
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -1,0 +1,77 @@
+"""What parameters are by their annotations, where no caller is seen: networks, loaders, tensors, numbers, objects."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.lifetime import libraries as table
+from flake8_torchleak.lifetime.run import Part, Run
+from flake8_torchleak.lifetime.values import PLAIN, Atom, Graph, Kind, Value
+from flake8_torchleak.lifetime.world import ClassInfo, Place
+from flake8_torchleak.model import declared, hints
+from flake8_torchleak.model.names import dotted
+from flake8_torchleak.model.values import Kind as Declared
+
+_PLAIN = frozenset({Declared.NUMBER, Declared.STRING, Declared.PATH})
+
+
+class Annotations(Part):
+    """Reads annotations of parameters."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self._known: dict[ast.arg, Value] = {}
+
+    def value(self, node: ast.arg, place: Place) -> Value:
+        """What an annotation says of a parameter; () if it says nothing that matters here."""
+        if node.annotation is None:
+            return ()
+        if node not in self._known:
+            self._known[node] = ()  # of a class whose constructor has a parameter of the same class
+            self._known[node] = self._said(node, node.annotation, place)
+        return self._known[node]
+
+    def _said(self, node: ast.arg, annotation: ast.expr, place: Place) -> Value:
+        cls = declared.named_class(annotation)
+        parts = dotted(cls) if cls is not None else None
+        for atom in self.run.names.named(parts, place) if parts else ():
+            if isinstance(atom.made, ClassInfo):
+                return self._object(node, atom.made)
+            if atom.kind is Kind.LIBRARY and isinstance(atom.made, str) and atom.made.startswith("torch."):
+                found = self._of_torch(node, atom.made)
+                if found:
+                    return found
+        return self._of_kind(node, declared.annotated(annotation).kind)
+
+    def _object(self, node: ast.arg, cls: ClassInfo) -> Value:
+        if cls.is_network and not cls.place.is_own:
+            return self._network(node)
+        with self.run.functions.before_all(cls.place):
+            return self.run.instances.unseen(cls, node)
+
+    def _of_torch(self, node: ast.arg, path: str) -> Value:
+        if path.startswith("torch.optim.") and "lr_scheduler" not in path:
+            return (Atom(Kind.OPTIMIZER, node),)
+        name = path.removeprefix("torch.nn.")
+        if name in ("Parameter", "parameter.Parameter"):
+            return (Atom(Kind.TENSOR, node, Graph.LEAF),)
+        if path.startswith("torch.nn.") and name in table.WITH_PARAMETERS:
+            return self._network(node)
+        return ()
+
+    def _of_kind(self, node: ast.arg, kind: Declared) -> Value:
+        if kind in _PLAIN:
+            return PLAIN
+        if kind is Declared.LOADER:
+            return (Atom(Kind.LOADER, node),)
+        if kind is Declared.MODULE and not hints.computes_loss(node.arg):
+            return self._network(node)
+        if kind is Declared.TENSOR:
+            return (Atom(Kind.TENSOR, node, Graph.MAYBE, parts=frozenset({node})),)
+        if kind is Declared.ARRAY:
+            return (Atom(Kind.UNKNOWN, node),)
+        return ()
+
+    def _network(self, node: ast.arg) -> Value:
+        self.run.seen.networks.add(node)
+        return (Atom(Kind.NETWORK, node),)
