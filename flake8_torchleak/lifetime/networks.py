@@ -62,9 +62,10 @@ class Networks(Part):
                 inner = each.made
                 if isinstance(inner, Obj) and isinstance(inner.cls, ClassInfo) and inner.cls.is_network:
                     return True
-        if made.fields or not isinstance(made.cls, ClassInfo):
-            return not made.fields and made.node is None
-        return made.node is None or any(_has_layers(each.node) for each in made.cls.order)
+        if made.fields:
+            return False
+        order = made.cls.order if isinstance(made.cls, ClassInfo) else []
+        return made.node is None or any(_has_layers(each.node) for each in order)
 
     def layer(self, path: str, args: list[Value], node: ast.expr) -> Value:
         """What a name of `torch.nn` makes: a layer, a network, a parameter."""
