@@ -200,6 +200,7 @@ TREES = "def fit(trees, rows):\n    for x in rows:\n        trees.train(x)\n"
 BESIDE = """\
 def run(model, teacher, loader, val_loader, loaders, parts):
     hits = 0
+    model.train()
     for x in loader:
         model(x).mean().backward()
     for x in {data}:
@@ -277,6 +278,8 @@ EVALUATIONS = {
     "beside training, of a loader by a key": (
         BESIDE.format(data="DataLoader(parts['val'])", last="hits += model(x).mean().item()"), 1),
     "beside training, over the same data again": (BESIDE.format(data="loader", last="hits += model(x).mean().item()"), 0),
+    "beside training, of what is not seen to learn": (
+        BESIDE.replace("    model.train()\n", "").format(data="val_loader", last="hits += model(x).mean().item()"), 0),
     "beside training, another model": (BESIDE.format(data="val_loader", last="hits += teacher(x).mean().item()"), 0),
     "beside training, without gradients": (
         BESIDE.format(data="val_loader", last="with torch.no_grad():\n            hits += model(x).mean().item()"), 0),

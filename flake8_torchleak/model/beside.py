@@ -30,11 +30,19 @@ def trained_beside(module: Module, scope: Scope, call: ast.Call, over: Loop | No
     if over is None or not is_over_evaluation_data(over) or module.loops.trains(over):
         return ()
     called = key_of(call.func)
+    if not called or not _learns(module, scope, called):
+        return ()
     for other in module.tree.calls(scope):
         loops = module.tree.loops(other)
-        if other is call or not loops or not called or key_of(other.func) != called:
+        if other is call or not loops or key_of(other.func) != called:
             continue
         is_trained = module.loops.trains(loops[0])
         if is_trained and module.release.escapes.of_value(call).fate is not Fate.DIFFERENTIATED:
             return ((over, "it goes over data for evaluation, by its name"), (other, "the same model is trained here"))
     return ()
+
+
+def _learns(module: Module, scope: Scope, called: str) -> bool:
+    """Whether a scope asks for a model's parameters, or puts it in training mode: a fixed transform has neither."""
+    uses = (each.func for each in module.tree.calls(scope) if isinstance(each.func, ast.Attribute))
+    return any(use.attr in ("parameters", "train") and key_of(use.value) == called for use in uses)
