@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.outline import is_over_evaluation_data
 from flake8_torchleak.model.release.fate import Fate
-from flake8_torchleak.model.tree import Loop, Scope
+from flake8_torchleak.model.tree import FUNCTIONS, Loop, Scope
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -43,6 +43,8 @@ def trained_beside(module: Module, scope: Scope, call: ast.Call, over: Loop | No
 
 
 def _learns(module: Module, scope: Scope, called: str) -> bool:
-    """Whether a scope asks for a model's parameters, or puts it in training mode: a fixed transform has neither."""
+    """Whether a scope asks for a model's parameters, puts it in training mode, or is given it: no fixed transform."""
+    if isinstance(scope, FUNCTIONS) and any(each.arg == called.partition(".")[0] for each in scope.args.args):
+        return True
     uses = (each.func for each in module.tree.calls(scope) if isinstance(each.func, ast.Attribute))
     return any(use.attr in ("parameters", "train") and key_of(use.value) == called for use in uses)
