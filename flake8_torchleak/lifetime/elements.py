@@ -91,8 +91,8 @@ class Elements(Part):
                 born = run.tick()
                 found.append((Atom(Kind.UNKNOWN, (node, "batch"), born=born, since=born, held=held),))
             elif atom.kind is Kind.TENSOR:
-                part = run.make.result((node, ELEMENTS), [(atom,)])
-                found.append(part if atom.made == ARRAY else run.make.view_of(atom, part))
+                site = (node, ELEMENTS)
+                found.append(run.make.result(site, [(atom,)]) if atom.made == ARRAY else run.make.view(site, atom))
             elif atom.kind is Kind.UNKNOWN:
                 born = run.tick()
                 found.append(tuple(a.but(born=born) for a in run.make.part(atom, ELEMENTS)))
@@ -140,7 +140,7 @@ class Elements(Part):
                     else:
                         found[at].append(of_container(atom, self.entry(made, at, node)))
                 elif atom.kind is Kind.TENSOR:
-                    found[at].append(self.run.make.view_of(atom, self.run.make.result((node, at), [(atom,)])))
+                    found[at].append(self.run.make.view((node, at), atom))
                 elif atom.kind in (Kind.UNKNOWN, Kind.LOADER):
                     found[at].append(self.run.make.part(atom.but(kind=Kind.UNKNOWN), at))
                 else:

@@ -105,7 +105,7 @@ class Loops(Part):
     def _age(self, loop: Loop, mark: int) -> Changes:
         run = self.run
         run.look(run.journal.mark - mark)
-        return run.journal.age(mark, loop.iteration, loop.ident)
+        return run.journal.age(mark, loop.iteration, loop.ident, run.seen.histories)
 
     def _once(self, loop: Loop, iteration: Callable[[Loop], Flow]) -> Flow:
         loop.iteration = self.run.tick()

@@ -219,7 +219,7 @@ class Run:
                 continue
             self.seen.prove(atom.site)
             self.seen.roots.add(atom.site)
-            self.seen.spent |= atom.parts | {site for _, site in atom.past} | {atom.site}
+            self.seen.spent |= self.seen.history(atom) | {site for _, site in atom.past} | {atom.site}
             self.seen.read_back |= atom.via
             if holder is not None and holder.node is not None:
                 self.seen.read_back.add(holder.node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from flake8_torchleak.lifetime.values import Site, Value
+from flake8_torchleak.lifetime.values import NOTHING, Atom, Site, Value
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
 
@@ -24,6 +24,8 @@ class Seen:
         """Sites whose value was used as only networks are."""
         self.inputs: dict[Site, tuple[Site, ...]] = {}
         """Of a result that may carry history: the sites that it could have it from."""
+        self.histories: dict[Site, frozenset[Site]] = {}
+        """What an earlier iteration made -> what was in its history then."""
         self.roots: set[Site] = set()
         """Sites of what was differentiated itself."""
         self.spent: set[Site] = set()
@@ -46,6 +48,12 @@ class Seen:
         """Calls of what was not followed, at least once."""
         self.escaped: set[Site] = set()
         """Containers that code nobody can see was handed."""
+
+    def history(self, atom: Atom) -> frozenset[Site]:
+        """What is in the history of something: of this iteration, or, of what is older, of the one that made it."""
+        if not atom.past:
+            return atom.parts
+        return atom.parts.union(*(self.histories.get(site, NOTHING) for _, site in atom.past))
 
     def tensors_in(self, values: Iterable[Value]) -> None:
         """What these are is used as only tensors are."""
