@@ -259,9 +259,13 @@ class Expressions(Part):
                 found.append(number(vary=atom.vary | varies(index)))
             elif atom.kind in (Kind.UNKNOWN, Kind.LOADER):
                 selector = name if isinstance(name, (str, int)) and not isinstance(name, bool) else ELEMENTS
+                if atom.kind is Kind.LOADER and isinstance(name, str):
+                    atom = atom.but(kind=Kind.UNKNOWN, graph=Graph.MAYBE)  # no loader has keys: it holds some
                 part = run.make.part(atom, selector)
                 if atom.graph is Graph.YES:  # a tensor, or a container of tensors: an operation of its own
                     part = run.make.view(node, part[0]) if _is_view(index) else run.make.result(node, [part])
+                elif isinstance(name, str):
+                    part = run.names.suggested(name, part)
                 if isinstance(node.slice, ast.Tuple) and atom.held is not None:
                     run.seen.tensors.add(atom.site)  # what else takes an index in each dimension?
                 if not _is_view(index):

@@ -142,7 +142,7 @@ class Foreign(Part):
         if kind is Kind.LAYER:
             return (atom,) if name in table.MODULE_SELF else PLAIN
         if kind is Kind.LOADER:
-            return (atom,) if name == "__iter__" else run.make.part(atom.but(kind=Kind.UNKNOWN), name)
+            return (atom,) if "iter" in name else run.make.part(atom.but(kind=Kind.UNKNOWN), name)
         if kind in (Kind.TENSOR, Kind.UNKNOWN):
             return run.operations.method(atom, name, args, keywords, node, receiver)
         return ANYTHING

@@ -110,7 +110,8 @@ class Keeper(Part):
                 continue
             chained = {loop for loop, site in atom.past if site in before}
             started = [each for each in old if each.kind is not Kind.UNKNOWN]
-            if not chained or not adds(atom, old, node) or not self._states.isdisjoint(atom.parts):
+            adding = chained and adds(atom, old, node, self.run.loops[-1].ident)
+            if not adding or not self._states.isdisjoint(atom.parts):
                 continue
             if self._told.setdefault((atom.site, atom.born), node) is not node:
                 continue  # what was bound there goes on under another name

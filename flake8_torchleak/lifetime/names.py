@@ -95,9 +95,13 @@ class Names(Part):
         self._asked.add((place.path, name))
         value: Value = ()
         try:
-            for statement in place.binding(name):
+            statements = place.binding(name)
+            for statement in statements:
                 given = self._bound_by(statement, name, place)
                 value = given or value
+            starred = place.starred(name) if not statements else None
+            if starred is not None:
+                value = self.defined(*starred)
         finally:
             self._asked.discard((place.path, name))
         if value:

@@ -68,7 +68,10 @@ class Networks(Part):
                 inner = each.made
                 if isinstance(inner, Obj) and isinstance(inner.cls, ClassInfo) and inner.cls.is_network:
                     return True
-        return not made.fields and made.node is None
+        if made.fields:
+            return False
+        order = made.cls.order if isinstance(made.cls, ClassInfo) else []
+        return made.node is None or any(_has_layers(each.node) for each in order)
 
     def layer(self, path: str, args: list[Value], node: ast.expr) -> Value:
         """What a name of `torch.nn` makes: a layer, a network, a parameter."""
@@ -133,6 +136,14 @@ class Networks(Part):
             run.evaluating = bool(args) and constant(args[0]) is False
         elif name == "requires_grad_" and args and constant(args[0]) is False:
             run.seen.networks.add((atom.site, "frozen"))
+
+
+@lru_cache(maxsize=1024)
+def _has_layers(cls: ast.ClassDef) -> bool:
+    """Whether the constructor of a class makes layers or parameters: what it sets is not known if it was too long."""
+    made = (node for each in cls.body if getattr(each, "name", "") == "__init__" for node in walk(each))
+    names = {last_name(node.func) for node in made if isinstance(node, ast.Call)}
+    return not names.isdisjoint({*table.WITH_PARAMETERS, "Parameter"})
 
 
 def is_recurrent(atom: Atom) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.beside import may_be_beside, trained_beside
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
@@ -41,7 +42,7 @@ def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
 
 
 def _candidates(module: Module) -> list[Scope]:
-    """Scopes that put a model in evaluation mode, and functions whose name speaks of evaluation."""
+    """Scopes that put a model in evaluation mode, that evaluate beside training, or whose name speaks of it."""
     found: dict[Scope, None] = {}
     for call in module.classes.own_calls("eval", "train"):
         if isinstance(call.func, ast.Attribute) and (not call.args) == (call.func.attr == "eval"):
@@ -49,6 +50,8 @@ def _candidates(module: Module) -> list[Scope]:
     for function in module.tree.all(*FUNCTIONS):
         if hints.is_evaluation(function.name):
             found[function] = None
+    scopes = (module.tree.function(loop) or module.root for loop in module.tree.all(*LOOPS))
+    found.update(dict.fromkeys(each for each in dict.fromkeys(scopes) if may_be_beside(module, each)))
     return list(found)
 
 
@@ -117,6 +120,9 @@ def _is_test(module: Module, scope: Scope) -> bool:
         return False
     if module.names.imports & {"pytest", "unittest", "absl", "parameterized"}:
         return True
+    owner = module.tree.class_of(scope)
+    if owner is not None and not any("Test" in name for name in (owner.name, *map(last_name, owner.bases))):
+        return False  # no class whose methods a test runner calls
     own = [p for p in scope.args.args if p.arg not in ("self", "cls")]
     return scope.name.startswith("test_") and not any(
         module.infer.parameters.value(p, scope).kind in (Kind.MODULE, Kind.LOADER) for p in own
@@ -155,7 +161,17 @@ def _runs_model(module: Module, call: ast.Call) -> bool:
             and func.value.id not in ("args", "opt", "trainer", "state", "context", "ctx", "engine")
         ):
             return False
-    return module.infer.value(func).kind is Kind.MODULE
+    return module.infer.value(func).kind is Kind.MODULE or _is_wrapped(module, call)
+
+
+def _is_wrapped(module: Module, call: ast.Call) -> bool:
+    """Whether what is called is in evaluation mode, and what something made of itself: `net = Parallel(net)`."""
+    if not isinstance(call.func, ast.Name) or not module.loops.modes.is_switched(call):
+        return False
+    name = call.func.id
+    made = (each.value for each in module.flow.reaching(name, call.func))
+    args = (arg for value in made if isinstance(value, ast.Call) for arg in value.args)
+    return any(isinstance(arg, ast.Name) and arg.id == name for arg in args)
 
 
 def _switches_itself(module: Module, call: ast.Call) -> bool:
@@ -195,7 +211,7 @@ def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -
         return ()
     if named and (over_batches is not None or _feeds(module, loops[0], call)):
         return ((scope, "a function that evaluates, by its name"),)
-    return ()
+    return trained_beside(module, scope, call, over_batches)
 
 
 def _is_of(switched: ast.Call, call: ast.Call) -> bool:
