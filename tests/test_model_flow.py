@@ -142,6 +142,13 @@ def test_functions_and_classes_around_a_node() -> None:
     assert model.classes.around(model.root.body[0]) is None
 
 
+def test_the_first_classes_below_one_without_a_constructor_say_what_it_has() -> None:
+    below = "".join(f"class C{n}(Base):\n    def __init__(self):\n        self.x = {n}\n" for n in range(6))
+    model = module("class Base:\n    def first(self):\n        return self.x\n" + below)
+    found = [each.value for each in model.classes.own[0].attributes["self.x"]]
+    assert [ast.literal_eval(each) for each in found if each is not None] == [0, 1, 2, 3]
+
+
 def test_loops_around_a_node() -> None:
     text = "while one:\n    for x in two:\n        three\n        def f(a=four):\n            five\n        class A:\n            six\n    else:\n        seven\n"
     model = module(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import linecache
 import multiprocessing
+import os
 import sys
 from collections import deque
 from pathlib import Path
@@ -243,6 +244,15 @@ def test_the_workers_of_each_epoch() -> None:
     assert all(each.private[-1][0] == 5 for each in found.workers)
 
 
+def test_workers_are_told_in_the_order_of_their_starts() -> None:
+    """Whichever of them wrote first, and whatever number the system gave it."""
+    seen = workers.Workers()
+    for file, (start, number) in enumerate([(10, 0), (9, 1), (9, 0)]):
+        worker_side.Report(os.path.join(seen._folder, f"{file}.jsonl"), start, number, Numbers(), ())
+    found = [each.name for each in workers.private(seen.read())]
+    assert found == ["Numbers, worker 0", "Numbers, worker 1", "Numbers, worker 0, start 2"]
+
+
 def test_arrays_of_text_are_not_copied() -> None:
     assert not recorded(Named(np.array(NAMES))).leaks
 
@@ -454,7 +464,7 @@ def test_the_threads_that_opencv_would_use(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_worker_reports_now_and_then(tmp_path: Path) -> None:
     (tmp_path / "1.jsonl").write_text("")
-    report = worker_side.Report(str(tmp_path / "1.jsonl"), 0, Named(NAMES), ())
+    report = worker_side.Report(str(tmp_path / "1.jsonl"), 0, 0, Named(NAMES), ())
     for _ in range(600):
         report.fetched()
     assert len((tmp_path / "1.jsonl").read_text().splitlines()) == 1 + 16 + 62 + 1
@@ -468,8 +478,8 @@ def test_an_observer_measures_after_each_fetch(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(worker_side, "get_worker_info", lambda: SimpleNamespace(dataset=Numbers()))
     called: list[int] = []
     try:
-        worker_side.Observer(called.append, str(tmp_path), ())(3)
-        worker_side.Observer(None, str(tmp_path), ())(3)
+        worker_side.Observer(called.append, str(tmp_path), 0, ())(3)
+        worker_side.Observer(None, str(tmp_path), 0, ())(3)
         list(DataLoader(Numbers(), batch_size=8))
     finally:
         for kind, method in zip(kinds, before):
