@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import lru_cache
 
 from flake8_torchleak.lifetime.deciding import decided
 from flake8_torchleak.lifetime.frames import BATCHES, Loop
@@ -12,6 +13,8 @@ from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import ELEMENTS, LOADING, PLAIN, Kind, Obj, Value, constant
 
+_LEAVING = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+"""What may leave something behind when a comprehension is gone through."""
 _FEW = 10
 """Iterations that make a loop short."""
 
@@ -60,7 +63,10 @@ class Loops(Part):
         """Do something as a step, again and again, though no loop of the program is seen."""
         self._repeat(node, iteration, PLAIN, why)
 
-    def _repeat(self, node: ast.AST, iteration: Callable[[Loop], Flow], over: Value, why: str = "") -> Flow:
+    def _repeat(
+        self, node: ast.AST, iteration: Callable[[Loop], Flow], over: Value, why: str = "", alike: bool = False
+    ) -> Flow:
+        """Go through a loop. alike: whether its iterations leave nothing to those behind them."""
         run = self.run
         run.loop_count += 1
         loop = Loop(run.loop_count, node, run.tick(), step=why or _step(over), small=_is_small(over))
@@ -70,6 +76,8 @@ class Loops(Part):
         kept = run.keeper.mark
         try:
             flow = self._once(loop, iteration)
+            if alike and not loop.step:
+                return flow
             before = self._age(loop, mark)
             if first:
                 for outer in run.loops:
@@ -149,7 +157,7 @@ class Loops(Part):
                 made.stepwise = True
             return Flow.NEXT
 
-        self._repeat(first, iteration, value)
+        self._repeat(first, iteration, value, alike=_is_alike(node))
 
     def _bind(self, target: ast.expr, value: Value) -> None:
         """A comprehension's variable: in the frame while it runs, whatever the frame's own names are."""
@@ -180,6 +188,12 @@ class Loops(Part):
         if made.kind != "generator":
             run.keeper.stored(run.of(made), value, element, None, None)
         run.add(made, value)
+
+
+@lru_cache(maxsize=4096)
+def _is_alike(node: ast.expr) -> bool:
+    """Whether a comprehension computes without calling anything or binding names but its own."""
+    return not any(isinstance(each, _LEAVING) for each in walk(node))
 
 
 def _step(over: Value) -> str:

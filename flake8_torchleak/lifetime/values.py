@@ -160,6 +160,11 @@ def join(values: Iterable[Value]) -> Value:
     values = [each for each in values if each]
     if len(values) == 1 and len(values[0]) == 1:
         return values[0]
+    if len(values) == 2 and len(values[0]) == len(values[1]) == 1:  # most are
+        one, other = values[0][0], values[1][0]
+        if one is other:
+            return values[0]
+        return (_merged(one, other),) if one.identity == other.identity else (one, other)
     found: dict[tuple[Kind, Hashable], Atom] = {}
     last: Value = ()
     count = 0
@@ -180,6 +185,17 @@ def join(values: Iterable[Value]) -> Value:
 
 
 def _merged(one: Atom, other: Atom) -> Atom:
+    if (
+        other.born <= one.born
+        and other.since <= one.since
+        and other.graph <= one.graph
+        and (other.held is None or one.held is not None)
+        and other.parts <= one.parts
+        and other.past <= one.past
+        and other.via <= one.via
+        and other.vary <= one.vary
+    ):
+        return one
     fields = (
         one.kind,
         one.site,
