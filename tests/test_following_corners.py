@@ -14,6 +14,31 @@ BASES = (
 )
 
 PROGRAMS: dict[str, str] = {
+    "attributes of a class that are set in pairs": training(
+        "Log.rows.append(loss)  # TLK402", "class Log:\n    rows, count = [], 0\n"
+    ),
+    "a tensor in place that may be something else": training(
+        "t = torch.zeros(1) if i % 2 else collections.Counter()\nif i % 2:\n    t.add_(loss)\nkeep(kept, t)  # TLK402", KEEP
+    ),
+    "the forward pass of a library": training(
+        "keep(kept, net.forward(x))  # TLK402", KEEP + "class Net(nn.Linear):\n    pass\n", "kept, net = [], Net(2, 1)"
+    ),
+    "a decorator of the program that a library's decorator makes": training(
+        "keep(kept, loss)  # TLK402", "def same(f):\n    return functools.wraps(f)(f)\n@same\n" + KEEP
+    ),
+    "the first of a loop that is over": training(
+        "for k, v in enumerate(rows):\n    pass\nif k == 0:\n    keep(kept, loss)  # TLK402", KEEP, "kept, rows = [], [1]"
+    ),
+    "once in each pass over the data": program("""
+        def train(model, loader, criterion, optimizer):
+            total = 0
+            for epoch in range(100):
+                for i, (x, y) in enumerate(loader):
+                    STEP
+                    if i % 5 == 3:
+                        total = total + loss  # TLK401
+                        break
+    """),
     "an entry that is asked": training(
         "d['v'] = maybe(loss, i)\nif d['v'] is not None:\n    keep(kept, d['v'])  # TLK402", OR_NONE, "d, kept = {}, []"
     ),

@@ -29,8 +29,6 @@ from flake8_torchleak.recorder.walk import Path as Held
 from tests.recorded import few_modules as few_modules
 from tests.recorded import network, only, optimizer
 
-pytestmark = pytest.mark.long
-
 CACHE: list[int] = []
 """Grows in the workers of some tests."""
 
@@ -91,7 +89,14 @@ def test_threads_that_opencv_starts_in_workers() -> None:
     assert kept.count >= 2
 
 
-@pytest.mark.parametrize("alias", [lambda y: y, lambda y: y.numpy()[1:], lambda y: y.view(2, 4)[0]])
+@pytest.mark.parametrize(
+    "alias",
+    [
+        lambda y: y.numpy()[1:],
+        pytest.param(lambda y: y, marks=pytest.mark.long),
+        pytest.param(lambda y: y.view(2, 4)[0], marks=pytest.mark.long),
+    ],
+)
 def test_kept_batches(alias: Any) -> None:
     kept: list[Any] = []
     found = only(recorded(Numbers(), lambda y: kept.append(alias(y))), "batch")
@@ -108,12 +113,14 @@ def test_aliases_of_one_batch_count_once() -> None:
     assert found.growth.slope == pytest.approx(1)
 
 
+@pytest.mark.long
 def test_each_kept_batch_holds_a_descriptor() -> None:
     kept: list[Any] = []
     points = recorded(Numbers(400), kept.append).descriptors
     assert fit(points).slope > 0.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("copy", [lambda y: y.clone(), lambda y: y.numpy().copy(), lambda y: y.tolist()])
 def test_copies_of_batches_are_no_batches(copy: Any) -> None:
     kept: list[Any] = []
@@ -222,10 +229,10 @@ NAMES = [f"/data/images/training/{each:09d}.jpg" for each in range(30_000)]
     ("names", "kind"),
     [
         (list(NAMES), "str"),
-        (np.array(NAMES, dtype=object), "str"),
+        pytest.param(np.array(NAMES, dtype=object), "str", marks=pytest.mark.long),
         (dict(enumerate(NAMES)), "str"),
-        ([(each, 1) for each in NAMES], "tuple"),
-        ([{"path": each} for each in NAMES], "dict"),
+        pytest.param([(each, 1) for each in NAMES], "tuple", marks=pytest.mark.long),
+        pytest.param([{"path": each} for each in NAMES], "dict", marks=pytest.mark.long),
     ],
 )
 def test_objects_that_each_worker_copies(names: Any, kind: str) -> None:

@@ -181,6 +181,43 @@ def test_a_buffer_may_be_declared() -> None:
     assert of("TLK601", without.replace("self.layer(x)", "nn.functional.linear(x, self.momentum)")) == 0
 
 
+SCALE = """
+class Scale(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+        self.mean = torch.zeros(2)
+
+    def forward(self, x):
+        y = x * self.weight
+        self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+        return y - self.mean
+"""
+PLAIN = SCALE.replace("nn.Parameter(torch.ones(2))", "torch.ones(2)")
+NORM = PLAIN.replace("nn.Module", "nn.BatchNorm1d")
+RESET = "    def reset(self):\n        {}\n"
+LISTED = SCALE.replace("torch.zeros(2)", "[torch.zeros(2)]").replace("self.mean =", "self.mean[0] =", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        # A layer with parameters of its own stands behind others: its input has history.
+        (SCALE, 1),
+        (NORM, 1),
+        (PLAIN, 0),
+        (SCALE.replace("nn.Parameter(torch.ones(2))", "nn.Linear(2, 2)").replace("x * self.weight", "self.weight(x)"), 0),
+        (SCALE + RESET.format("self.mean = torch.zeros(2)"), 0),
+        (SCALE + RESET.format("self.mean.zero_()"), 0),
+        (SCALE + RESET.format("print(self.mean.shape, self.weight)"), 1),
+        (SCALE + "\nclass Other:\n" + RESET.format("self.mean = 0"), 1),
+        (SCALE + "\ndef reset(net):\n    net.mean = 0\n", 0),
+    ],
+)
+def test_states_of_layers_that_chain_what_they_are_given(text: str, count: int) -> None:
+    assert of("TLK601", text) == count
+
+
 ON_CTX = """
 class Op(torch.autograd.Function):
     @staticmethod
