@@ -196,7 +196,16 @@ class Scale(nn.Module):
 PLAIN = SCALE.replace("nn.Parameter(torch.ones(2))", "torch.ones(2)")
 NORM = PLAIN.replace("nn.Module", "nn.BatchNorm1d")
 RESET = "    def reset(self):\n        {}\n"
-LISTED = SCALE.replace("torch.zeros(2)", "[torch.zeros(2)]").replace("self.mean =", "self.mean[0] =", 2)
+ENTRY = (
+    PLAIN.replace("nn.Module", "nn.BatchNorm1d")
+    .replace("self.mean", "self.of['mean']")
+    .replace("self.of['mean'] = torch.zeros(2)", "self.of = {'mean': torch.zeros(2)}")
+)
+ALIAS = (
+    NORM.replace("        y =", "        old = self.seen\n        old.append(x)\n        y =")
+    .replace("self.mean = torch.zeros(2)", "self.mean, self.seen = torch.zeros(2), []")
+    .replace("0.1 * x.mean(0)", "0.1")
+)
 
 
 @pytest.mark.parametrize(
@@ -206,12 +215,20 @@ LISTED = SCALE.replace("torch.zeros(2)", "[torch.zeros(2)]").replace("self.mean 
         (SCALE, 1),
         (NORM, 1),
         (PLAIN, 0),
-        (SCALE.replace("nn.Parameter(torch.ones(2))", "nn.Linear(2, 2)").replace("x * self.weight", "self.weight(x)"), 0),
+        (
+            SCALE.replace("nn.Parameter(torch.ones(2))", "nn.Linear(2, 2)").replace(
+                "x * self.weight", "self.weight(x)"
+            ),
+            0,
+        ),
         (SCALE + RESET.format("self.mean = torch.zeros(2)"), 0),
         (SCALE + RESET.format("self.mean.zero_()"), 0),
         (SCALE + RESET.format("print(self.mean.shape, self.weight)"), 1),
         (SCALE + "\nclass Other:\n" + RESET.format("self.mean = 0"), 1),
         (SCALE + "\ndef reset(net):\n    net.mean = 0\n", 0),
+        (ENTRY, 1),
+        (ENTRY + RESET.format("self.of = {}"), 0),
+        (ALIAS, 1),
     ],
 )
 def test_states_of_layers_that_chain_what_they_are_given(text: str, count: int) -> None:

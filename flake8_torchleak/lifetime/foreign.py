@@ -8,7 +8,6 @@ from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
-    ANYTHING,
     NONE,
     PLAIN,
     Atom,
