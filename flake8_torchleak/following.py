@@ -11,7 +11,7 @@ from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.follow import Followed, followed
 from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.verdict import is_certain, is_small, is_spent
+from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_small, worth
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.releases import in_evaluation
@@ -28,29 +28,42 @@ def with_calls(module: Module, code: str, direct: Iterable[Report]) -> Iterator[
     Of the former, what is harmless for certain where it is followed is left out: emptied by a helper, done a few times.
     """
     found = followed(module)
+    parts = worth(found.run)
     known: set[ast.AST] = set()
-    told: set[tuple[ast.AST, ast.AST]] = set()
+    told: dict[ast.AST, list[Kept]] = {}
     for report in direct:
         known.add(report.node)
         if found.whole and _is_harmless(report.node, code, found):
             continue
-        small = found.whole and code in _OF_HISTORY and is_small(found.run, report.node)
-        yield replace(report, severity=Severity.NOTE) if small else report
+        yield _weighed(report, found, parts, module) if found.whole and code in _OF_HISTORY else report
     for each in found.kept:
         at = (each.node, each.at, module.tree.statement(each.node), *each.calls)
         if _code(each) != code or not known.isdisjoint(at):
             continue
-        if (each.node, each.at) in told or (code == "TLK403" and _is_safe(each, module)):
+        if code == "TLK403" and _is_safe(each, module):
             continue
-        told.add((each.node, each.at))
+        told.setdefault(each.node, []).append(each)
+    for node, several in told.items():
+        levels = [_severity(each, found, parts.get(each.at, Worth.UNSURE)) for each in several]
+        level = min(levels, key=_LEVELS.index)
+        first = several[levels.index(level)]
         yield Report(
-            each.node,
-            _message(each),
-            notes=_notes(each, module),
-            severity=_severity(each, found),
-            target=each,
-            under=in_evaluation(module, each.node),
+            node,
+            _message(first),
+            notes=(*_notes(first, module), *_further(first, several)),
+            severity=level,
+            target=first,
+            under=in_evaluation(module, node),
         )
+
+
+def _further(first: Kept, several: list[Kept]) -> Iterator[tuple[ast.AST, str]]:
+    """The other places to which one call leads where something is kept."""
+    told = {first.at}
+    for each in several:
+        if each.at not in told and each.place.is_own:
+            told.add(each.at)
+            yield each.at, "kept here, too"
 
 
 def _is_harmless(node: ast.AST, code: str, found: Followed) -> bool:
@@ -70,6 +83,7 @@ def _is_safe(kept: Kept, module: Module) -> bool:
     return kept.owner in module.config.safe_meters or name in module.config.safe_meters
 
 
+_LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _OF_HISTORY = ("TLK401", "TLK402", "TLK403")
 _BY_STEP = {FORWARD: "TLK601", HOOKED: "TLK604"}
 _CODES = {"batch": "TLK404", "error": "TLK408", "state": "TLK406"}
@@ -85,13 +99,31 @@ def _code(kept: Kept) -> str:
     return "TLK401" if kept.how == "sum" else "TLK402"
 
 
-def _severity(kept: Kept, found: Followed) -> Severity:
+def _weighed(report: Report, found: Followed, worths: dict[ast.AST, Worth], module: Module) -> Report:
+    """A report with the severity that following shows, where it shows more than the look at one function does."""
+    if is_small(found.run, report.node) or _is_decoded(report.node, found, module):
+        return replace(report, severity=Severity.NOTE)
+    known = worths.get(report.node, Worth.UNSURE)
+    if known is Worth.UNSURE:
+        return report
+    if known is Worth.NODES:
+        usual = report.severity if report.severity is not Severity.ERROR else None
+        return replace(report, severity=usual or Severity.WARNING)
+    return replace(report, severity=Severity.ERROR if known is Worth.ALL else Severity.NOTE)
+
+
+def _is_decoded(node: ast.AST, found: Followed, module: Module) -> bool:
+    """Whether a statement keeps what a loop makes of one sample, step by step of what it made before."""
+    return any(found.run.seen.decoding.get(loop, False) for loop in module.loops.step_loops(node)[:1])
+
+
+def _severity(kept: Kept, found: Followed, known: Worth) -> Severity:
     """What was differentiated has only its nodes left; what rests on more than the program shows is a note."""
-    if not is_certain(found.run, kept) or (kept.how == "state" and kept.loop.trains):
+    if known is Worth.LITTLE or not is_certain(found.run, kept):
         return Severity.NOTE
-    if kept.how == "error" or (
-        kept.is_graph and (is_spent(found.run, kept) or kept.value.site in found.run.seen.spent)
-    ):
+    if kept.how == "state" and not kept.sites.isdisjoint(found.run.seen.freed):
+        return Severity.NOTE  # the next step would fail: something that is not seen cuts it off
+    if kept.how == "error" or (kept.is_graph and is_freed(found.run, kept)):
         return Severity.WARNING
     return Severity.ERROR
 

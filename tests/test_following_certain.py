@@ -152,3 +152,79 @@ ANEW = "if i % 10 == 0:\n    print(total)\n    total = 0"
 )
 def test_severity(text: str, expected: Severity) -> None:
     assert severity(text) is expected
+
+
+CERTAIN = {
+    "summed over a generator": program("""
+        def step(model, x, y, optimizer):
+            out = model(x, y)
+            loss = out.mean()
+            optimizer.zero_grad(); loss.backward(); optimizer.step()
+            return (out - y).abs().mean()
+        def fit(loader, optimizer):
+            model = nn.Linear(2, 1)
+            total = sum(step(model, x, y, optimizer) for x, y in loader)  # TLK401
+            return total
+    """),
+    "read of a generator": program("""
+        def outputs(loader):
+            model = nn.Linear(2, 1)
+            return (model(x) for x in loader)
+        def fit(loader):
+            kept = []
+            for out in outputs(loader):
+                kept.append(out)  # TLK402
+            print(len(kept))
+    """),
+    "of data made in each iteration": program("""
+        def sample(model, count):
+            kept = []
+            model.eval()
+            for _ in range(count):
+                kept.append(model(torch.randn(4, 2)))  # TLK402
+            print(len(kept))
+    """),
+    "of parts of what a list holds": program("""
+        def sample(model):
+            kept, rows = [], [{"x": torch.rand(4, 2), "y": 1} for _ in range(100)]
+            model.eval()
+            for row in rows:
+                kept.append(model(row["x"]))  # TLK402
+            print(len(kept))
+    """),
+}
+
+
+@pytest.mark.parametrize("name", CERTAIN)
+def test_what_is_certain(name: str) -> None:
+    assert severity(CERTAIN[name]) is not Severity.NOTE
+
+
+DIFFERENTIATED = {
+    "a sum, by a helper": program("""
+        def learn(losses, optimizer):
+            torch.stack([each.mean() for each in losses]).sum().backward()
+            optimizer.step()
+        def fit(model, loader, optimizer):
+            total = sum(model(x).mean() for x in loader)
+            learn([total], optimizer)
+    """),
+    "rows in records": program("""
+        class Store:
+            def __init__(self):
+                self.rows = []
+            def put(self, v):
+                self.rows.append({"v": v})
+        def fit(model, loader, optimizer):
+            store = Store()
+            for x in loader:
+                store.put(model(x))
+            torch.stack([v.mean() for v in [row["v"] for row in store.rows]]).sum().backward()
+            optimizer.step()
+    """),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENTIATED)
+def test_what_is_differentiated_later(name: str) -> None:
+    assert reported(DIFFERENTIATED[name]) == []

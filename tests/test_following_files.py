@@ -46,6 +46,10 @@ class Row(NamedTuple):
     value: Any
     count: int = 0
 
+everything = []
+some: Any = collections.deque(maxlen=3)
+Pair = collections.namedtuple("Pair", "first second")
+
 def long(store, value):
     lines = []
 {long}
@@ -77,7 +81,7 @@ def project(tmp_path: Path) -> Path:
     package = tmp_path / "work"
     package.mkdir()
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'work'\n", encoding="utf-8")
-    (package / "__init__.py").write_text("", encoding="utf-8")
+    (package / "__init__.py").write_text("from work.helpers import Pair\n", encoding="utf-8")
     long = "\n".join(f"    lines.append('row {n}')" for n in range(60))
     (package / "helpers.py").write_text(HELPERS.replace("{long}", long), encoding="utf-8")
     (package / "inner.py").write_text(INNER, encoding="utf-8")
@@ -107,6 +111,19 @@ def project(tmp_path: Path) -> Path:
         ("from work.helpers import long", "long(kept, i)", ""),
         ("from work.helpers import long", "long(kept, lambda: i)", ""),
         ("from work.helpers import absent", "absent(kept, loss)", ""),
+        ("from work.helpers import *", "keep(kept, loss)  # TLK402", ""),
+        ("from .helpers import *", "log.add(loss)  # TLK403", "log = Log()"),
+        ("from work.helpers import *", "let_go(kept, loss)", ""),
+        ("from work.helpers import *\ndef keep(store, value): pass", "keep(kept, loss)", ""),
+        ("from . import *", "keep(kept, loss)", ""),
+        ("from .helpers import *\nfrom .inner import *", "keep(kept, loss)  # TLK402\nput(kept, loss)  # TLK402", ""),
+        ("from work.helpers import everything", "everything.append(loss)  # TLK402", ""),
+        ("from work.helpers import everything", "everything.append(loss.item())", ""),
+        ("from work import helpers", "helpers.everything.append(loss)  # TLK402", ""),
+        ("from work.helpers import some", "some.append(loss)", ""),
+        ("from work.helpers import Pair", "kept.append(Pair(loss, i))  # TLK402", ""),
+        ("from work.helpers import Pair", "kept.append(Pair(loss.item(), i))", ""),
+        ("from work import Pair", "kept.append(Pair(loss, i).second)", ""),
     ],
 )
 def test_helpers_of_other_files(project: Path, imported: str, body: str, before: str) -> None:

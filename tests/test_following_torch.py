@@ -18,6 +18,34 @@ PROGRAMS: dict[str, str] = {
     "put behind each other and cut": training("queue = torch.cat([queue, model(x)])[-6:]  # TLK402", "", QUEUE),
     "an entry of a tensor": training("rows[i] = model(x).mean()  # TLK402", "", "rows = torch.zeros(100)"),
     "a number in an entry of a tensor": training("rows[i] = model(x).mean().item()", "", "rows = torch.zeros(100)"),
+    # -- views without gradients ------------------------------------------------------------------------------------
+    **{
+        f"without gradients, {how}": training(
+            f"v = model(x)\nwith torch.no_grad():\n    keep(kept, {how}){'  # TLK402' if kept else ''}", KEEP
+        )
+        for how, kept in {
+            "v": True,
+            "v[0]": True,
+            "v[:2]": True,
+            "v.view(-1)": True,
+            "v.T": True,
+            "v.squeeze()": True,
+            "torch.squeeze(v)": True,
+            "v.transpose(0, 1)": True,
+            "list(v)": True,
+            "v * 2": False,
+            "v.clone()": False,
+            "v.detach()": False,
+            "v.data": False,
+            "v[v > 0]": False,
+            "v.sum()": False,
+            "v.detach()[:2]": False,
+        }.items()
+    },
+    "without gradients, taken apart": training(
+        "v = torch.relu(model(x))\nwith torch.no_grad():\n    a, b, c = v\nkeep(kept, b)  # TLK402",
+        KEEP,
+    ),
     "an array": training("keep(kept, loss.detach().numpy())", KEEP),
     "numbers that numpy averages": training(
         "keep(kept, loss.item())\nprint(np.mean(kept))", KEEP + "import numpy as np"

@@ -150,7 +150,8 @@ METERS = {
     "a method that sums without gradients": ("with torch.no_grad():\n            self.sum += value", []),
     "a method that stores": ("self.all.append(value)", GROWS),
     "a method that stores under a fixed name": ("self.all['a'] = value", []),
-    "a method that stores under a new name": ("self.all[self.n] = value", GROWS),
+    "a method that stores under a new name": ("self.n += 1; self.all[self.n] = value", GROWS),
+    "a method that stores under a name that stays": ("self.all[self.n] = value", []),
     "a method that adds to an entry": ("self.all['a'] += value", GROWS),
     "a method that deletes an entry": ("del self.all[value]", []),
     "a method that takes a number": ("self.sum += value.item()", []),
@@ -197,6 +198,15 @@ def evaluation(body: str = "out = model(x)", before: str = "model.eval()", aroun
 
 CALLED = "def train(model, loader, optimizer, criterion):\n    for x, y in loader:\n        loss = criterion(model(x), y)\n        loss.backward()\n"
 TREES = "def fit(trees, rows):\n    for x in rows:\n        trees.train(x)\n"
+BESIDE = """\
+def run(model, teacher, loader, val_loader, loaders, parts):
+    hits = 0
+    model.train()
+    for x in loader:
+        model(x).mean().backward()
+    for x in {data}:
+        {last}
+"""
 EVALUATIONS = {
     "evaluation or training mode, by a flag": (
         evaluation(before="if train:\n    model.eval()\nelse:\n    model.train()").replace("validate", "run"), 1),
@@ -246,6 +256,42 @@ EVALUATIONS = {
         "        for x in loader:\n            model(x)\n", 0),
     "a unit test": ("import pytest\n" + evaluation().replace("validate", "test_model"), 0),
     "a test of no test library, given a model": (evaluation().replace("validate", "test_model"), 1),
+    "a method that tests a model": (
+        "class Client:\n    def test_metrics(self):\n        loader = self.load()\n        self.model.eval()\n"
+        "        for x in loader:\n            self.model(x)\n", 1),
+    "a method of a test case": (
+        "class Client(TestCase):\n    def test_metrics(self):\n        loader = self.load()\n        self.model.eval()\n"
+        "        for x in loader:\n            self.model(x)\n", 0),
+    "a method of a class of tests": (
+        "class TestClient:\n    def test_metrics(self):\n        loader = self.load()\n        self.model.eval()\n"
+        "        for x in loader:\n            self.model(x)\n", 0),
+    "a model that its own eval shows": (
+        "def run(part, loader):\n    if many:\n        part = Parallel(part)\n    part.eval()\n    for x in loader:\n        part(x)\n", 1),
+    "what its own eval shows, and nothing else": (
+        "def run(loader):\n    part = Spectrum().cuda()\n    part.eval()\n    for x in loader:\n        part(x)\n", 0),
+    "an entry that its own eval shows": (
+        "def run(parts, loader):\n    parts[0].eval()\n    for x in loader:\n        parts[0](x)\n", 0),
+    "a table that evaluates a formula": (
+        "def run(part, loader):\n    part.eval('a + b')\n    for x in loader:\n        part(x)\n", 0),
+    "beside training": (BESIDE.format(data="val_loader", last="hits += model(x).mean().item()"), 1),
+    "beside training, by a key": (BESIDE.format(data="loaders['val']", last="hits += model(x).mean().item()"), 1),
+    "beside training, over no data": (BESIDE.format(data="range(val_count)", last="hits += model(x).mean().item()"), 0),
+    "beside training, of a loader by a key": (
+        BESIDE.format(data="DataLoader(parts['val'])", last="hits += model(x).mean().item()"), 1),
+    "beside training, over the same data again": (BESIDE.format(data="loader", last="hits += model(x).mean().item()"), 0),
+    "beside training, of what is not seen to learn": (
+        BESIDE.replace("model.train()", "model = Spectrum()").replace("(model, ", "(")
+        .format(data="val_loader", last="hits += model(x).mean().item()"), 0),
+    "beside training, of what is given": (
+        BESIDE.replace("    model.train()\n", "").format(data="val_loader", last="hits += model(x).mean().item()"), 1),
+    "beside training, another model": (BESIDE.format(data="val_loader", last="hits += teacher(x).mean().item()"), 0),
+    "beside training, without gradients": (
+        BESIDE.format(data="val_loader", last="with torch.no_grad():\n            hits += model(x).mean().item()"), 0),
+    "beside training, differentiated later": (
+        BESIDE.format(data="val_loader", last="hits += model(x).mean()") + "    hits.backward()\n", 0),
+    "beside training, trained as well": (BESIDE.format(data="val_loader", last="model(x).mean().backward()"), 0),
+    "beside training, until something is true": (
+        BESIDE.replace("for x in {data}", "while {data}").format(data="val_loader", last="hits += model(x).mean().item()"), 0),
     "a test without a model": ("def test_it(a, b):\n    model = nn.Linear(1, 1)\n    model.eval()\n    for x in loader:\n        model(x)\n", 0),
     "by the function's name alone": (evaluation(before="pass") + "model.load_state_dict(a)\n", 1),
     "by the name, in a file that prepares no model": (evaluation(before="pass"), 0),

@@ -35,7 +35,7 @@ class Attributes(Part):
             if name in PLAIN_ATTRIBUTES:
                 plain = run.make.tensor(node, Graph.NO, atom.vary)
                 return run.make.view_of(atom, plain) if name == "data" else plain
-            return run.make.view_of(atom, run.make.result(node, [(atom,)]))
+            return run.make.view(node, atom)
         if kind is Kind.NETWORK:
             if name in ("weight", "bias"):
                 return run.make.tensor((node, "leaf"), Graph.LEAF)
@@ -46,7 +46,7 @@ class Attributes(Part):
             if name in PLAIN_ATTRIBUTES:
                 return PLAIN if name != "data" else run.make.view_of(atom, run.make.tensor(node, Graph.NO, atom.vary))
             part = run.make.part(atom, name)
-            return run.names.suggested(name, part) if atom.graph is not Graph.YES else run.make.result(node, [part])
+            return run.names.suggested(name, part) if atom.graph is not Graph.YES else run.make.view(node, part[0])
         if kind is Kind.FUNCTION or kind is Kind.NUMBER:
             return PLAIN
         return ANYTHING if kind is not Kind.LOADER else (atom.but(kind=Kind.UNKNOWN, site=(atom.site, name)),)
@@ -97,6 +97,7 @@ class Attributes(Part):
     def put(self, base: Value, name: str, value: Value) -> None:
         """`base.name = value`."""
         run = self.run
+        run.place(value)
         if value and value[0].kind is Kind.UNKNOWN:
             value = run.names.suggested(name, value)
         for atom in base:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from flake8_torchleak.lifetime.deciding import counts, decided, limits
 from flake8_torchleak.lifetime.journal import Changes, Flow
 from flake8_torchleak.lifetime.narrowing import narrow
-from flake8_torchleak.lifetime.run import Part
+from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import ANYTHING, CAUGHT, Atom, Graph, Kind, Value, constant, objects
 
 _Arm = tuple[ast.expr, bool, list[ast.stmt], tuple[ast.expr, ...]]
@@ -22,6 +23,11 @@ _ORDER = (Flow.CONTINUE, Flow.BREAK, Flow.RETURN, Flow.RAISE)
 class Branches(Part):
     """Executes each way from the same state, and goes on with what they leave."""
 
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self._left_out: set[ast.stmt] = set()
+        """Of blocks that were not done where others were done again: the first statements."""
+
     def if_(self, node: ast.If) -> Flow:
         """An `if` with all its `elif`: a chain of any length, without recursion."""
         arms: list[_Arm] = []
@@ -29,7 +35,10 @@ class Branches(Part):
         at: ast.If | None = node
         may_skip = True
         while at is not None:
+            self.run.told = False
             known = decided(self.run, at.test)
+            if known is not None and self.run.told and not isinstance(at.test, ast.BoolOp):
+                self._leave_out(at.orelse if known else at.body)
             if known is not False:
                 arms.append((at.test, True, at.body, failed))
             if known is True:
@@ -49,6 +58,15 @@ class Branches(Part):
             return self.run.statements.block(arms[0][2])
         ways = [self._arm(*arm) for arm in arms]
         return self.one_of([*ways, self._skipped(failed)] if may_skip else ways, may_skip=False)
+
+    def _leave_out(self, body: list[ast.stmt]) -> None:
+        """A block is not done in this step, nor in any other but the first: what it stores is harmless."""
+        if not body or body[0] in self._left_out or not any(loop.again for loop in self.run.loops):
+            return
+        self._left_out.add(body[0])
+        for each in walk(ast.Module(body, [])):
+            if isinstance(each, (ast.stmt, ast.Call)):
+                self.run.keeper.judge(each, (), harmless=True)
 
     def _skipped(self, failed: tuple[ast.expr, ...]) -> Callable[[], Flow]:
         def execute() -> Flow:
@@ -193,4 +211,7 @@ class Branches(Part):
         if flow is Flow.RETURN:
             run.frame.exits.append(changes)
         elif flow in (Flow.BREAK, Flow.CONTINUE) and len(run.loops) > run.frame.loops:
-            (run.loops[-1].breaks if flow is Flow.BREAK else run.loops[-1].continues).append(changes)
+            loop = run.loops[-1]
+            (loop.breaks if flow is Flow.BREAK else loop.continues).append(changes)
+            if flow is Flow.CONTINUE:
+                loop.continued = run.keeper.mark

@@ -200,6 +200,8 @@ class Builtin(Part):
         return self.run.attributes.value(args[0], name, node)
 
     def _next(self, args: list[Value], node: ast.expr) -> Value:
+        for loop in self.run.loops:
+            loop.fed = True
         if not args:
             return ANYTHING
         run = self.run

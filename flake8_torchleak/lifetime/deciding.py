@@ -33,6 +33,7 @@ def decided(run: Run, test: ast.expr) -> bool | None:
         return _compared(run, test)
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and len(test.args) == 2:
         if test.func.id == "isinstance":
+            run.told = True
             return _is_instance(run, run.evaluate(test.args[0]), test.args[1])
         if test.func.id == "hasattr":
             return _has(run.evaluate(test.args[0]), constant(run.evaluate(test.args[1])))
@@ -87,7 +88,7 @@ def _is_first(run: Run, value: Value) -> bool | None:
     if len(value) == 1 and value[0].made is Mark.COUNT:
         for loop in reversed(run.loops):
             if loop.ident in value[0].vary:
-                loop.unfinished = True
+                loop.unfinished = run.told = True
                 return not loop.last
     return None
 
@@ -160,13 +161,27 @@ def _limited(run: Run, test: ast.Compare, op: ast.cmpop, holds: bool) -> frozens
         pass
     elif not (isinstance(op, ast.Eq) and holds):
         return frozenset()
-    if isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "len":
-        return frozenset(loop.ident for loop in run.loops)
+    counted = _counted(left)
+    if counted is not None:
+        return frozenset(loop.ident for loop in run.loops) - varies(run.evaluate(counted))
     if isinstance(left, (ast.Name, ast.Attribute, ast.Subscript)):
         value = run.evaluate(left)
         if value is not ANYTHING and all(atom.kind is Kind.NUMBER for atom in value):
-            return varies(value) - varies(run.evaluate(right))
+            again = {loop.ident for loop in run.loops if any(_starts_anew(atom, loop) for atom in value)}
+            return varies(value) - varies(run.evaluate(right)) - again
     return frozenset()
+
+
+def _starts_anew(atom: Atom, loop: Loop) -> bool:
+    """Whether a number is set in a loop, to what does not count: a counter that this may be counts no iterations."""
+    return not atom.vary and atom.born >= loop.start
+
+
+def _counted(node: ast.expr) -> ast.expr | None:
+    """What `len` is asked of."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and node.args:
+        return node.args[0]
+    return None
 
 
 def counts(run: Run, test: ast.expr, holds: bool, loop: Loop) -> bool:
@@ -180,10 +195,13 @@ def counts(run: Run, test: ast.expr, holds: bool, loop: Loop) -> bool:
     left, right, op = test.left, test.comparators[0], test.ops[0]
     if isinstance(op, (ast.Lt, ast.LtE)) is holds:
         left, right = right, left
+    counted = _counted(left)
+    if counted is not None:
+        return loop.ident not in varies(run.evaluate(counted))  # not the length of a batch
     if isinstance(op, (ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)) or not isinstance(
         left, (ast.Name, ast.Attribute)
     ):
-        return isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "len"
+        return False
     value = run.evaluate(left)
     plain = all(atom.kind is Kind.NUMBER for atom in value)
     return plain and loop.ident in varies(value) and loop.ident not in varies(run.evaluate(right))

@@ -82,6 +82,8 @@ class Elements(Part):
                 if made.kind == "dict":
                     vary = varies(self.all_of(made))
                     found.append((Atom(Kind.NUMBER, made=Mark.ANY, vary=vary),))
+                elif made.kind == "range":
+                    found.append(made.fields[ELEMENTS])  # what it goes to is not among what it gives
                 elif made.kind == "instance" and isinstance(made.cls, ClassInfo) and not made.cls.is_record:
                     found.append(self._iterated(atom, made.cls, node))
                 else:
@@ -91,8 +93,8 @@ class Elements(Part):
                 born = run.tick()
                 found.append((Atom(Kind.UNKNOWN, (node, "batch"), born=born, since=born, held=held),))
             elif atom.kind is Kind.TENSOR:
-                part = run.make.result((node, ELEMENTS), [(atom,)])
-                found.append(part if atom.made == ARRAY else run.make.view_of(atom, part))
+                site = (node, ELEMENTS)
+                found.append(run.make.result(site, [(atom,)]) if atom.made == ARRAY else run.make.view(site, atom))
             elif atom.kind is Kind.UNKNOWN:
                 born = run.tick()
                 found.append(tuple(a.but(born=born) for a in run.make.part(atom, ELEMENTS)))
@@ -140,7 +142,7 @@ class Elements(Part):
                     else:
                         found[at].append(of_container(atom, self.entry(made, at, node)))
                 elif atom.kind is Kind.TENSOR:
-                    found[at].append(self.run.make.view_of(atom, self.run.make.result((node, at), [(atom,)])))
+                    found[at].append(self.run.make.view((node, at), atom))
                 elif atom.kind in (Kind.UNKNOWN, Kind.LOADER):
                     found[at].append(self.run.make.part(atom.but(kind=Kind.UNKNOWN), at))
                 else:

@@ -14,7 +14,6 @@ from flake8_torchleak.lifetime.values import (
     ANYTHING,
     ELEMENTS,
     NONE,
-    PLAIN,
     PLAIN_TYPES,
     Atom,
     Graph,
@@ -22,6 +21,7 @@ from flake8_torchleak.lifetime.values import (
     Mark,
     Obj,
     Value,
+    all_vary,
     constant,
     join,
     number,
@@ -93,10 +93,8 @@ class Expressions(Part):
         return number(vary=vary)
 
     def _slice(self, node: ast.Slice) -> Value:
-        for each in (node.lower, node.upper, node.step):
-            if each is not None:
-                self.value(each)
-        return PLAIN
+        bounds = [self.value(each) for each in (node.lower, node.upper, node.step) if each is not None]
+        return number(vary=all_vary(bounds))
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set, kind: str) -> Value:
         run = self.run
@@ -189,7 +187,8 @@ class Expressions(Part):
     def _compare(self, node: ast.Compare) -> Value:
         values = [self.value(each) for each in [node.left, *node.comparators]]
         vary = frozenset().union(*map(varies, values))
-        if any(atom.kind is Kind.TENSOR or atom.held is not None for value in values for atom in value):
+        atoms = [atom for value in values for atom in value]
+        if any(atom.kind is Kind.TENSOR or atom.held is not None or atom.graph is Graph.YES for atom in atoms):
             return self.run.make.tensor(node, Graph.NO, vary)  # a mask
         return number(vary=vary)
 
@@ -254,15 +253,19 @@ class Expressions(Part):
                 else:
                     found.append(of_container(atom, run.elements.entry(made, name, node)))
             elif atom.kind is Kind.TENSOR:
-                result = run.make.result(node, [(atom,), number(vary=varies(index))])
-                found.append(run.make.view_of(atom, result) if _is_view(index) else result)
+                at = number(vary=varies(index))
+                found.append(run.make.view(node, atom, at) if _is_view(index) else run.make.result(node, [(atom,), at]))
             elif atom.kind is Kind.NUMBER:
                 found.append(number(vary=atom.vary | varies(index)))
             elif atom.kind in (Kind.UNKNOWN, Kind.LOADER):
                 selector = name if isinstance(name, (str, int)) and not isinstance(name, bool) else ELEMENTS
+                if atom.kind is Kind.LOADER and isinstance(name, str):
+                    atom = atom.but(kind=Kind.UNKNOWN, graph=Graph.MAYBE)  # no loader has keys: it holds some
                 part = run.make.part(atom, selector)
                 if atom.graph is Graph.YES:  # a tensor, or a container of tensors: an operation of its own
-                    part = run.make.result(node, [part])
+                    part = run.make.view(node, part[0]) if _is_view(index) else run.make.result(node, [part])
+                elif isinstance(name, str):
+                    part = run.names.suggested(name, part)
                 if isinstance(node.slice, ast.Tuple) and atom.held is not None:
                     run.seen.tensors.add(atom.site)  # what else takes an index in each dimension?
                 if not _is_view(index):

@@ -6,6 +6,7 @@ import ast
 
 from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime import libraries as table
+from flake8_torchleak.lifetime.inner import stepped
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     NONE,
@@ -132,7 +133,7 @@ class Foreign(Part):
         if kind is Kind.NUMBER:
             return number(vary=atom.vary)
         if name in table.DIFFERENTIATING:
-            return run.operations.backward(atom, name, args)
+            return run.operations.backward(atom, name, args, keywords)
         if kind is Kind.NETWORK:
             return run.networks.method(atom, name, args, keywords, node)
         if kind is Kind.OPTIMIZER:
@@ -140,11 +141,12 @@ class Foreign(Part):
         if kind is Kind.LAYER:
             return (atom,) if name in table.MODULE_SELF else PLAIN
         if kind is Kind.LOADER:
-            return (atom,) if name == "__iter__" else run.make.part(atom.but(kind=Kind.UNKNOWN), name)
+            return (atom,) if "iter" in name else run.make.part(atom.but(kind=Kind.UNKNOWN), name)
         return run.operations.method(atom, name, args, keywords, node, receiver)
 
     def _of_optimizer(self, name: str, args: list[Value], node: ast.expr) -> Value:
         if name == "step":
+            stepped(self.run)
             for each in args:
                 self.run.functions.hand_over(each, node, "")
         return NONE

@@ -15,6 +15,7 @@ BATCHES = "one iteration per batch"
 EVALUATING = "one iteration per evaluation step"
 FORWARD = "each training step calls it"
 HOOKED = "one call per forward pass"
+TRAINING = "one iteration per training step"
 """Why a loop is a step."""
 
 
@@ -61,12 +62,26 @@ class Loop:
     """Whether something is differentiated in it."""
     cut_short: bool = False
     """Whether it is left after a number of iterations."""
+    fed: bool = False
+    """Whether a network is given something else in each iteration: an element, a part by a counter, what is drawn."""
+    of_networks: bool = False
+    """Whether it goes over networks, or over optimizers: there are as many as fit into memory."""
+    optimizes: bool = False
+    """Whether something steps in it: an optimizer, or what may be one."""
+    goes_on: bool = False
+    """Whether a network in evaluation mode, with gradients on, is given what earlier iterations made."""
+    of_epochs: bool = False
+    """Whether loops in it are steps: what is kept once an iteration is kept once an epoch."""
+    is_micro: bool = False
+    """Whether nothing steps in it and an optimizer does behind it: its iterations make one step together."""
     emptied: set[Hashable] = field(default_factory=set)
     """Objects that are emptied in it, by identity, and what is only known by its site."""
     replaced: set[int] = field(default_factory=set)
     """Objects that it made in an earlier iteration, by identity, in whose place something else is put."""
     breaks: list[Changes] = field(default_factory=list)
     continues: list[Changes] = field(default_factory=list)
+    continued: int = 0
+    """How much was found to be kept when an iteration was last seen to go on to the next one."""
 
 
 @dataclass(eq=False)
@@ -84,5 +99,7 @@ class Frame:
     returns: list[Value] = field(default_factory=list)
     exits: list[Changes] = field(default_factory=list)
     yields: Obj | None = None
+    unstepped: list[Loop] = field(default_factory=list)
+    """Loops that are over, in which nothing stepped."""
     sent: Value = ANYTHING
     """What a `yield` gives."""

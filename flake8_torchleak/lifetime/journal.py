@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 
-from flake8_torchleak.lifetime.values import Atom, Graph, Obj, Value, join, may_matter
+from flake8_torchleak.lifetime.values import NOTHING, Atom, Graph, Obj, Site, Value, join, may_matter
 
 Fields = dict[Hashable, Value]
 Changes = dict[tuple[int, Hashable], tuple[Fields, Hashable, Value]]
@@ -112,19 +112,21 @@ class Journal:
                 values.append(fields.get(name, ()))
             self.put(fields, name, join(values))
 
-    def age(self, mark: int, start: int, loop: int) -> Changes:
+    def age(self, mark: int, start: int, loop: int, histories: dict[Site, frozenset[Site]]) -> Changes:
         """An iteration is over: what it set is what the next one finds.
 
-        start: when the iteration began; loop: which loop it is one of. The history of what is set is the past now.
-        What held before it is given back.
+        start: when the iteration began; loop: which loop it is one of. The history of what is set is the past now, and
+        stands in histories by what made it. What held before the iteration is given back.
         """
         before = self.before(mark)
         for fields, name, _ in before.values():
             now = fields.get(name, ())
-            for atom in now:
-                if _aged(atom, start, loop) is not atom:
-                    self.put(fields, name, tuple(_aged(each, start, loop) for each in now))
-                    break
+            aged = tuple(_aged(atom, start, loop) for atom in now)
+            if any(new is not old for new, old in zip(aged, now, strict=True)):
+                self.put(fields, name, aged)
+                for atom in now:
+                    if atom.parts and not atom.parts <= histories.get(atom.site, NOTHING):
+                        histories[atom.site] = histories.get(atom.site, NOTHING) | atom.parts
         return before
 
     def beside(self, before: Changes) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Frame, Loop
+from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Loop
 from flake8_torchleak.lifetime.history import adds, joins
-from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.lifetime.kept import Kept, how_of, is_other, owner_of
 from flake8_torchleak.lifetime.outliving import (
     born_of,
     carried,
@@ -15,6 +15,7 @@ from flake8_torchleak.lifetime.outliving import (
     is_cut,
     is_lasting,
     is_renewed,
+    is_within_step,
     may_hold,
     outlived,
 )
@@ -40,6 +41,10 @@ class Keeper(Part):
         """The same, for any value: the holder is bounded, emptied or made anew, or it is done once."""
         self.renewed: set[ast.AST] = set()
         """Statements that add to what starts anew now and then."""
+        self._told: dict[tuple[Site, int], ast.AST] = {}
+        """What holds what was there before, by what made it and when -> the statement that bound it first."""
+        self._states: set[ast.AST] = set()
+        """Calls of recurrent networks that are handed what earlier steps made."""
         self.storing: set[ast.AST] = set()
         """Statements, and calls around them, that put something into a holder in a step."""
         self.weighed: dict[ast.AST, list[Atom]] = {}
@@ -105,11 +110,14 @@ class Keeper(Part):
                 continue
             chained = {loop for loop, site in atom.past if site in before}
             started = [each for each in old if each.kind is not Kind.UNKNOWN]
-            if not chained or not adds(atom, old, node):
+            adding = chained and adds(atom, old, node, self.run.loops[-1].ident)
+            if not adding or not self._states.isdisjoint(atom.parts):
                 continue
+            if self._told.setdefault((atom.site, atom.born), node) is not node:
+                continue  # what was bound there goes on under another name
             loop = outlived(self.run, started, chained=True)
             if loop is None:
-                self.judge(node, self._calls(), is_bounded(self.run))
+                self.judge(node, self._calls(), is_bounded(self.run) or is_within_step(self.run, started))
                 steps = [each for each in self.run.loops if each.again and each.ident in chained]
                 if steps and is_renewed(self.run, started):
                     self.renewed.add(node)
@@ -138,6 +146,7 @@ class Keeper(Part):
             loops = [loop for loop in run.loops if loop.again and any(loop.ident == past for past, _ in atom.past)]
             over_batches = [loop for loop in loops if loop.step != EVALUATING]
             if over_batches and not any(each.born >= over_batches[-1].start and not each.past for each in state):
+                self._states.add(node)
                 self._add("state", node, None, over_batches[-1], [], atom.but(since=run.clock))
                 return
 
@@ -156,7 +165,7 @@ class Keeper(Part):
             if any(each.made is made for each in old):
                 continue
             holders = [a for a in old if isinstance(a.made, Obj)]
-            grown = [(a, inner) for a, inner in self.run.within((atom,)) if _how(a)]
+            grown = [(a, inner) for a, inner in self.run.within((atom,)) if how_of(a)]
             if not any(a.past for a, _ in grown):
                 continue
             before = set(self.run.objects_in(old))
@@ -164,12 +173,14 @@ class Keeper(Part):
             came = [each for each in grown if each[1] in before or not each[0].via.isdisjoint(nodes)]
             goes_on = goes_on or bool(came)
             loop = carried(self.run, came) if not any(map(is_cut, came)) else None
-            if loop is None:
+            if loop is None or all(a.born < loop.iteration for a, _ in grown):
+                continue  # nothing came to it in this step
+            if self._told.setdefault((made.node, made.born), node) is not node:
                 continue
             if any(born_of(a) >= loop.start and isinstance(a.made, Obj) and not a.made.fields for a in holders):
                 self.judge(node, self._calls(), harmless=True)  # it starts anew now and then
                 break
-            self._add(_how(grown[-1][0]), node, target, loop, [*holders, atom], grown[-1][0])
+            self._add(how_of(grown[-1][0]), node, target, loop, [*holders, atom], grown[-1][0])
             break
         return goes_on
 
@@ -184,6 +195,7 @@ class Keeper(Part):
     ) -> None:
         """A container, or a tensor in place, gets something more. vary: the loops that change its key, if any."""
         run = self.run
+        run.place(value)
         if not run.loops or isinstance(node, ast.AugAssign) and not any(isinstance(a.made, Obj) for a in holder):
             return
         self._passed.setdefault(run.loops[-1], []).append(node)
@@ -197,7 +209,8 @@ class Keeper(Part):
             return
         loop = outlived(run, holders, chained=False, vary=vary)
         if loop is None:
-            self.judge(node, self._calls(), is_bounded(run) or is_renewed(run, holders))
+            harmless = is_bounded(run) or is_renewed(run, holders) or is_within_step(run, holders)
+            self.judge(node, self._calls(), harmless)
             return
         found = list(run.within(value))
         inside = [atom for atom, _ in found]
@@ -276,33 +289,10 @@ class Keeper(Part):
                 frames[-1].place,
                 local,
                 run.evaluating,
-                any(_is_other(frames[at], each) for each in frames[at + 1 :]),
+                any(is_other(frames[at], each) for each in frames[at + 1 :]),
                 inner,
                 atom,
-                _owner(frames[-1]),
+                owner_of(frames[-1]),
                 is_lasting(loop, holders) or not run.lasting.isdisjoint(map(id, made)),
             )
         )
-
-
-def _how(atom: Atom) -> str:
-    """How a holder keeps something: for its history, as memory of a batch, or as an exception; "" if it may."""
-    if atom.graph is Graph.YES:
-        return "store"
-    return "batch" if atom.held is not None else "error" if atom.made == CAUGHT else ""
-
-
-def _owner(frame: Frame) -> str:
-    """The class whose method a call is of; "" if it is of a function."""
-    owner = frame.function.owner if frame.function is not None else None
-    return owner.name if isinstance(owner, ClassInfo) else ""
-
-
-def _is_other(outer: Frame, inner: Frame) -> bool:
-    """Whether the inner call is a method of an object that the outer one is not a method of."""
-    function = inner.function
-    if function is None or not function.receiver or not isinstance(function.owner, ClassInfo):
-        return False
-    own = outer.function.receiver if outer.function is not None else ()
-    theirs = {id(atom.made) for atom in function.receiver}
-    return not theirs & {id(atom.made) for atom in own}

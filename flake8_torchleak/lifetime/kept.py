@@ -6,9 +6,9 @@ import ast
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from flake8_torchleak.lifetime.frames import Loop
-from flake8_torchleak.lifetime.values import Atom, Site
-from flake8_torchleak.lifetime.world import Place
+from flake8_torchleak.lifetime.frames import Frame, Loop
+from flake8_torchleak.lifetime.values import CAUGHT, Atom, Graph, Site
+from flake8_torchleak.lifetime.world import ClassInfo, Place
 
 
 @dataclass(eq=False)
@@ -56,3 +56,26 @@ class Kept:
     def sites(self) -> frozenset[Site]:
         """What made the value: itself, and what is in its history."""
         return self.value.parts | {self.value.site}
+
+
+def how_of(atom: Atom) -> str:
+    """How a holder keeps something: for its history, as memory of a batch, or as an exception; "" if it may."""
+    if atom.graph is Graph.YES:
+        return "store"
+    return "batch" if atom.held is not None else "error" if atom.made == CAUGHT else ""
+
+
+def owner_of(frame: Frame) -> str:
+    """The class whose method a call is of; "" if it is of a function."""
+    owner = frame.function.owner if frame.function is not None else None
+    return owner.name if isinstance(owner, ClassInfo) else ""
+
+
+def is_other(outer: Frame, inner: Frame) -> bool:
+    """Whether the inner call is a method of an object that the outer one is not a method of."""
+    function = inner.function
+    if function is None or not function.receiver or not isinstance(function.owner, ClassInfo):
+        return False
+    own = outer.function.receiver if outer.function is not None else ()
+    theirs = {id(atom.made) for atom in function.receiver}
+    return not theirs & {id(atom.made) for atom in own}

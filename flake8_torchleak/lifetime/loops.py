@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from flake8_torchleak.lifetime.deciding import decided
 from flake8_torchleak.lifetime.frames import BATCHES, Loop
+from flake8_torchleak.lifetime.inner import finished
 from flake8_torchleak.lifetime.journal import Changes, Flow
 from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.run import Part
@@ -48,6 +49,8 @@ class Loops(Part):
     def _element(self, value: Value, loop: Loop, node: ast.expr) -> Value:
         found = self.run.elements.of(value, node)
         own = frozenset({loop.ident})
+        elements = [atom.kind for atom, _ in self.run.within(found)]
+        loop.of_networks = loop.of_networks or any(each in (Kind.NETWORK, Kind.OPTIMIZER) for each in elements)
         return tuple(atom.varying(own) for atom in found)
 
     def _vary(self, target: ast.expr, loop: Loop) -> None:
@@ -93,6 +96,7 @@ class Loops(Part):
             run.loops.pop()
         if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
             run.keeper.passed_once(loop)
+        finished(run, loop)
         run.keeper.close(loop, kept)
         if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
             run.keeper.once(kept, run.keeper.mark, whole=True)
@@ -105,7 +109,7 @@ class Loops(Part):
     def _age(self, loop: Loop, mark: int) -> Changes:
         run = self.run
         run.look(run.journal.mark - mark)
-        return run.journal.age(mark, loop.iteration, loop.ident)
+        return run.journal.age(mark, loop.iteration, loop.ident, run.seen.histories)
 
     def _once(self, loop: Loop, iteration: Callable[[Loop], Flow]) -> Flow:
         loop.iteration = self.run.tick()
@@ -113,6 +117,7 @@ class Loops(Part):
         flow = iteration(loop)
         self.run.journal.add(loop.continues)
         if flow is Flow.BREAK and loop.continues:
+            self.run.keeper.once(loop.continued, self.run.keeper.mark, whole=False)
             return Flow.NEXT
         return flow
 

@@ -95,9 +95,13 @@ class Names(Part):
         self._asked.add((place.path, name))
         value: Value = ()
         try:
-            for statement in place.binding(name):
+            statements = place.binding(name)
+            for statement in statements:
                 given = self._bound_by(statement, name, place)
                 value = given or value
+            starred = place.starred(name) if not statements else None
+            if starred is not None:
+                value = self.defined(*starred)
         finally:
             self._asked.discard((place.path, name))
         if value:
@@ -133,9 +137,14 @@ class Names(Part):
     def imported(self, target: str, place: Place) -> Value:
         """What a dotted name that is imported stands for."""
         found = place.definition(target)
-        if found is None:
-            return (Atom(Kind.LIBRARY, target, made=target),)
-        return self.defined(*found)
+        if found is not None:
+            return self.defined(*found)
+        return self._variable(target, place) or (Atom(Kind.LIBRARY, target, made=target),)
+
+    def _variable(self, target: str, place: Place) -> Value:
+        """A variable of another module of the project that is imported, or read of that module; () if there is none."""
+        found = place.variable(target)
+        return self.of_module(found[1], found[0]) if found is not None else ()
 
     def defined(self, place: Place, node: Definition) -> Value:
         """The function or class that a definition at the top of a module makes."""
@@ -178,6 +187,4 @@ class Names(Part):
 
     def in_library(self, path: str, name: str, place: Place) -> Value:
         """A name of a module: of the project what it defines, of a library its dotted name."""
-        target = f"{path}.{name}"
-        found = place.definition(target)
-        return self.defined(*found) if found is not None else (Atom(Kind.LIBRARY, target, made=target),)
+        return self.imported(f"{path}.{name}", place)

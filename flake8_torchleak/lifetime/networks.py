@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.frames import EVALUATING, HOOKED
+from flake8_torchleak.lifetime.inner import feed
 from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
@@ -36,13 +37,18 @@ class Networks(Part):
         run = self.run
         inputs = [*args, *keywords.values()]
         run.seen.tensors_in(inputs)
+        feed(run, inputs)
         if run.evaluating and not run.grad_off:
+            given = [each for value in inputs for each, _ in run.within(value) if each.kind is not Kind.NUMBER]
             for loop in run.loops:
-                if not loop.step and any(loop.ident in each.vary for value in inputs for each, _ in run.within(value)):
+                loop.unfinished = True  # once more: does it go on with what it made?
+                loop.goes_on = loop.goes_on or any(ident == loop.ident for each in given for ident, _ in each.past)
+                if not loop.step and any(loop.ident in each.vary for each in given):
                     loop.step = "" if loop.small else EVALUATING
         if len(inputs) > 1 and is_recurrent(atom):
             run.keeper.state(join(inputs[1:]), node)
-        made = run.make.result(node, list(inputs))[0]
+        # That a number is another one in each step makes no new data of it: it tells how far a decoder is.
+        made = run.make.result(node, [value for value in inputs if any(a.kind is not Kind.NUMBER for a in value)])[0]
         born = run.tick()
         if run.grad_off or (atom.site, "frozen") in run.seen.networks:
             return (Atom(Kind.UNKNOWN, node, Graph.NO, vary=made.vary, born=born, since=born),)
@@ -62,7 +68,10 @@ class Networks(Part):
                 inner = each.made
                 if isinstance(inner, Obj) and isinstance(inner.cls, ClassInfo) and inner.cls.is_network:
                     return True
-        return not made.fields and made.node is None
+        if made.fields:
+            return False
+        order = made.cls.order if isinstance(made.cls, ClassInfo) else []
+        return made.node is None or any(_has_layers(each.node) for each in order)
 
     def layer(self, path: str, args: list[Value], node: ast.expr) -> Value:
         """What a name of `torch.nn` makes: a layer, a network, a parameter."""
@@ -127,6 +136,14 @@ class Networks(Part):
             run.evaluating = bool(args) and constant(args[0]) is False
         elif name == "requires_grad_" and args and constant(args[0]) is False:
             run.seen.networks.add((atom.site, "frozen"))
+
+
+@lru_cache(maxsize=1024)
+def _has_layers(cls: ast.ClassDef) -> bool:
+    """Whether the constructor of a class makes layers or parameters: what it sets is not known if it was too long."""
+    made = (node for each in cls.body if getattr(each, "name", "") == "__init__" for node in walk(each))
+    names = {last_name(node.func) for node in made if isinstance(node, ast.Call)}
+    return not names.isdisjoint({*table.WITH_PARAMETERS, "Parameter"})
 
 
 def is_recurrent(atom: Atom) -> bool:

@@ -21,7 +21,7 @@ from flake8_torchleak.lifetime.values import (
     number,
     objects,
 )
-from flake8_torchleak.model.effects import ARRAY_METHODS, NUMPY_FUNCTIONS, TENSOR_METHODS, shares
+from flake8_torchleak.model.effects import ARRAY_METHODS, NUMPY_FUNCTIONS, TENSOR_METHODS, Sharing, shares
 
 _OVERWRITES = frozenset({"zero_", "fill_", "copy_", "normal_", "uniform_", "bernoulli_", "random_"})
 """Methods after which nothing is left of what a tensor held."""
@@ -43,7 +43,7 @@ class Operations(Part):
         if args and _gives_indices(name, args[1:], keywords):
             return self._with_indices(args[0][0], args[1:], node)
         if name in ("as_tensor", "asarray", "squeeze", "unsqueeze", "flatten", "transpose", "permute") and args:
-            return run.make.view_of(args[0][0], _as_tensor(run.make.result(node, args)))
+            return _as_tensor(run.make.view(node, args[0][0], *args[1:]))
         return _as_tensor(run.make.result(node, [*args, *keywords.values()]))
 
     def of_numpy(self, name: str, args: list[Value], node: ast.expr) -> Value:
@@ -91,8 +91,10 @@ class Operations(Part):
         if name.endswith("_") and not name.endswith("__") and receiver is not None:
             if atom.kind is Kind.TENSOR or name in ("detach_", "requires_grad_"):
                 return self.in_place((atom,), name, args, keywords, node, receiver)
-        inputs: list[Value] = [(atom,), *args, *keywords.values()]
-        result = _as_tensor(run.make.result(node, inputs))
+        others = [*args, *keywords.values()]
+        if (effect := TENSOR_METHODS.get(name)) is not None and effect.sharing in (Sharing.VIEW, Sharing.STRIDED):
+            return _as_tensor(run.make.view(node, atom, *others))
+        result = _as_tensor(run.make.result(node, [(atom,), *others]))
         return run.make.view_of(atom, result) if _shares(name, args, keywords) else result
 
     def _with_indices(self, atom: Atom, args: list[Value], node: ast.expr) -> Value:
@@ -128,13 +130,14 @@ class Operations(Part):
         if isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)):
             self.run.assignments.assign(receiver, value, node)
 
-    def backward(self, atom: Atom, name: str, args: list[Value]) -> Value:
+    def backward(self, atom: Atom, name: str, args: list[Value], keywords: Keywords) -> Value:
         """`loss.backward()`, or a helper that is handed the loss."""
+        retained = any(constant(keywords.get(each, PLAIN)) is True for each in ("retain_graph", "create_graph"))
         handed = args and any(each.kind is not Kind.NUMBER for each in args[0])
         if name == "manual_backward" or (handed and atom.kind is not Kind.TENSOR and atom.graph is not Graph.YES):
-            self.run.differentiate(args[0] if args else ())
+            self.run.differentiate(args[0] if args else (), retained)
             return NONE
-        self.run.differentiate((atom,))
+        self.run.differentiate((atom,), retained)
         return NONE
 
 

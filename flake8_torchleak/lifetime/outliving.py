@@ -27,7 +27,7 @@ def outlived(run: Run, holders: list[Atom], chained: bool, vary: frozenset[int] 
                 return None
         elif any(born_of(atom) >= loop.start for atom in holders) and not is_lasting(loop, holders):
             continue
-        if _is_part_of_batch(run, at, holders):
+        if _is_part_of_step(run, at, holders):
             return None
         return loop
     return None
@@ -48,7 +48,7 @@ def carried(run: Run, found: list[tuple[Atom, Obj | None]]) -> Loop | None:
         loop = run.loops[at]
         left = [holder for atom, holder in found if (loop.ident, atom.site) in atom.past]
         if loop.again and any(holder is not None and holder.born >= loop.start for holder in left):
-            return None if loop.ident in bounded or _is_part_of_batch(run, at, []) else loop
+            return None if loop.ident in bounded or _is_part_of_step(run, at, []) else loop
     return None
 
 
@@ -58,13 +58,24 @@ def is_cut(found: tuple[Atom, Obj | None]) -> bool:
     return any(isinstance(each, ast.Slice) and (each.lower or each.upper) is not None for each in slices)
 
 
-def _is_part_of_batch(run: Run, at: int, holders: list[Atom]) -> bool:
-    """Whether the holder starts anew for each batch of a loop around: this loop is a part of that step."""
-    if run.loops[at].step == BATCHES:
+def _is_part_of_step(run: Run, at: int, holders: list[Atom]) -> bool:
+    """Whether the holder starts anew for each batch, or step, of a loop around: this loop is a part of that."""
+    loop = run.loops[at]
+    if loop.step == BATCHES or not holders:
         return False
     for outer in run.loops[:at]:
-        if outer.step == BATCHES and holders and all(born_of(a) >= outer.iteration for a in holders):
-            return True
+        if outer.step == BATCHES or (outer.step and loop.of_networks):
+            if all(born_of(a) >= outer.iteration for a in holders):
+                return True
+    return False
+
+
+def is_within_step(run: Run, holders: list[Atom]) -> bool:
+    """Whether what keeps something longer than the innermost loop starts anew in a step that this loop is a part of."""
+    for at in range(len(run.loops) - 1, -1, -1):
+        loop = run.loops[at]
+        if loop.again and holders and all(born_of(atom) < loop.start for atom in holders):
+            return _is_part_of_step(run, at, holders)
     return False
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from flake8_torchleak.lifetime.frames import Frame, Loop
+from flake8_torchleak.lifetime.frames import TRAINING, Frame, Loop
 from flake8_torchleak.lifetime.journal import Journal
 from flake8_torchleak.lifetime.seen import Seen
 from flake8_torchleak.lifetime.values import ELEMENTS, Atom, Graph, Kind, Obj, Site, Value, join, objects
@@ -110,6 +110,8 @@ class Run:
         """Whether a network was put in evaluation mode last."""
         self.guards: list[frozenset[int]] = []
         """For each branch around, the loops in which it is run a bounded number of times only."""
+        self.told = False
+        """Whether a counter, or a type, decides a condition: what does not hold then does not in any further step."""
         self.caught: list[Value] = []
         """What the `except` blocks around have caught."""
         self.tests: list[ast.expr] = []
@@ -160,6 +162,8 @@ class Run:
     def put(self, made: Obj, name: Hashable, value: Value) -> None:
         """Set a field of an object; of a container that has many, one of those whose key is not known."""
         fields = made.fields
+        if made.kind != "frame":
+            self.place(value)
         if len(fields) >= _MOST_ENTRIES and name not in fields and made.kind in _CONTAINERS:
             self.add(made, value)
         else:
@@ -167,7 +171,16 @@ class Run:
 
     def add(self, made: Obj, value: Value) -> None:
         """Put something among an object's elements."""
+        self.place(value)
         self.journal.put(made.fields, ELEMENTS, join([made.fields.get(ELEMENTS, ()), value]))
+
+    def place(self, value: Value) -> None:
+        """A value is put into something that may outlive the variable which it is in."""
+        for atom in value:
+            if isinstance(atom.made, Obj):
+                self.seen.placed.add(atom.made.node)
+            elif atom.graph is Graph.YES:
+                self.seen.placed.add(atom.site)
 
     def within(self, value: Value) -> Iterator[tuple[Atom, Obj | None]]:
         """What a value is, or what the containers hold that it is, with the innermost container of each."""
@@ -212,18 +225,21 @@ class Run:
             if not loop.step and not loop.small and since >= loop.iteration:
                 loop.step = why
 
-    def differentiate(self, value: Value) -> None:
-        """A value, or what it holds, is differentiated."""
+    def differentiate(self, value: Value, retained: bool = False) -> None:
+        """A value, or what it holds, is differentiated. retained: its graph stays for another time."""
         for atom, holder in self.within(value):
             if atom.kind is Kind.NUMBER:
                 continue
             self.seen.prove(atom.site)
             self.seen.roots.add(atom.site)
-            self.seen.spent |= atom.parts | {site for _, site in atom.past} | {atom.site}
+            made = self.seen.history(atom) | {site for _, site in atom.past} | {atom.site}
+            self.seen.spent |= made
+            if not retained:
+                self.seen.freed |= made
             self.seen.read_back |= atom.via
             if holder is not None and holder.node is not None:
                 self.seen.read_back.add(holder.node)
-            self.step(atom.born, "one iteration per training step")
+            self.step(atom.born, TRAINING)
             for loop in self.loops:
                 loop.trains = True
 
@@ -247,6 +263,7 @@ class Run:
         """A value is handed to code that nobody can see."""
         for made in self.objects_in(value):
             self.seen.escaped.add(made.node)
+        self.seen.placed.update(atom.site for atom, _ in self.within(value) if atom.graph is Graph.YES)
 
     def objects_in(self, value: Value) -> Iterator[Obj]:
         """The objects that a value is, or that those hold."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from flake8_torchleak.lifetime.values import Site, Value
+from flake8_torchleak.lifetime.values import NOTHING, Atom, Site, Value
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.names import last_name
+
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
 class Seen:
@@ -20,10 +24,16 @@ class Seen:
         """Sites whose value was used as only networks are."""
         self.inputs: dict[Site, tuple[Site, ...]] = {}
         """Of a result that may carry history: the sites that it could have it from."""
+        self.histories: dict[Site, frozenset[Site]] = {}
+        """What an earlier iteration made -> what was in its history then."""
         self.roots: set[Site] = set()
         """Sites of what was differentiated itself."""
         self.spent: set[Site] = set()
         """Sites of what was differentiated, and of what that was made of."""
+        self.freed: set[Site] = set()
+        """The same, where `backward()` does not retain the graph: what was saved for it is gone."""
+        self.decoding: dict[ast.AST, bool] = {}
+        """Loops in evaluation mode -> whether they only go on with what they made themselves: of one sample."""
         self.read_back: set[Site] = set()
         """Containers whose content was differentiated."""
         self.loaders: set[Site] = set()
@@ -42,16 +52,60 @@ class Seen:
         """Calls of what was not followed, at least once."""
         self.escaped: set[Site] = set()
         """Containers that code nobody can see was handed."""
+        self.placed: set[Site] = set()
+        """Containers, and values with history, that were put into something else, or handed to code nobody can see."""
+        self.drawn: set[Site] = set()
+        """Calls of what nobody can see, but for methods that tensors have: each may give something else."""
+
+    def history(self, atom: Atom) -> frozenset[Site]:
+        """What is in the history of something: of this iteration, or, of what is older, of the one that made it."""
+        if not atom.past:
+            return atom.parts
+        return atom.parts.union(*(self.histories.get(site, NOTHING) for _, site in atom.past))
 
     def tensors_in(self, values: Iterable[Value]) -> None:
         """What these are is used as only tensors are."""
         self.tensors.update(atom.site for value in values for atom in value if atom.held is not None)
 
     def prove(self, site: Site) -> None:
-        """What this site makes was differentiated, and so was what alone it may have its history from."""
-        while site not in self.proven:
-            self.proven.add(site)
-            below = self.inputs.get(site, ())
-            if len(set(below)) != 1:
-                return
-            site = below[0]
+        """What this site makes was differentiated, and so was what alone it may have its history from.
+
+        Of the terms of a sum, and of the factors of one: those that are losses by their names, too.
+        """
+        stack = [site]
+        while stack:
+            each = stack.pop()
+            if each in self.proven:
+                continue
+            self.proven.add(each)
+            below = set(self.inputs.get(each, ()))
+            if len(below) == 1:
+                stack += below
+            elif isinstance(each, (ast.BinOp, ast.AugAssign)) and isinstance(each.op, _ARITHMETIC):
+                stack += [part for part in below if self._is_made_of_loss(part)]
+
+    def _is_made_of_loss(self, site: Site) -> bool:
+        """Whether a value is a loss by a name, or what alone it may have its history from."""
+        seen: set[Site] = set()
+        while site not in seen and not _is_called_loss(site):
+            seen.add(site)
+            below = set(self.inputs.get(site, ()))
+            if len(below) != 1:
+                return False
+            (site,) = below
+        return site not in seen
+
+
+def _is_called_loss(site: Site) -> bool:
+    """Whether what a site makes is a loss by a name: of what is called, of what it is put into, of a factor."""
+    stack: list[Site] = [site]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, ast.BinOp) and isinstance(each.op, _ARITHMETIC):
+            stack += [each.left, each.right]
+        elif isinstance(each, ast.Call):
+            if hints.computes_loss(last_name(each.func)):
+                return True
+        elif isinstance(each, (ast.Name, ast.Attribute)) and hints.is_loss(last_name(each)):
+            return True
+    return isinstance(site, ast.AugAssign) and hints.is_loss(last_name(site.target))

@@ -105,7 +105,7 @@ class _Uses:
                     self.comprehends = True
                 else:
                     self.loops = True
-                over.update(last_name(each) for each in walk(node.iter) if isinstance(each, (ast.Name, ast.Attribute)))
+                over.update(filter(None, map(_named, walk(node.iter))))
             elif isinstance(node, ast.While):
                 self.loops = True
         if not self.steps:
@@ -113,6 +113,13 @@ class _Uses:
             looping = loops and ("eval" in self.read or "DataLoader" in over or any(map(hints.is_loader, over)))
             draws = loops and "next" in self.read and any(map(hints.is_loader, self.read))
             self.steps = looping or draws or not _DIFFERENTIATING.isdisjoint(self.read)
+
+
+def _named(node: ast.AST) -> str:
+    """What a node is called: a variable, an attribute, an entry by its key; "" if it is none."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    return last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
 
 
 def _updates(function: FunctionNode) -> bool:

@@ -6,6 +6,7 @@ import ast
 
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.frames import Function
+from flake8_torchleak.lifetime.inner import feed, stepped
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ELEMENTS,
@@ -46,6 +47,10 @@ class Unseen(Part):
         values = [*args, *keywords.values()]
         name = path.rpartition(".")[2]
         carrying = any(atom.graph is Graph.YES for value in values for atom, _ in run.within(value))
+        if name != "to" and name not in TENSOR_METHODS:
+            feed(run, values)
+            if not carrying:  # what is given history gives what is made of that
+                run.seen.drawn.add(node)
         for value in values:
             why = "one call per step" if name[:1].isupper() or name in _STEPPING else ""
             run.functions.hand_over(value, node, why)
@@ -95,6 +100,8 @@ class Unseen(Part):
             return join([part, *args[1:2]])
         if name in table.READ_ONLY_METHODS:
             return NONE
+        if name == "step":
+            stepped(run)
         if name == "step" and not objects(args[0] if args else ()):
             for each in args:
                 run.functions.hand_over(each, node, "")

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from enum import IntEnum
 
-from flake8_torchleak.lifetime.frames import FORWARD
+from flake8_torchleak.lifetime.frames import FORWARD, TRAINING
+from flake8_torchleak.lifetime.inner import is_part
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, ELEMENTS, INPUT, LEAF, Atom, Kind, Site, is_marked
+
+
+class Worth(IntEnum):
+    """How much is kept. LITTLE: for a part of a step, or one freed graph an epoch. NODES: of graphs that were freed.
+
+    UNSURE: more, perhaps. ALL: what networks saved, for certain, and what an optimizer changed cannot use it any more.
+    """
+
+    LITTLE = 0
+    NODES = 1
+    UNSURE = 2
+    ALL = 3
 
 
 def left(run: Run) -> list[Kept]:
@@ -55,14 +69,66 @@ def is_certain(run: Run, kept: Kept) -> bool:
         return value.kind is Kind.TENSOR and value.held in run.seen.loaders
     if kept.how in ("error", "state") or is_spent(run, kept):
         return True
-    named = value.made == NAMED or any(is_marked(site, BY_NAME) for site in value.parts)
-    if not named and (kept.evaluating or value.parts & run.seen.spent):
+    history = run.seen.history(value)
+    named = value.made == NAMED or any(is_marked(site, BY_NAME) for site in history)
+    shared = (site for site in history & run.seen.spent if not isinstance(_whole(site), ast.arg))
+    if not named and (kept.evaluating or any(shared)):
         return True
-    if not named and any(is_marked(site, BY_CALL) for site in value.parts) and not kept.holders & run.seen.escaped:
-        return True
+    if not named and any(is_marked(site, BY_CALL) for site in history):
+        handed_on = kept.holders & run.seen.escaped or (not kept.holders and kept.value.site in run.seen.placed)
+        if kept.loop.optimizes or not handed_on:
+            return True  # once the optimizer has changed the parameters, nobody can differentiate what is kept
     if kept.how == "sum" and any(is_marked(site, LEAF) for site in value.parts):
         return True
     return kept.evaluating and kept.node is kept.at and (kept.how == "sum" or kept.local)
+
+
+def worth(run: Run) -> dict[ast.AST, Worth]:
+    """Statements that keep history -> how much of it, the most where a statement is come to in several ways."""
+    found: dict[ast.AST, Worth] = {}
+    sums = {each.value.site for each in run.keeper.found if each.how == "sum"}
+    for each in run.keeper.found:
+        if each.is_graph and not each.dead:
+            found[each.at] = max(found.get(each.at, Worth.LITTLE), _worth(run, each, sums))
+    return found
+
+
+def _worth(run: Run, kept: Kept, sums: set[Site]) -> Worth:
+    freed = is_freed(run, kept)
+    if is_part(kept.loop) and _stays(run, kept):
+        return Worth.LITTLE
+    if not freed:
+        return Worth.ALL if kept.loop.optimizes and is_certain(run, kept) else Worth.UNSURE
+    made = {kept.value.site} | {site for _, site in kept.value.past}
+    once = kept.loop.of_epochs and kept.how == "store" and kept.loop.step == TRAINING
+    return Worth.LITTLE if once and made.isdisjoint(sums) else Worth.NODES
+
+
+def is_freed(run: Run, kept: Kept) -> bool:
+    """Whether what networks saved for what is kept is gone: it was differentiated, and only the graph's nodes stay."""
+    if kept.value.site in run.seen.freed:
+        return True
+    calls = {site for site in run.seen.history(kept.value) if is_marked(site, BY_CALL, BY_NAME)}
+    if calls:
+        made = {site[1] for site in calls if isinstance(site, tuple)}
+        parts = {site for site in kept.sites if isinstance(site, tuple) and _whole(site) in made}
+        return calls | parts <= run.seen.freed
+    roots = kept.sites & run.seen.roots
+    return bool(roots) and roots <= run.seen.freed
+
+
+def _stays(run: Run, kept: Kept) -> bool:
+    """Whether what keeps something is a variable's value or a container of the function, and goes nowhere else."""
+    if kept.how == "sum" and not kept.holders:
+        return isinstance(kept.target, ast.Name) and kept.value.site not in run.seen.placed
+    return kept.local and kept.holders.isdisjoint(run.seen.escaped | run.seen.placed)
+
+
+def _whole(site: Site) -> Site:
+    """What something is a part of, in the end."""
+    while isinstance(site, tuple) and not is_marked(site, BY_CALL, BY_NAME):
+        site = site[0]
+    return site
 
 
 def is_small(run: Run, node: ast.AST) -> bool:
@@ -91,6 +157,17 @@ def _is_beside_loss(run: Run, value: Atom) -> bool:
                 if any(isinstance(each, tuple) and each[0] is base for each in roots):
                     return True
             beside = base
+    return _is_held_beside(run, value)
+
+
+def _is_held_beside(run: Run, value: Atom) -> bool:
+    """Whether something is read of a part of what a network gives, of which another part is differentiated."""
+    site = value.site
+    if not isinstance(site, (ast.Subscript, ast.Attribute)) or site.value not in value.parts:
+        return False
+    for part in value.parts - run.seen.spent:
+        if isinstance(part, tuple) and not {(BY_CALL, part[0]), (BY_NAME, part[0])}.isdisjoint(value.parts):
+            return any(isinstance(each, tuple) and each[0] is part[0] for each in run.seen.spent)
     return False
 
 

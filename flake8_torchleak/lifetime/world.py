@@ -57,16 +57,31 @@ class Place:
             return self._file.binding(name)
         return self._statements.get(name, [])
 
+    @cached_property
+    def stars(self) -> list[str]:
+        """The modules all of whose names are imported here (`from x import *`), the last one first."""
+        found = self._root.body if self._root is not None else self._file.stars if self._file is not None else []
+        stars = [s for s in found if isinstance(s, ast.ImportFrom) and s.names[0].name == "*"]
+        return ["." * star.level + (star.module or "") for star in reversed(stars)]
+
+    def starred(self, name: str) -> tuple[Place, Definition] | None:
+        """The function or class that a name stands for that came with all names of a module."""
+        found = (self.definition(star + name if star.endswith(".") else f"{star}.{name}") for star in self.stars)
+        return next((each for each in found if each is not None), None)
+
     def definition(self, dotted: str) -> tuple[Place, Definition] | None:
         """The function or class of the project that a dotted name, as it is imported here, stands for."""
-        if self._finder is None:
-            return None
-        target = self._finder.resolve(self.path, dotted)
+        target = self.variable(dotted)
         if target is None:
             return None
-        file, name = target
-        found = [each for each in file.binding(name) if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
-        return (self.other(file), found[-1]) if found else None
+        place, name = target
+        found = [each for each in place.binding(name) if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
+        return (place, found[-1]) if found else None
+
+    def variable(self, dotted: str) -> tuple[Place, str] | None:
+        """The module of the project, and the name there, that a dotted name stands for as it is imported here."""
+        target = self._finder.resolve(self.path, dotted, assigned=True) if self._finder is not None else None
+        return (self.other(target[0]), target[1]) if target is not None else None
 
     def other(self, file: File) -> Place:
         """The place of another file: one for each, whoever asks."""

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.beside import may_be_beside, trained_beside
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.needing import is_called_without, needs_grad
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
-
-_ATTACKS = re.compile(r"attack|adversar|(?:^|_)(?:pgd|fgsm|deepfool)(?:_|$)|saliency|grad_?cam", re.IGNORECASE)
-"""Names of what needs gradients of a model that is evaluated."""
-_NEEDS_GRAD = frozenset({"requires_grad_", "enable_grad", "retain_grad", "jacobian", "hessian", "vjp"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +42,7 @@ def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
 
 
 def _candidates(module: Module) -> list[Scope]:
-    """Scopes that put a model in evaluation mode, and functions whose name speaks of evaluation."""
+    """Scopes that put a model in evaluation mode, that evaluate beside training, or whose name speaks of it."""
     found: dict[Scope, None] = {}
     for call in module.classes.own_calls("eval", "train"):
         if isinstance(call.func, ast.Attribute) and (not call.args) == (call.func.attr == "eval"):
@@ -53,13 +50,15 @@ def _candidates(module: Module) -> list[Scope]:
     for function in module.tree.all(*FUNCTIONS):
         if hints.is_evaluation(function.name):
             found[function] = None
+    scopes = (module.tree.function(loop) or module.root for loop in module.tree.all(*LOOPS))
+    found.update(dict.fromkeys(each for each in dict.fromkeys(scopes) if may_be_beside(module, each)))
     return list(found)
 
 
 def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
     if not any(isinstance(node, LOOPS) for node in module.tree.within(scope)):
         return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
-    if _needs_grad(module, scope) or _is_test(module, scope) or _is_forward(module, scope):
+    if needs_grad(module, scope) or _is_test(module, scope) or _is_forward(module, scope):
         return None
     if isinstance(scope, FUNCTIONS) and module.release.callers.are_training(scope) is not None:
         return None
@@ -76,6 +75,8 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
         evidence = _evidence(module, scope, call, loops)
         if evidence and not module.loops.modes.contradicted(scope) and not _switches_itself(module, call):
             function = scope if isinstance(scope, FUNCTIONS) else None
+            if function is not None and is_called_without(module, function):
+                return None
             return Evaluation(call, loops[0], function, evidence)
     return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
 
@@ -119,6 +120,9 @@ def _is_test(module: Module, scope: Scope) -> bool:
         return False
     if module.names.imports & {"pytest", "unittest", "absl", "parameterized"}:
         return True
+    owner = module.tree.class_of(scope)
+    if owner is not None and not any("Test" in name for name in (owner.name, *map(last_name, owner.bases))):
+        return False  # no class whose methods a test runner calls
     own = [p for p in scope.args.args if p.arg not in ("self", "cls")]
     return scope.name.startswith("test_") and not any(
         module.infer.parameters.value(p, scope).kind in (Kind.MODULE, Kind.LOADER) for p in own
@@ -157,7 +161,17 @@ def _runs_model(module: Module, call: ast.Call) -> bool:
             and func.value.id not in ("args", "opt", "trainer", "state", "context", "ctx", "engine")
         ):
             return False
-    return module.infer.value(func).kind is Kind.MODULE
+    return module.infer.value(func).kind is Kind.MODULE or _is_wrapped(module, call)
+
+
+def _is_wrapped(module: Module, call: ast.Call) -> bool:
+    """Whether what is called is in evaluation mode, and what something made of itself: `net = Parallel(net)`."""
+    if not isinstance(call.func, ast.Name) or not module.loops.modes.is_switched(call):
+        return False
+    name = call.func.id
+    made = (each.value for each in module.flow.reaching(name, call.func))
+    args = (arg for value in made if isinstance(value, ast.Call) for arg in value.args)
+    return any(isinstance(arg, ast.Name) and arg.id == name for arg in args)
 
 
 def _switches_itself(module: Module, call: ast.Call) -> bool:
@@ -184,20 +198,6 @@ def _is_in_every_step(module: Module, call: ast.Call) -> bool:
     return False
 
 
-def _needs_grad(module: Module, scope: Scope) -> bool:
-    """Whether the function asks for gradients by itself (attacks, saliency, meta-learning)."""
-    for node in module.tree.within(scope):
-        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
-            return True
-        if isinstance(node, ast.Call):
-            name = last_name(node.func)
-            if name in _NEEDS_GRAD or _ATTACKS.search(name):
-                return True
-            if name == "grad" and module.names.qualname(node.func).endswith("autograd.grad"):
-                return True
-    return False
-
-
 def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -> tuple[tuple[ast.AST, str], ...]:
     switched = module.loops.modes.evaluates(call)
     over_batches = next(
@@ -211,7 +211,7 @@ def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -
         return ()
     if named and (over_batches is not None or _feeds(module, loops[0], call)):
         return ((scope, "a function that evaluates, by its name"),)
-    return ()
+    return trained_beside(module, scope, call, over_batches)
 
 
 def _is_of(switched: ast.Call, call: ast.Call) -> bool:

@@ -36,28 +36,31 @@ class Finder:
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
         self._files: dict[str, File | None] = {}
-        self._resolved: dict[tuple[str, str], tuple[File, str] | None] = {}
-        self._asked: set[tuple[str, str]] = set()
+        self._resolved: dict[tuple[str, str, bool], tuple[File, str] | None] = {}
+        self._asked: set[tuple[str, str, bool]] = set()
         self.left_out = ""
         """What was not looked at, if anything, in words for a message."""
 
-    def resolve(self, importer: str, qualname: str) -> tuple[File, str] | None:
-        """The file and top-level name that a dotted name stands for in the file `importer`, re-exports followed."""
-        key = importer, qualname
+    def resolve(self, importer: str, qualname: str, assigned: bool = False) -> tuple[File, str] | None:
+        """The file and top-level name that a dotted name stands for in the file `importer`, re-exports followed.
+
+        assigned: not only functions and classes, also what is assigned there.
+        """
+        key = importer, qualname, assigned
         if key in self._resolved:
             return self._resolved[key]
         if key in self._asked:
             return None  # modules that hand on each other's names
         outermost = not self._asked
         self._asked.add(key)
-        found = self._find(importer, qualname)
+        found = self._find(importer, qualname, assigned)
         if found is not None or outermost:
             self._resolved[key] = found
         if outermost:
             self._asked.clear()
         return found
 
-    def _find(self, importer: str, qualname: str) -> tuple[File, str] | None:
+    def _find(self, importer: str, qualname: str, assigned: bool) -> tuple[File, str] | None:
         level = len(qualname) - len(qualname.lstrip("."))
         parts = qualname[level:].split(".")
         if not level and (parts[0] in sys.stdlib_module_names or not self.is_near(parts[0])):
@@ -66,21 +69,23 @@ class Finder:
             for count in range(len(parts) - 1, -1, -1):
                 file = self._module(os.path.join(root, *parts[:count])) if count or level else None
                 if file is not None and count == len(parts) - 1:
-                    return self._defined(file, parts[count])
+                    return self._defined(file, parts[count], assigned)
                 if file is not None:
                     return None
         return None
 
-    def _defined(self, file: File, name: str) -> tuple[File, str] | None:
+    def _defined(self, file: File, name: str, assigned: bool) -> tuple[File, str] | None:
         """Where a name of a module is defined: there, or where it is imported from."""
         for statement in reversed(file.binding(name)):
             if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
                 return file, name
+            if assigned and isinstance(statement, (ast.Assign, ast.AnnAssign)):
+                return file, name
             if isinstance(statement, ast.ImportFrom):
                 alias = next(each for each in statement.names if (each.asname or each.name) == name)
-                return self.resolve(file.path, imported(statement, alias))
+                return self.resolve(file.path, imported(statement, alias), assigned)
         for star in file.stars:
-            found = self.resolve(file.path, f"{'.' * star.level}{star.module or ''}.{name}")
+            found = self.resolve(file.path, f"{'.' * star.level}{star.module or ''}.{name}", assigned)
             if found is not None:
                 return found
         return None

@@ -6,6 +6,7 @@ import ast
 from bisect import bisect_right
 from functools import cached_property
 
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.classes import ClassTable
 from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.names import last_name
@@ -56,6 +57,15 @@ class Modes:
             if last_name(call.func) == "train" or not call.args:
                 by_scope.setdefault(self.tree.scope(call), []).append(call)
         return by_scope
+
+    def is_switched(self, call: ast.Call) -> bool:
+        """Whether what is called was put in evaluation mode above, by an `.eval()` of its own."""
+        called = key_of(call.func)
+        return any(
+            isinstance(each.func, ast.Attribute) and each.lineno < call.lineno and key_of(each.func.value) == called
+            for each in self._switches.get(self.tree.scope(call), ())
+            if called and not each.args and last_name(each.func) == "eval"
+        )
 
     @remembered
     def contradicted(self, scope: Scope) -> bool:

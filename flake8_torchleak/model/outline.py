@@ -101,6 +101,12 @@ class Outline:
         return any(map(_names_loader, chain.from_iterable(self.loops.values())))
 
     @cached_property
+    def may_evaluate_beside(self) -> bool:
+        """Whether there is training, and a loop over data for evaluation that no switch of the mode may stand by."""
+        loops = (each for loops in self.loops.values() for each in loops)
+        return self.may_train and any(map(is_over_evaluation_data, loops))
+
+    @cached_property
     def evaluating(self) -> set[Scope]:
         """The functions (or the module) that put a model in evaluation mode."""
         # No expression is looked into on other lines than those that may do so.
@@ -129,8 +135,21 @@ def _names_loader(loop: Loop) -> bool:
             name: str = node.id if kind is ast.Name else node.attr  # type: ignore[attr-defined]
             if hints.is_loader(name):
                 return True
+        if kind is ast.Constant and isinstance(node.value, str) and hints.is_loader(node.value):  # type: ignore[attr-defined]
+            return True
         if kind is not ast.Name and kind is not ast.Constant:
             stack += ast.iter_child_nodes(node)
+    return False
+
+
+def is_over_evaluation_data(loop: Loop) -> bool:
+    """Whether what a loop goes over is named as data for evaluation: `enumerate(val_loader)`, `loaders["test"]`."""
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    for node in ast.walk(loop.iter):
+        name = node.value if isinstance(node, ast.Constant) else last_name(node)
+        if isinstance(name, str) and hints.is_evaluation(name):
+            return True
     return False
 
 

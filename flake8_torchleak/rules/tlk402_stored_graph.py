@@ -35,8 +35,11 @@ Silent when
 -----------
 The container feeds `backward()` (a list that is stacked and differentiated, a policy-gradient buffer),
 is emptied in every step, also by a helper, is bounded (`deque(maxlen=...)`, `if len(kept) < 5`), one slot is
-overwritten (`best = loss`), or the loop is left behind the store. A note where a list gets one entry for each of the
-tasks that a function is handed, trains each in a helper, and joins the list at once.
+overwritten (`best = loss`), the loop is left behind the store, or it is a part of a step (over networks, over what
+one batch is trained on) that makes the container anew. A note where a list gets one entry for each of the tasks that
+a function is handed, trains each in a helper, and joins the list at once; where the loop goes over networks, steps
+only behind its end, or goes on with the same data and shows nobody how far it is, and the list stays in the function;
+one freed graph an epoch; what a decoder collects of one sample.
 
 Fix
 ---

@@ -33,7 +33,8 @@ Silent when
 -----------
 The function that repeats is the project's own (`def cycle(loader): while True: yield from loader`), what is cycled
 is no loader, or it is a test. A `deque` with a largest length, a comprehension with a condition, and one that gives
-out other things than whole batches.
+out other things than whole batches. What only a name makes a loader and that is sorted, or used as a list or a dict; a
+note where nothing but that name speaks for a loader.
 
 Fix
 ---
@@ -50,6 +51,7 @@ from collections.abc import Iterator
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject, imports_pytorch
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.outline import Outline
@@ -66,6 +68,8 @@ _REMEDY = {
     **dict.fromkeys(_COLLECTING, _ITERATE),
 }
 _NAMES = ("cycle", "tee", "list", "tuple", "set", "frozenset", "sorted", "dict", "deque")
+_OF_CONTAINERS = frozenset({"items", "keys", "values", "append", "get", "pop", "index", "count", "sort", "copy"})
+"""Methods that lists and dicts have, and DataLoaders have not."""
 _OF_SORTED = ("key", "reverse")
 """The arguments by name that leave all batches in: a `deque` has `maxlen`."""
 _MARKS: dict[type[ast.expr], tuple[str, str]] = {ast.List: ("[", "]"), ast.Tuple: ("(", ",)"), ast.Set: ("{", "}")}
@@ -177,7 +181,11 @@ def _report(
     text = module.source.text
     if loader.made is None and not imports_pytorch(text) and ".backward(" not in text:
         return
-    by_name = loader.made is None and under is not None  # a comprehension goes over whatever there is
+    by_name = loader.made is None
+    if by_name and (shown == "sorted" and not _is_told_how(node) or _is_other(module, iterable)):
+        return
+    if by_name and under is None:  # a comprehension goes over whatever there is
+        by_name = "DataLoader" not in text and ".backward(" not in text
     yield Report(
         node,
         f"`{shown}` keeps every batch of `{short(iterable)}` in memory; {remedy}",
@@ -186,6 +194,24 @@ def _report(
         target=target,
         under=under,
     )
+
+
+def _is_told_how(node: ast.expr) -> bool:
+    """Whether `sorted` is told by what: tensors are neither smaller nor larger."""
+    return isinstance(node, ast.Call) and any(each.arg == "key" for each in node.keywords)
+
+
+def _is_other(module: Module, iterable: ast.expr) -> bool:
+    """Whether what is done with a variable shows that it is a list or a dict."""
+    key = key_of(iterable)
+    if not key:
+        return False
+    for node in module.tree.within(module.tree.scope(iterable)):
+        if isinstance(node, ast.Subscript) and key_of(node.value) == key:
+            return True
+        if isinstance(node, ast.Attribute) and node.attr in _OF_CONTAINERS and key_of(node.value) == key:
+            return True
+    return False
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

@@ -34,8 +34,10 @@ Run by `fixtures/TLK501_grad_in_evaluation/proof.py`, fixed by `torchleak check 
 
 Silent when
 -----------
-no_grad, inference_mode or set_grad_enabled is around the call, on a decorator, on every caller in the file,
-or in the framework (Lightning's validation_step); the loop needs gradients (attacks, saliency, `backward`).
+no_grad, inference_mode or set_grad_enabled is around the call, on a decorator, on every caller in the file, on
+every caller in the project's other files where this file has none, or in the framework (Lightning's
+validation_step); the loop needs gradients (attacks, saliency, `backward`), also where a helper differentiates, or
+the network's own forward pass (forces that are the derivative of an energy).
 
 Fix
 ---

@@ -1,0 +1,129 @@
+"""What needs gradients although nothing is trained: forces that are derivatives, attacks, saliency, penalties."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_ATTACKS = re.compile(r"attack|adversar|(?:^|_)(?:pgd|fgsm|deepfool)(?:_|$)|saliency|grad_?cam", re.IGNORECASE)
+"""Names of what needs gradients of a model that is evaluated."""
+_DIFFERENTIATES = frozenset({"enable_grad", "retain_grad", "jacobian", "hessian", "vjp", "jvp"})
+_DEEPEST = 3
+"""Calls within calls that are looked into."""
+_MOST_VALUES = 6
+"""Values that an expression may come from, one after the other."""
+
+
+def needs_grad(module: Module, scope: Scope) -> bool:
+    """Whether a function asks for gradients by itself, by what it calls, or by the network that it runs."""
+    for node in module.tree.within(scope):
+        if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
+            return True
+        if isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name == "requires_grad_" or _ATTACKS.search(name) or _asks(module, node):
+                return True
+    calls = module.tree.calls(scope)
+    return any(_helper_asks(module, call, _DEEPEST) or _network_asks(module, call) for call in calls)
+
+
+def _asks(module: Module, call: ast.Call) -> bool:
+    """Whether a call is one that only what has gradients on is made for."""
+    name = last_name(call.func)
+    if name == "requires_grad_":  # of a network's parameters, it may freeze them
+        given = [*call.args, *(each.value for each in call.keywords)]
+        return not (given and isinstance(given[0], ast.Constant) and given[0].value is False)
+    if name in _DIFFERENTIATES:
+        return True
+    return name == "grad" and module.names.qualname(call.func).endswith("autograd.grad")
+
+
+def _helper_asks(module: Module, call: ast.Call, depth: int) -> bool:
+    """Whether a call runs a function of the project that differentiates, itself or by what it calls in turn."""
+    helper = module.classes.callee(call)
+    return helper is not None and _differentiates(module, helper, depth)
+
+
+def _differentiates(module: Module, function: FunctionNode, depth: int) -> bool:
+    calls = module.tree.calls(function)
+    if any(_asks(module, call) for call in calls):
+        return True
+    return depth > 0 and any(_helper_asks(module, call, depth - 1) for call in calls)
+
+
+def _network_asks(module: Module, call: ast.Call) -> bool:
+    """Whether what is called is a network whose forward pass differentiates."""
+    for facts in _classes(module, call.func, _MOST_VALUES):
+        forward = facts.methods.get("forward")
+        if forward is not None and _differentiates(module, forward, _DEEPEST):
+            return True
+    return False
+
+
+def _classes(module: Module, made: ast.expr, depth: int) -> Iterator[ClassFacts]:
+    """The classes of what an expression gives: made there, wrapped, handed in by callers of the file."""
+    if not depth:
+        return
+    if isinstance(made, ast.Call):
+        # Of a factory in another file the name says that it makes a network, its text often not.
+        found = module.names.definition(made.func, last_name(made.func)[:1].isupper())
+        if isinstance(found, ast.ClassDef):
+            facts = module.classes.all.get(found)
+            yield from [facts] if facts is not None else []
+        elif isinstance(found, FUNCTIONS):
+            for given in module.tree.within(found):
+                if isinstance(given, ast.Return) and given.value is not None:
+                    yield from _classes(module, given.value, depth - 1)
+        else:  # a wrapper, or a method that gives the network itself
+            for inner in [*made.args[:1], *([made.func.value] if isinstance(made.func, ast.Attribute) else [])]:
+                yield from _classes(module, inner, depth - 1)
+        return
+    owned = module.classes.self_attribute(made)
+    key = key_of(made)
+    definitions = owned[0].attributes.get(f"self.{owned[1]}", []) if owned is not None else []
+    if owned is None and key:
+        definitions = module.flow.reaching(key, made)
+    for each in definitions:
+        if each.value is not None and each.is_plain:
+            yield from _classes(module, each.value, depth - 1)
+        elif each.how is How.PARAMETER and isinstance(each.node, ast.arg):
+            yield from _handed_in(module, each.node, each.statement, depth)
+
+
+def _handed_in(module: Module, parameter: ast.arg, function: ast.AST, depth: int) -> Iterator[ClassFacts]:
+    """The classes of what callers in the file hand over for a parameter."""
+    if not isinstance(function, FUNCTIONS):
+        return
+    for call in module.classes.calls_of(function):
+        given = module.classes.argument(call, parameter, function)
+        if given is not None and not module.tree.inside(call, function):
+            yield from _classes(module, given, depth - 1)
+
+
+def is_called_without(module: Module, function: FunctionNode) -> bool:
+    """Whether other files of the project call a function, all of them with gradients off."""
+    modes: list[Grad] = []
+    for _, found in module.users.answers(lambda user: _modes(user, function.name), f"{function.name}("):
+        modes += found
+    return bool(modes) and all(mode is Grad.OFF for mode in modes)
+
+
+def _modes(user: Module, name: str) -> list[Grad]:
+    """Grad mode at the calls of what another file defines under a name."""
+    calls = []
+    for call in user.classes.own_calls(name):
+        own = user.classes.callee(call)
+        if own is None or not user.tree.is_own(own):
+            calls.append(call)
+    return [user.grad.at(call) for call in calls]
