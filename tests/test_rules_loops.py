@@ -7,7 +7,9 @@ import textwrap
 import pytest
 
 from flake8_torchleak.finding import gathered
+from flake8_torchleak.following import FOLLOWED
 from flake8_torchleak.lint import lint
+from tests.fixer import reasons
 from tests.model import codes, step
 
 
@@ -233,6 +235,10 @@ ALIAS = (
 )
 def test_states_of_layers_that_chain_what_they_are_given(text: str, count: int) -> None:
     assert of("TLK601", text) == count
+
+
+def test_a_state_of_what_a_layer_is_given_is_not_detached_by_a_fix() -> None:
+    assert reasons(SCALE, True, ("TLK601",)) == [FOLLOWED]
 
 
 ON_CTX = """

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import TypeVar
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FunctionNode, Loop
 
 Scope = ast.Module | FunctionNode
