@@ -124,6 +124,8 @@ def stepped(kept: str, result: str, loss: str, above: str = "", model: str = "mo
     return program("\n".join(lines))
 
 
+PLUS = "def plus(one, other):\n    return one + other\n"
+NEW_NET = KEEP + "net = nn.Linear(2, 1)\nweight = nn.Parameter(torch.ones(1))\n"
 ANEW = "if i % 10 == 0:\n    print(total)\n    total = 0"
 
 
@@ -140,6 +142,12 @@ ANEW = "if i % 10 == 0:\n    print(total)\n    total = 0"
             stepped("total += model(x).mean()  # TLK401", "loss", "loss", model="criterion(model(x), y)", after=ANEW),
             Severity.ERROR,
         ),
+        # The same by helpers, which the look at single functions does not follow.
+        (stepped("total = plus(total, net(x))  # TLK401", "loss", "loss", PLUS + NEW_NET), Severity.ERROR),
+        (stepped("total = plus(total, net(x))  # TLK401", "loss", "loss", PLUS + NEW_NET, after=ANEW), Severity.NOTE),
+        (stepped("total = plus(total, weight * i)  # TLK401", "loss", "loss", PLUS + NEW_NET), Severity.ERROR),
+        (stepped("keep(kept, logs['n'])  # TLK402", "loss, logs", "loss", NEW_NET, "net(x)"), Severity.NOTE),
+        (stepped("keep(kept, logs)  # TLK402", "loss, logs", "loss", NEW_NET, "net(x)"), Severity.ERROR),
     ],
 )
 def test_severity(text: str, expected: Severity) -> None:

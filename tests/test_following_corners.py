@@ -12,8 +12,49 @@ BASES = (
     "class Low:\n    def put(self, s, v):\n        s.append(v)\nclass Mid(Low):\n    pass\n"
     "class High(Mid):\n    x, y = [], []\n    def put(self, s, v):\n        super().put(s, v)\n"
 )
+STATE = """\
+def plus(one, other): return one + other
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.h = nn.Linear(2, 1), torch.zeros(1)
+    def forward(self, x):
+        self.h = plus(self.h, self.fc(x).mean())
+        return self.h
+"""
 
 PROGRAMS: dict[str, str] = {
+    "attributes of a class that are set in pairs": training(
+        "Log.rows.append(loss)  # TLK402", "class Log:\n    rows, count = [], 0\n"
+    ),
+    "a tensor in place that may be something else": training(
+        "t = torch.zeros(1) if i % 2 else collections.Counter()\nif i % 2:\n    t.add_(loss)\nkeep(kept, t)  # TLK402",
+        KEEP,
+    ),
+    "the forward pass of a library": training(
+        "keep(kept, net.forward(x))  # TLK402", KEEP + "class Net(nn.Linear):\n    pass\n", "kept, net = [], Net(2, 1)"
+    ),
+    "a decorator of the program that calls a library's": training(
+        "keep(kept, loss)  # TLK402", "def same(f):\n    return torch.jit.unused(f)\n@same\n" + KEEP
+    ),
+    "an entry of a tensor that is made of the last one": training(
+        "new = torch.roll(queue, 1)\nnew[0] = loss\nqueue = new  # TLK402", "", "queue = torch.zeros(4)"
+    ),
+    "the first of a loop that is over": training(
+        "for k, v in enumerate(rows):\n    pass\nif k == 0:\n    keep(kept, loss)  # TLK402",
+        KEEP,
+        "kept, rows = [], [1]",
+    ),
+    "once in each pass over the data": program("""
+        def train(model, loader, criterion, optimizer):
+            total = 0
+            for epoch in range(100):
+                for i, (x, y) in enumerate(loader):
+                    STEP
+                    if i % 5 == 3:
+                        total = total + loss  # TLK401
+                        break
+    """),
     "an entry that is asked": training(
         "d['v'] = maybe(loss, i)\nif d['v'] is not None:\n    keep(kept, d['v'])  # TLK402", OR_NONE, "d, kept = {}, []"
     ),
@@ -104,6 +145,10 @@ STATIC: dict[str, str] = {
         "keep(kept, o.step(lambda: loss))", KEEP, "kept, o = [], eval('optimizer')"
     ),
     "in place on what two calls give": training("table()(i).add_(loss)", "", "table = eval('make')"),
+    "a state that goes on through a network's own calls": training("net.forward(x)", STATE, "net = Net()"),
+    "a state that goes on through an object's own calls": training(
+        "net.forward(x)", STATE.replace("nn.Module", "object").replace("mean())", "mean())  # TLK401"), "net = Net()"
+    ),
     "all names of a module": program("from math import *\nfor x, y in train_loader:\n    print(x)"),
 }
 

@@ -133,6 +133,50 @@ def test_helpers_of_other_files(project: Path, imported: str, body: str, before:
     assert reported(text, str(path)) == marked(text)
 
 
+NETWORKS = """\
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 1)
+    def forward(self, x):
+        return self.fc(x)
+
+class Plain:
+    def __call__(self, x):
+        return 0
+
+class Trainer:
+    def __init__(self, loader, net: Net):
+        self.kept = []
+        for x in loader:
+            loss = net(x).mean()
+            loss.backward()
+            self.kept.append(loss)
+    def run(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize(("declared", "found"), [("Net", ["TLK402"]), ("Plain", []), ("Trainer", [])])
+def test_parameters_that_are_declared_as_classes_of_other_files(project: Path, declared: str, found: list[str]) -> None:
+    """What their constructors keep is reported in their own file."""
+    (project / "networks.py").write_text(NETWORKS, encoding="utf-8")
+    text = program(f"""
+        from work.networks import {declared}
+        def keep(store, value): store.append(value)
+        def fit(loader, thing: {declared}, optimizer, kept):
+            for x in loader:
+                keep(kept, thing(x))
+                optimizer.step()
+    """)
+    path = project / "train.py"
+    path.write_text(text, encoding="utf-8")
+    assert [code for _, code in reported(text, str(path))] == found
+    assert [code for _, code in reported(NETWORKS, str(project / "networks.py"))] == ["TLK402"]
+
+
 KEEP = "def keep(store, value): store.append(value)"
 
 

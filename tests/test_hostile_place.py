@@ -115,6 +115,28 @@ def test_without_the_current_folder_none_is_taken_away() -> None:
     assert (run.returncode, run.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        [],
+        pytest.param(["-P"], marks=pytest.mark.skipif(sys.version_info < (3, 11), reason="an option of Python 3.11")),
+    ],
+)
+def test_folders_of_ones_own_stay_in_the_path(option: list[str]) -> None:
+    Path("own").mkdir()
+    Path("own/sitecustomize.py").write_text(
+        "import atexit, os, sys; atexit.register(lambda: os.write(2, sys.path[0].encode()))"
+    )
+    path = os.pathsep.join([os.path.abspath("own"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    run = subprocess.run(
+        [sys.executable, *option, "-m", "flake8_torchleak", "rules"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert (run.returncode, run.stderr.decode()) == (0, os.path.abspath("own"))
+
+
 def test_a_module_named_on_the_command_line_is_not_run() -> None:
     Path("leak.py").write_text("open('RUN', 'w')\n" + LEAK)
     assert torchleak("check", "--fix", "leak.py", cwd=Path()).returncode == 0

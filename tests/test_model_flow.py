@@ -142,6 +142,14 @@ def test_functions_and_classes_around_a_node() -> None:
     assert model.classes.around(model.root.body[0]) is None
 
 
+def test_the_first_classes_below_one_without_a_constructor_say_what_it_has() -> None:
+    below = "".join(f"class C{n}(Base):\n    def __init__(self):\n        self.x = {n}\n" for n in range(6))
+    for own, found in (("", [0, 1, 2, 3]), ("    def set(self):\n        self.x = 9\n", [9])):
+        model = module(f"class Base:\n    def first(self):\n        return self.x\n{own}{below}")
+        values = [each.value for each in model.classes.own[0].attributes["self.x"]]
+        assert [ast.literal_eval(each) for each in values if each is not None] == found
+
+
 def test_loops_around_a_node() -> None:
     text = "while one:\n    for x in two:\n        three\n        def f(a=four):\n            five\n        class A:\n            six\n    else:\n        seven\n"
     model = module(text)

@@ -308,6 +308,10 @@ EVALUATIONS = {
     "at module level": ("model = nn.Linear(1, 1)\nmodel.eval()\nfor x in DataLoader(d):\n    model(x)\n", 1),
     "everything at once, in the training loop": (
         CALLED + "        evaluate(model, x)\ndef evaluate(model, x):\n    model.eval()\n    return model(x)\n", 1),
+    "everything at once, now and then in the training loop": (
+        CALLED + "        if n % 9 == 0:\n            score = evaluate(model, x)\ndef evaluate(model, x):\n    return model(x)\n", 1),
+    "everything at once, for what each training step needs": (
+        CALLED + "        score = evaluate(model, x)\ndef evaluate(model, x):\n    return model(x)\n", 0),
     "everything at once, by a helper": (
         CALLED + "        evaluate(model, x)\ndef evaluate(model, x):\n    return run(model, x)\ndef run(model, x):\n    return model(x)\n", 1),
     "everything at once, after training": (

@@ -122,6 +122,23 @@ def test_graph(text: str, graph: bool | None) -> None:
     assert value(text).graph is graph
 
 
+PROVEN = {
+    "what is differentiated in each step": ("for x in z:\n    v = f(x)\n    y = v\n    v.backward()", True),
+    "what is differentiated in some steps": ("for x in z:\n    v = f(x)\n    y = v\n    if a:\n        v.backward()", False),
+    "what is differentiated in the branch that makes it": (
+        "v = torch.zeros(1)\nfor x in z:\n    if a:\n        v = f(x)\n        v.backward()\n    y = v", True),
+    "what the one before was differentiated for": (
+        "v = torch.zeros(1)\nfor x in z:\n    if a:\n        v.backward()\n        v = f(x)\n    y = v", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "is_tensor"), PROVEN.values(), ids=PROVEN)
+def test_uses_that_only_a_tensor_survives(text: str, is_tensor: bool) -> None:
+    model = module(text)
+    last = max(model.tree.all(ast.Assign), key=lambda each: each.lineno)
+    assert model.proof.is_tensor(last.value) is is_tensor
+
+
 SIZES = {
     "categories are few": ("coco = COCO('a')\ny = coco.getCatIds()", Size.SMALL),
     "all images are as many as the data": ("coco = COCO('a')\ny = coco.getImgIds()", Size.GROWS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import linecache
 import multiprocessing
+import os
 import sys
 from collections import deque
 from pathlib import Path
@@ -27,8 +28,6 @@ from flake8_torchleak.recorder.side_census import HookCollector
 from flake8_torchleak.recorder.walk import Path as Held
 from tests.recorded import few_modules as few_modules
 from tests.recorded import network, only, optimizer
-
-pytestmark = pytest.mark.long
 
 CACHE: list[int] = []
 """Grows in the workers of some tests."""
@@ -90,7 +89,14 @@ def test_threads_that_opencv_starts_in_workers() -> None:
     assert kept.count >= 2
 
 
-@pytest.mark.parametrize("alias", [lambda y: y, lambda y: y.numpy()[1:], lambda y: y.view(2, 4)[0]])
+@pytest.mark.parametrize(
+    "alias",
+    [
+        lambda y: y.numpy()[1:],
+        pytest.param(lambda y: y, marks=pytest.mark.long),
+        pytest.param(lambda y: y.view(2, 4)[0], marks=pytest.mark.long),
+    ],
+)
 def test_kept_batches(alias: Any) -> None:
     kept: list[Any] = []
     found = only(recorded(Numbers(), lambda y: kept.append(alias(y))), "batch")
@@ -107,12 +113,14 @@ def test_aliases_of_one_batch_count_once() -> None:
     assert found.growth.slope == pytest.approx(1)
 
 
+@pytest.mark.long
 def test_each_kept_batch_holds_a_descriptor() -> None:
     kept: list[Any] = []
     points = recorded(Numbers(400), kept.append).descriptors
     assert fit(points).slope > 0.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("copy", [lambda y: y.clone(), lambda y: y.numpy().copy(), lambda y: y.tolist()])
 def test_copies_of_batches_are_no_batches(copy: Any) -> None:
     kept: list[Any] = []
@@ -221,10 +229,10 @@ NAMES = [f"/data/images/training/{each:09d}.jpg" for each in range(30_000)]
     ("names", "kind"),
     [
         (list(NAMES), "str"),
-        (np.array(NAMES, dtype=object), "str"),
+        pytest.param(np.array(NAMES, dtype=object), "str", marks=pytest.mark.long),
         (dict(enumerate(NAMES)), "str"),
-        ([(each, 1) for each in NAMES], "tuple"),
-        ([{"path": each} for each in NAMES], "dict"),
+        pytest.param([(each, 1) for each in NAMES], "tuple", marks=pytest.mark.long),
+        pytest.param([{"path": each} for each in NAMES], "dict", marks=pytest.mark.long),
     ],
 )
 def test_objects_that_each_worker_copies(names: Any, kind: str) -> None:
@@ -241,6 +249,15 @@ def test_the_workers_of_each_epoch() -> None:
     names = [f"Numbers, worker {number}{again}" for again in ("", ", start 2") for number in (0, 1)]
     assert [each.name for each in found.workers] == names
     assert all(each.private[-1][0] == 5 for each in found.workers)
+
+
+def test_workers_are_told_in_the_order_of_their_starts() -> None:
+    """Whichever of them wrote first, and whatever number the system gave it."""
+    seen = workers.Workers()
+    for file, (start, number) in enumerate([(10, 0), (9, 1), (9, 0)]):
+        worker_side.Report(os.path.join(seen._folder, f"{file}.jsonl"), start, number, Numbers(), ())
+    found = [each.name for each in workers.private(seen.read())]
+    assert found == ["Numbers, worker 0", "Numbers, worker 1", "Numbers, worker 0, start 2"]
 
 
 def test_arrays_of_text_are_not_copied() -> None:
@@ -454,7 +471,7 @@ def test_the_threads_that_opencv_would_use(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_worker_reports_now_and_then(tmp_path: Path) -> None:
     (tmp_path / "1.jsonl").write_text("")
-    report = worker_side.Report(str(tmp_path / "1.jsonl"), 0, Named(NAMES), ())
+    report = worker_side.Report(str(tmp_path / "1.jsonl"), 0, 0, Named(NAMES), ())
     for _ in range(600):
         report.fetched()
     assert len((tmp_path / "1.jsonl").read_text().splitlines()) == 1 + 16 + 62 + 1
@@ -468,8 +485,8 @@ def test_an_observer_measures_after_each_fetch(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(worker_side, "get_worker_info", lambda: SimpleNamespace(dataset=Numbers()))
     called: list[int] = []
     try:
-        worker_side.Observer(called.append, str(tmp_path), ())(3)
-        worker_side.Observer(None, str(tmp_path), ())(3)
+        worker_side.Observer(called.append, str(tmp_path), 0, ())(3)
+        worker_side.Observer(None, str(tmp_path), 0, ())(3)
         list(DataLoader(Numbers(), batch_size=8))
     finally:
         for kind, method in zip(kinds, before):

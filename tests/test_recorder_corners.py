@@ -62,6 +62,31 @@ def test_weights() -> None:
     assert graphs.weight(torch.zeros(2, device="meta"), set()) == 0
 
 
+class Scaled(torch.autograd.Function):
+    """Twice its input, which it saves."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x * 1)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        return 2 * gradient + 0 * x
+
+
+@pytest.mark.parametrize("operation", [Scaled.apply, torch.exp, lambda x: torch.einsum("i,i->i", x, x * 1)])
+def test_what_backward_has_freed_weighs_nothing(operation: Any) -> None:
+    out = operation(torch.zeros(1000, requires_grad=True) * 1)
+    live, freed = graphs.Graphs(), graphs.Graphs()
+    numbers = live.below(out.grad_fn, weigh=True)
+    assert live.size(numbers) >= 4000 + graphs.NODE_BYTES * len(numbers)
+    out.sum().backward()
+    assert freed.below(out.grad_fn, weigh=True) == numbers
+    assert freed.size(numbers) < 4000
+
+
 class Interpreter:
     """A trace function that nobody calls."""
 
@@ -102,7 +127,8 @@ def test_lines_are_traced_until_none_is_left() -> None:
 def test_foreign_code_between_torch_and_the_program() -> None:
     path = os.path.join(sysconfig.get_paths()["purelib"], "somebody.py")
     space: dict[str, Any] = {}
-    exec(compile("def double(x):\n    return x * 2\n", path, "exec"), space)
+    text = "def double(x):\n    return times(x, 2)\ndef times(x, n):\n    return x * n\n"
+    exec(compile(text, path, "exec"), space)
     x = torch.zeros(2, requires_grad=True)
     origins = Origins()
     origins._sweep_at = 4
@@ -114,7 +140,7 @@ def test_foreign_code_between_torch_and_the_program() -> None:
     origin = origins.of(kept[0])
     assert origin is not None
     made, called = places(origin)
-    assert (made.path, made.line) == (path, 2)
+    assert (made.path, made.line, made.function) == (path, 4, "times")
     assert called is not None
     assert (called.path, called.line) == (__file__, line)
     assert origins.of(x) is None

@@ -7,7 +7,9 @@ import textwrap
 import pytest
 
 from flake8_torchleak.finding import gathered
+from flake8_torchleak.following import FOLLOWED
 from flake8_torchleak.lint import lint
+from tests.fixer import reasons
 from tests.model import codes, step
 
 
@@ -179,6 +181,64 @@ def test_a_buffer_may_be_declared() -> None:
     assert of("TLK601", text.replace("    def __init__", "    mean: torch.Tensor\n    def __init__")) == 1
     without = text.partition("    def __init__")[0] + "    def forward" + text.partition("    def forward")[2]
     assert of("TLK601", without.replace("self.layer(x)", "nn.functional.linear(x, self.momentum)")) == 0
+
+
+SCALE = """
+class Scale(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(2))
+        self.mean = torch.zeros(2)
+
+    def forward(self, x):
+        y = x * self.weight
+        self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+        return y - self.mean
+"""
+PLAIN = SCALE.replace("nn.Parameter(torch.ones(2))", "torch.ones(2)")
+NORM = PLAIN.replace("nn.Module", "nn.BatchNorm1d")
+RESET = "    def reset(self):\n        {}\n"
+ENTRY = (
+    PLAIN.replace("nn.Module", "nn.BatchNorm1d")
+    .replace("self.mean", "self.of['mean']")
+    .replace("self.of['mean'] = torch.zeros(2)", "self.of = {'mean': torch.zeros(2)}")
+)
+ALIAS = (
+    NORM.replace("        y =", "        old = self.seen\n        old.append(x)\n        y =")
+    .replace("self.mean = torch.zeros(2)", "self.mean, self.seen = torch.zeros(2), []")
+    .replace("0.1 * x.mean(0)", "0.1")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        # A layer with parameters of its own stands behind others: its input has history.
+        (SCALE, 1),
+        (NORM, 1),
+        (PLAIN, 0),
+        (
+            SCALE.replace("nn.Parameter(torch.ones(2))", "nn.Linear(2, 2)").replace(
+                "x * self.weight", "self.weight(x)"
+            ),
+            0,
+        ),
+        (SCALE + RESET.format("self.mean = torch.zeros(2)"), 0),
+        (SCALE + RESET.format("self.mean.zero_()"), 0),
+        (SCALE + RESET.format("print(self.mean.shape, self.weight)"), 1),
+        (SCALE + "\nclass Other:\n" + RESET.format("self.mean = 0"), 1),
+        (SCALE + "\ndef reset(net):\n    net.mean = 0\n", 0),
+        (ENTRY, 1),
+        (ENTRY + RESET.format("self.of = {}"), 0),
+        (ALIAS, 1),
+    ],
+)
+def test_states_of_layers_that_chain_what_they_are_given(text: str, count: int) -> None:
+    assert of("TLK601", text) == count
+
+
+def test_a_state_of_what_a_layer_is_given_is_not_detached_by_a_fix() -> None:
+    assert reasons(SCALE, True, ("TLK601",)) == [FOLLOWED]
 
 
 ON_CTX = """

@@ -315,6 +315,13 @@ def test_the_fixture(pytester: pytest.Pytester) -> None:
     done.stdout.fnmatch_lines(["*no_leaks: 19 steps were seen, too few to judge*"])
 
 
+def test_pytest_shows_the_fixture(tmp_path: Path) -> None:
+    done = python("-m", "pytest", "-p", "no:cacheprovider", "--fixtures", cwd=tmp_path)
+    shown = done.stdout.decode()
+    assert "no_leaks -- " in shown
+    assert "Fail the test if training or evaluation code in it keeps graphs" in shown
+
+
 def test_the_plugin_loads_nothing(tmp_path: Path) -> None:
     code = "import flake8_torchleak.shells.pytest_plugin, sys; sys.stderr.write(' '.join(sys.modules))"
     done = python("-c", code, cwd=tmp_path, COVERAGE_PROCESS_CONFIG="", COVERAGE_PROCESS_START="")

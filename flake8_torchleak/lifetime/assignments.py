@@ -37,7 +37,8 @@ class Assignments(Part):
             if not self._persist(base, target, value) and not goes_on:
                 run.replace(old, value)
             run.attributes.put(base, target.attr, value)
-        elif isinstance(target, ast.Subscript):
+        else:
+            assert isinstance(target, ast.Subscript)
             self._set_entry(target, value, node)
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value, node: ast.AST) -> None:

@@ -158,8 +158,6 @@ class Runner:
             self._call(Function(function, self.own), None)
             return
         info = self.run.names.class_info(owner, self.own)
-        if function.name == "__init__" and info.instance is not None:
-            return
         if function.name == "forward" and info.is_network:
             self._forward(function, info)
             return

@@ -9,7 +9,6 @@ from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.inner import stepped
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
-    ANYTHING,
     NONE,
     PLAIN,
     Atom,
@@ -143,9 +142,7 @@ class Foreign(Part):
             return (atom,) if name in table.MODULE_SELF else PLAIN
         if kind is Kind.LOADER:
             return (atom,) if "iter" in name else run.make.part(atom.but(kind=Kind.UNKNOWN), name)
-        if kind in (Kind.TENSOR, Kind.UNKNOWN):
-            return run.operations.method(atom, name, args, keywords, node, receiver)
-        return ANYTHING
+        return run.operations.method(atom, name, args, keywords, node, receiver)
 
     def _of_optimizer(self, name: str, args: list[Value], node: ast.expr) -> Value:
         if name == "step":

@@ -270,8 +270,7 @@ class Keeper(Part):
         calls = self._calls()
         self.storing.update((node, *calls))
         where = node if at == len(frames) - 1 else frames[at + 1].call
-        if where is None:
-            return
+        assert where is not None  # the module alone is in no call
         made = [a.made for a in holders if isinstance(a.made, Obj)]
         local = (
             bool(made) and len(made) == len(holders) and all(m.node is not None and m.kind != "instance" for m in made)

@@ -45,9 +45,7 @@ class Statements(Part):
             ast.Match: run.branches.match,
             ast.Assert: self._assert,
         }
-        star = getattr(ast, "TryStar", None)
-        if star is not None:
-            self._handlers[star] = self._handlers[ast.Try]
+        self._handlers[getattr(ast, "TryStar", ast.Try)] = run.branches.try_  # since Python 3.11
 
     def block(self, body: list[ast.stmt]) -> Flow:
         """Execute statements until one leaves the block."""

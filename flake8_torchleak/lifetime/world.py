@@ -227,12 +227,10 @@ def binding(body: list[ast.stmt]) -> dict[str, list[ast.stmt]]:
 
 
 def import_of(statement: ast.stmt, name: str) -> str:
-    """The dotted name that an import binds a name to; "" if the statement is none."""
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        for alias in statement.names:
-            if isinstance(statement, ast.ImportFrom):
-                if (alias.asname or alias.name) == name:
-                    return imported(statement, alias)
-            elif alias.asname == name or (alias.asname is None and alias.name.partition(".")[0] == name):
-                return alias.name if alias.asname else name
-    return ""
+    """The dotted name that the statement that binds a name binds it to; "" if it is no import."""
+    if not isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return ""
+    alias = next(each for each in statement.names if (each.asname or each.name.partition(".")[0]) == name)
+    if isinstance(statement, ast.ImportFrom):
+        return imported(statement, alias)
+    return alias.name if alias.asname else name

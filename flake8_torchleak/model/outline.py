@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from typing import TypeVar
 
 from flake8_torchleak.model import hints
@@ -71,14 +72,6 @@ class Outline:
         from_them = (each.module for each in self.all(ast.ImportFrom) if not each.level and each.module)
         return found | {name.partition(".")[0] for name in from_them}
 
-    @property
-    def loaders(self) -> set[str]:
-        """Variables that are bound to a DataLoader."""
-        if "DataLoader(" not in self.text:
-            return set()
-        made = (each for each in self.all(ast.Assign) if _makes_loader(each.value))
-        return {last_name(target) for each in made for target in each.targets}
-
     @cached_property
     def may_train(self) -> bool:
         """Whether `backward` is called, not only defined."""
@@ -106,8 +99,7 @@ class Outline:
             return True
         if "next(" in self.text and any(hints.is_loader(f"l{each}") for each in _LOADER.findall(self.text)):
             return True
-        loaders = self.loaders
-        return any(_names_loader(each, loaders) for loops in self.loops.values() for each in loops)
+        return any(map(_names_loader, chain.from_iterable(self.loops.values())))
 
     @cached_property
     def may_evaluate_beside(self) -> bool:
@@ -134,7 +126,7 @@ class Outline:
         return found
 
 
-def _names_loader(loop: Loop, loaders: set[str]) -> bool:
+def _names_loader(loop: Loop) -> bool:
     """Whether what a loop goes over (or tests) names a loader."""
     stack: list[ast.AST] = [loop.test if isinstance(loop, ast.While) else loop.iter]
     while stack:
@@ -142,7 +134,7 @@ def _names_loader(loop: Loop, loaders: set[str]) -> bool:
         kind = node.__class__
         if kind is ast.Name or kind is ast.Attribute:
             name: str = node.id if kind is ast.Name else node.attr  # type: ignore[attr-defined]
-            if name in loaders or hints.is_loader(name):
+            if hints.is_loader(name):
                 return True
         if kind is ast.Constant and isinstance(node.value, str) and hints.is_loader(node.value):  # type: ignore[attr-defined]
             return True
@@ -202,10 +194,6 @@ def _comprehends(line: str) -> bool:
 
 def _has_comprehension(scope: Scope) -> bool:
     return any(isinstance(node, ast.comprehension) for node in ast.walk(scope))
-
-
-def _makes_loader(value: ast.expr) -> bool:
-    return value.__class__ is ast.Call and last_name(value.func).endswith("DataLoader")
 
 
 def _is_on(statement: ast.AST, lines: list[int]) -> bool:

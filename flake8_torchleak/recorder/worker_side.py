@@ -12,7 +12,6 @@ import json
 import os
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -45,19 +44,23 @@ class Stored:
 
 
 class Observer:
-    """Takes the place of a loader's `worker_init_fn`, calls it, and then measures as batches are fetched."""
+    """Takes the place of a loader's `worker_init_fn`, calls it, and then measures as batches are fetched.
 
-    def __init__(self, original: Callable[[int], object] | None, folder: str, stored: tuple[Stored, ...]) -> None:
-        self._original, self._folder, self._stored = original, folder, stored
+    start: how many times loaders had started workers before.
+    """
+
+    def __init__(
+        self, original: Callable[[int], object] | None, folder: str, start: int, stored: tuple[Stored, ...]
+    ) -> None:
+        self._original, self._folder, self._start, self._stored = original, folder, start, stored
 
     def __call__(self, worker: int) -> None:
         if self._original is not None:
             self._original(worker)
         info = get_worker_info()
         assert info is not None
-        report = Report(
-            os.path.join(self._folder, f"{os.getpid()}.jsonl"), worker, unwrapped(info.dataset)[0], self._stored
-        )
+        file = os.path.join(self._folder, f"{os.getpid()}.jsonl")
+        report = Report(file, self._start, worker, unwrapped(info.dataset)[0], self._stored)
         report.samples.install()
         for kind in (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher):
             _after_each_fetch(kind, report.fetched)
@@ -77,12 +80,11 @@ def _after_each_fetch(kind: Any, then: Callable[[], None]) -> None:
 class Report:
     """The measurements of one worker."""
 
-    def __init__(self, file: str, worker: int, data: Any, stored: tuple[Stored, ...]) -> None:
+    def __init__(self, file: str, start: int, worker: int, data: Any, stored: tuple[Stored, ...]) -> None:
         self.samples = StoredSamples()
-        self._file, self._worker, self._data, self._stored = file, worker, data, stored
+        self._file, self._start, self._worker, self._data, self._stored = file, start, worker, data, stored
         self._process = psutil.Process()
         self._threads = native_threads(self._process)
-        self._started = time.time()
         self._lengths: dict[str, int] = {}
         self._fetched = 0
         self._write()
@@ -94,9 +96,9 @@ class Report:
 
     def _write(self) -> None:
         row = {
+            "start": self._start,
             "worker": self._worker,
             "dataset": type(self._data).__name__,
-            "started": self._started,
             "fetched": self._fetched,
             "private": self._process.memory_full_info().uss,
             "threads": native_threads(self._process) - self._threads,

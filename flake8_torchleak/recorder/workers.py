@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import os
@@ -11,7 +12,6 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Any
 
 from torch.utils.data import dataloader
@@ -48,10 +48,11 @@ class Workers:
     def install(self) -> None:
         kind: Any = dataloader._MultiProcessingDataLoaderIter
         original = kind.__init__
+        starts = itertools.count()
 
         def observed(iterator: Any, loader: Any) -> None:
             before = loader.worker_init_fn
-            loader.worker_init_fn = Observer(before, self._folder, self._look(loader))
+            loader.worker_init_fn = Observer(before, self._folder, next(starts), self._look(loader))
             try:
                 original(iterator, loader)
             finally:
@@ -83,13 +84,16 @@ class Workers:
         return filled_at.variable(kind, name) if owner == kind.__module__ else filled_at.attribute(kind, name)
 
     def read(self) -> list[list[Row]]:
-        """The measurements of each worker; the files are gone then."""
+        """The measurements of each worker, in the order of their starts; the files are gone then.
+
+        Workers of one loader run at once: which of them measures or writes first differs from run to run.
+        """
         found = []
         for name in sorted(os.listdir(self._folder)):
             with open(os.path.join(self._folder, name), encoding="utf-8") as file:
                 found.append([json.loads(line) for line in file if line.endswith("\n")])
         shutil.rmtree(self._folder, ignore_errors=True)
-        return [rows for rows in found if rows]
+        return sorted(filter(None, found), key=lambda rows: (rows[0]["start"], rows[0]["worker"]))
 
     def kept(self, workers: list[list[Row]]) -> Iterator[tuple[Kept, Curve]]:
         """What the workers' measurements tell, each thing once, by the worker in which it grew most."""
@@ -150,9 +154,9 @@ def _rise(points: list[tuple[int, float]], line: Growth) -> float:
 
 
 def private(workers: list[list[Row]]) -> Iterator[Worker]:
-    """The private memory of each worker, in the order of their starts, by the batches that it has fetched."""
+    """The private memory of each worker by the batches that it has fetched."""
     starts: Counter[str] = Counter()
-    for rows in sorted(workers, key=lambda rows: (rows[0]["started"], rows[0]["worker"])):
+    for rows in workers:
         name = f"{rows[0]['dataset']}, worker {rows[0]['worker']}"
         starts[name] += 1
         again = f", start {starts[name]}" if starts[name] > 1 else ""
@@ -204,5 +208,5 @@ def _elements(value: Any) -> list[Any]:
     """Some elements, spread over a container; of a dict, its values, or its keys if those are few objects."""
     every = max(1, len(value) // _SAMPLED)
     if isinstance(value, dict):
-        return list(islice(value.values(), 0, None, every))
-    return list(islice(value.ravel() if hasattr(value, "ravel") else value, 0, None, every))
+        return list(itertools.islice(value.values(), 0, None, every))
+    return list(itertools.islice(value.ravel() if hasattr(value, "ravel") else value, 0, None, every))
