@@ -71,7 +71,7 @@ class Scaled(torch.autograd.Function):
         return x * 2
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
         (x,) = ctx.saved_tensors
         return 2 * gradient + 0 * x
 
@@ -285,7 +285,7 @@ def test_a_container_is_weighed_once_it_has_grown(tmp_path: Path) -> None:
             self.native: list[object] = []
 
     data = Rows()
-    report = worker_side.Report(str(tmp_path / "1.jsonl"), 0, data, ())
+    report = worker_side.Report(str(tmp_path / "1.jsonl"), 0, 0, data, ())
     for at in range(20):
         data.rows.append(f"{at:0100d}")
         data.odd.add(at)
