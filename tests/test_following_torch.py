@@ -17,6 +17,9 @@ PROGRAMS: dict[str, str] = {
     ),
     "put behind each other and cut": training("queue = torch.cat([queue, model(x)])[-6:]  # TLK402", "", QUEUE),
     "an entry of a tensor": training("rows[i] = model(x).mean()  # TLK402", "", "rows = torch.zeros(100)"),
+    "rows of a tensor": training("rows[i:] = model(x).mean()  # TLK402", "", "rows = torch.zeros(100)"),
+    "all rows of a tensor": training("rows[:] = rows * 0.9 + model(x).mean()  # TLK402", "", "rows = torch.zeros(5)"),
+    "numbers in rows of a tensor": training("rows[i:] = model(x).mean().item()", "", "rows = torch.zeros(100)"),
     "a number in an entry of a tensor": training("rows[i] = model(x).mean().item()", "", "rows = torch.zeros(100)"),
     # -- views without gradients ------------------------------------------------------------------------------------
     **{

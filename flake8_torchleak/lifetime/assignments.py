@@ -64,7 +64,8 @@ class Assignments(Part):
             for made in objects(base):
                 run.add(made, added)
             return
-        if isinstance(target.slice, ast.Slice):
+        in_tensor = any(atom.kind is Kind.TENSOR for atom in base)
+        if isinstance(target.slice, ast.Slice) and not in_tensor:
             for atom in base:
                 run.empty(atom)
             for made in objects(base):
@@ -80,10 +81,10 @@ class Assignments(Part):
         )
         run.keeper.slot(old, value, node, target)
         self._persist(base, target, value)
-        in_tensor = any(atom.kind is Kind.TENSOR for atom in base)
         if in_tensor or varies(index) or constant(index) is Mark.ANY:
             vary = None if in_tensor else varies(index)  # whatever part of a tensor is set, its history grows
-            run.keeper.stored(base, value, node, target.value, vary)
+            copied = tuple(atom.but(held=None) for atom in value) if in_tensor else value
+            run.keeper.stored(base, copied, node, target.value, vary)
         if in_tensor and isinstance(target.value, (ast.Name, ast.Attribute)):
             born = min(atom.born for atom in base)  # it is still the same tensor
             changed = run.make.result(target, [base, value])
