@@ -95,6 +95,8 @@ def test_lists_of_few_objects_are_no_growth(made: str, few: bool) -> None:
         ("c = []\nfor row in open(root):\n    c.append(row)\nself.c = c", False),
         ("c = []\nfor row in open(root):\n    c += ['none']\nself.c = c", True),
         ("c = ['x']\nc += list(open(root))\nself.c = c", False),
+        ("self.c = []\nfor row in open(root):\n    self.c.extend(['none', 'some'])", True),
+        ("self.c = []\nfor row in open(root):\n    self.c.extend(['none', row])", False),
         ("c = []\nfor row in open(root):\n    c.insert(0, 'none')\nself.c = c", True),
         ("c = []\nfor row in open(root):\n    c.append()\nself.c = c", False),
         ("c, d = [], []\nfor row in open(root):\n    c.append('none')\nself.c, self.d = c, d", True),

@@ -237,8 +237,40 @@ def test_states_of_layers_that_chain_what_they_are_given(text: str, count: int) 
     assert of("TLK601", text) == count
 
 
-def test_a_state_of_what_a_layer_is_given_is_not_detached_by_a_fix() -> None:
-    assert reasons(SCALE, True, ("TLK601",)) == [FOLLOWED]
+HANDED_ON = """
+def run(net, x, h):
+    return net(x, h)
+def train(loader, criterion, optimizer):
+    net, h = nn.GRU(2, 2), None
+    for x, y in loader:
+        out, h = run(net, x, h)
+        loss = criterion(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+ANNOTATED = """
+def train(model, loader, optimizer):
+    kept = []
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y)
+        loss.note = 1
+        loss.backward()
+        optimizer.step()
+        kept.append(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "reason"),
+    [
+        ("TLK601", SCALE, FOLLOWED),
+        ("TLK406", HANDED_ON, FOLLOWED),
+        ("TLK402", ANNOTATED, "attributes are set on `loss`, and `.detach()` gives a tensor without them"),
+    ],
+)
+def test_why_nothing_is_detached(code: str, text: str, reason: str) -> None:
+    assert reasons(text, True, (code,)) == [reason]
 
 
 ON_CTX = """
