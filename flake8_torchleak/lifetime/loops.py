@@ -83,7 +83,7 @@ class Loops(Part):
                 return flow
             before = self._age(loop, mark)
             if first:
-                for outer in run.loops:
+                for outer in run.loops if loop.step or loop.unfinished else ():
                     outer.unfinished = True
             elif flow in (Flow.NEXT, Flow.CONTINUE) and ((loop.step and not loop.small) or loop.unfinished):
                 loop.last, loop.again = True, bool(loop.step) and not loop.small
