@@ -34,6 +34,8 @@ def first_command() -> list[str]:
     return str(command).split()
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_the_first_command_shows_a_screenful() -> None:
     run = torchleak(*first_command(), cwd=ROOT)
     assert (run.returncode, run.stderr) == (1, b"")

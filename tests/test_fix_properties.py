@@ -141,6 +141,8 @@ MORE = {"trailing blanks": (trailing, "  "), "comments": (comments, "  # 日本�
 CHOSEN = st.sampled_from(sorted(BAD))
 
 
+@pytest.mark.long
+@pytest.mark.watched
 @settings(max_examples=100)
 @example("TLK502_uncleared_step_outputs/bad_training_losses", False, True, "", "")
 @given(CHOSEN, st.booleans(), st.booleans(), *map(st.sampled_from, (["", "tabs", "narrow"], ["", "CRLF", "CR"])))
@@ -189,6 +191,8 @@ def test_encodings_stay(name: str, unsafe: bool, encoding: str) -> None:
     assert after[head:].decode(encoding) == mended(plain, unsafe, "TLK").text
 
 
+@pytest.mark.long
+@pytest.mark.watched
 @settings(max_examples=20)
 @given(st.lists(CHOSEN, min_size=2, max_size=4, unique=True), st.booleans())
 def test_several_in_one_file(names: list[str], unsafe: bool) -> None:

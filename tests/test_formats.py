@@ -407,6 +407,8 @@ def test_notes_of_the_file_itself_have_no_path() -> None:
     assert shown.endswith("%0Anote: line 3: here\n")
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_the_fixtures_in_every_machine_format(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.chdir(ROOT / "fixtures")
     folders = ["TLK101_refcounted_state", "TLK301_cv2_threads"]

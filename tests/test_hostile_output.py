@@ -102,6 +102,8 @@ def test_json_says_the_very_names(capsys: Capture) -> None:
     assert {row["path"] for row in json.loads(capsys.readouterr().out)} == {"leak.py", *NAMES}
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_names_in_errors_settings_and_baselines(capsys: Capture) -> None:
     for name in NAMES:
         base = name.replace(".py", ".json")
@@ -153,6 +155,8 @@ def test_messages_of_flake8() -> None:
         is_tame(each.message)
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_a_diff_that_goes_on_can_be_applied() -> None:
     for name in [name for name in NAMES if "\udcff" not in name]:
         Path(name).write_text(NASTY, encoding="utf-8", newline="")
@@ -191,6 +195,8 @@ def _chunk(master: int) -> bytes:
     return b""
 
 
+@pytest.mark.long
+@pytest.mark.watched
 @pytest.mark.parametrize(
     ("names", "exact"),
     [

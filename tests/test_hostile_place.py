@@ -87,6 +87,8 @@ def test_signals_that_are_ignored_stay_so() -> None:
     assert (run.returncode, run.stderr) == (0, b"")
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_nothing_of_a_checkout_is_run() -> None:
     """Its modules have the names of all that is imported on the way, and say so if they are."""
     loud = "open('RUN', 'a').write(__file__ + '\\n')\n"

@@ -71,6 +71,8 @@ def test_help_that_cannot_be_written() -> None:
     assert (run.returncode, run.stderr) == (2, FULL)
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_a_report_that_nobody_reads_any_more() -> None:
     for number in range(200):
         Path(f"m{number}.py").write_text(LEAK)

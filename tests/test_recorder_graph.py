@@ -519,6 +519,8 @@ def test_all_is_as_before_after_a_recording() -> None:
     assert before == after
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_many_results_are_forgotten() -> None:
     with record() as recording:
         train(steps=400)

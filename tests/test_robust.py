@@ -25,7 +25,7 @@ WORDS = (
 )
 
 
-FEW, MANY = 30, 3_000
+FEW, MANY = 12, 3_000
 
 
 def installed(count: int) -> list[Path]:

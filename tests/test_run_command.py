@@ -81,6 +81,8 @@ def test_a_healthy_program_that_is_stopped(folder: Path, capfd: pytest.CaptureFi
     assert "No growth was confirmed." in (folder / "report.txt").read_text()
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_json_has_stdout_to_itself(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--isolated", "--steps=30", "--output-format=json", "train.py"]) == 1
     shown = capfd.readouterr()
@@ -302,6 +304,8 @@ def test_plain():
 """
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_the_fixture(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_uses=USES)
     # pytester forgets what was imported meanwhile, and torch imports half of itself with the first optimizer.

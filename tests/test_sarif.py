@@ -274,6 +274,8 @@ def test_files_elsewhere_and_names_that_are_no_text(leak: Path, runs: Runs, monk
     assert result["fixes"][0]["artifactChanges"][0]["artifactLocation"] == expected
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_every_fixture(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT / "fixtures")
     folders = sorted(each.name for each in Path.cwd().iterdir() if each.name.startswith(("TLK1", "TLK5", "TLK9")))

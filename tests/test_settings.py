@@ -89,6 +89,8 @@ def test_every_setting_and_its_origin(tmp_path: Path) -> None:
     assert shown["assume-workers"] == ("auto", ["default"])
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_the_text_is_toml_that_means_the_same(tmp_path: Path) -> None:
     for text in (FILE, "[tool.torchleak]\n"):
         (tmp_path / "pyproject.toml").write_text(text, encoding="utf-8")
