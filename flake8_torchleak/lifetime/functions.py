@@ -114,6 +114,8 @@ class Functions(Part):
                     return True
                 if atom.kind is Kind.NETWORK and run.loops or atom.kind is Kind.FUNCTION:
                     return True
+        if any(isinstance(atom.made, Obj) and isinstance(atom.made.node, ast.arg) for atom in made.receiver):
+            return False  # of an object that only an annotation speaks of
         return made.node is not None and _has_fewer(made.node, _SMALL)
 
     def scope(self, node: FunctionNode | ast.Lambda) -> Scope:
