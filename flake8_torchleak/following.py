@@ -30,7 +30,7 @@ def with_calls(module: Module, code: str, direct: Iterable[Report]) -> Iterator[
     found = followed(module)
     parts = worth(found.run)
     known: set[ast.AST] = set()
-    told: dict[ast.AST, list[Kept]] = {}
+    told: set[tuple[ast.AST, ast.AST]] = set()
     for report in direct:
         known.add(report.node)
         if found.whole and _is_harmless(report.node, code, found):
@@ -40,30 +40,17 @@ def with_calls(module: Module, code: str, direct: Iterable[Report]) -> Iterator[
         at = (each.node, each.at, module.tree.statement(each.node), *each.calls)
         if _code(each) != code or not known.isdisjoint(at):
             continue
-        if code == "TLK403" and _is_safe(each, module):
+        if (each.node, each.at) in told or (code == "TLK403" and _is_safe(each, module)):
             continue
-        told.setdefault(each.node, []).append(each)
-    for node, several in told.items():
-        levels = [_severity(each, found, parts.get(each.at, Worth.UNSURE)) for each in several]
-        level = min(levels, key=_LEVELS.index)
-        first = several[levels.index(level)]
+        told.add((each.node, each.at))
         yield Report(
-            node,
-            _message(first),
-            notes=(*_notes(first, module), *_further(first, several)),
-            severity=level,
-            target=first,
-            under=in_evaluation(module, node),
+            each.node,
+            _message(each),
+            notes=_notes(each, module),
+            severity=_severity(each, found, parts.get(each.at, Worth.UNSURE)),
+            target=each,
+            under=in_evaluation(module, each.node),
         )
-
-
-def _further(first: Kept, several: list[Kept]) -> Iterator[tuple[ast.AST, str]]:
-    """The other places to which one call leads where something is kept."""
-    told = {first.at}
-    for each in several:
-        if each.at not in told and each.place.is_own:
-            told.add(each.at)
-            yield each.at, "kept here, too"
 
 
 def _is_harmless(node: ast.AST, code: str, found: Followed) -> bool:
@@ -83,7 +70,6 @@ def _is_safe(kept: Kept, module: Module) -> bool:
     return kept.owner in module.config.safe_meters or name in module.config.safe_meters
 
 
-_LEVELS = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _OF_HISTORY = ("TLK401", "TLK402", "TLK403")
 _BY_STEP = {FORWARD: "TLK601", HOOKED: "TLK604"}
 _CODES = {"batch": "TLK404", "error": "TLK408", "state": "TLK406"}

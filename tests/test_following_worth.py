@@ -216,17 +216,3 @@ def test_what_a_loaders_name_says(name: str) -> None:
     above, body, level = OTHERS[name]
     text = f"import torch\n{above}\ndef f(loader, more):\n    {body}\n"
     assert [each.severity.value for each in lint(text) if each.code == "TLK405"] == [level] * bool(level)
-
-
-def test_one_call_that_keeps_in_two_places() -> None:
-    above = (
-        "def store(kept, total, loss, out):\n"
-        "    kept.append(loss)\n"
-        "    total.append(out)\n"
-        "    for each in (1, 2):\n"
-        "        total.append(out)\n"
-    )
-    text = above + step("store(kept, more, loss, net(x).mean())").replace("kept, total = [], 0", "kept, more = [], []")
-    (found,) = findings(text)
-    assert found.severity is Severity.ERROR
-    assert [each.text for each in found.notes].count("kept here, too") == 2
