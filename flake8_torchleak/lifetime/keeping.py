@@ -100,6 +100,9 @@ class Keeper(Part):
             return
         if any(loop.again for loop in self.run.loops):
             self._weigh(node, new)
+            in_place = isinstance(node, ast.AugAssign)
+            if any(atom.graph in (Graph.MAYBE, Graph.YES) and (in_place or atom.past) for atom in new):
+                self.storing.update((node, *self._calls()))  # perhaps it is added up there
         before = {atom.site for atom in old if atom.graph is Graph.YES and atom.past}
         if not before:
             return
