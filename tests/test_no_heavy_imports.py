@@ -20,6 +20,8 @@ HEAVY = {
     "matplotlib",
     "pathspec",
     "multiprocessing",
+    "shtab",
+    "watchfiles",
 }
 
 LINT = f"from flake8_torchleak.lint import lint; assert lint({LEAK!r})"

@@ -11,8 +11,11 @@ from typing import Any, NoReturn
 
 from flake8_torchleak import __version__
 from flake8_torchleak.config import Option, did_you_mean
+from flake8_torchleak.finding import Severity
 from flake8_torchleak.shells.formats import FORMATS
 from flake8_torchleak.wording import printable
+
+SEVERITIES = tuple(each.value for each in Severity)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -58,7 +61,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     return arguments
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(
         prog="torchleak", description="Find PyTorch memory leaks without running the code.", allow_abbrev=False
     )
@@ -70,6 +73,13 @@ def _parser() -> argparse.ArgumentParser:
     _paths(check)
     check.add_argument("--statistics", action="store_true", help="count the findings by code at the end")
     check.add_argument("--show", type=int, metavar="N", help="show N findings at most, of as many rules; all count")
+    check.add_argument("--show-files", action="store_true", help="list the files that would be checked, and end")
+    check.add_argument("--quiet", "-q", action="store_true", help="print findings and errors, and nothing else")
+    check.add_argument("--watch", action="store_true", help="check again whatever changes, until Ctrl-C")
+    check.add_argument("--exit-zero", action="store_true", help="return 0 whatever is found")
+    check.add_argument(
+        "--fail-on", choices=SEVERITIES, help="return 1 only for findings of this severity and worse (default: for any)"
+    )
     check.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
     check.add_argument("--output-file", metavar="FILE", help="put the report into FILE, and the rest here")
     check.add_argument("--fix", action="store_true", help="apply the fixes that keep meaning")
@@ -82,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--fix-baselined", action="store_true", help="with --fix or --diff: also what the baseline lists"
     )
+    check.add_argument("--show-fixes", action="store_true", help="with --fix or --diff: name what is fixed, by file")
     check.add_argument("--add-noqa", action="store_true", help="add comments that hide what is found")
     check.add_argument(
         "--diff", action="store_true", help="show what --fix or --add-noqa would change, and write nothing"
@@ -112,6 +123,21 @@ def _parser() -> argparse.ArgumentParser:
     rules = _command(commands, "rules", "list all rules")
     rules.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default: text")
     _run(commands)
+
+    completion = _command(commands, "completion", "print a script that lets a shell complete this command")
+    completion.add_argument("shell", metavar="SHELL", help="bash, zsh, fish, tcsh or powershell")
+    return parser
+
+
+def complete() -> _Parser:
+    """The parser with every argument of every command: others add theirs when they are run."""
+    parser = _parser()
+    waiting: list[_Parser] = [parser]
+    while waiting:
+        each = waiting.pop()
+        if each.late:
+            each.late()
+        waiting += (each.commands or {}).values()
     return parser
 
 

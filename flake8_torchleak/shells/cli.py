@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.config import ConfigError
+from flake8_torchleak.finding import Severity
 from flake8_torchleak.shells.arguments import parsed
 from flake8_torchleak.shells.formats import FOR_PEOPLE
 from flake8_torchleak.shells.process import Terminated, Unwritable, complain, interruptible, open_streams, settle
@@ -87,6 +88,22 @@ def _fail(text: str) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     """`torchleak check`. Raises ConfigError for a setting or code that is wrong."""
+    if arguments.show_files:
+        from flake8_torchleak.shells.showing import print_files
+
+        return print_files(_inputs(arguments, _settings(arguments)))
+    if arguments.watch:
+        from flake8_torchleak.shells.showing import files
+        from flake8_torchleak.shells.watch import watch
+
+        return watch(
+            arguments, lambda: _checked(arguments), lambda: files(_inputs(arguments, _settings(arguments, says=False)))
+        )
+    return _checked(arguments)
+
+
+def _checked(arguments: argparse.Namespace) -> int:
+    """One run over the files."""
     from flake8_torchleak.shells.policy import Policy
     from flake8_torchleak.shells.run import Checking, Output, run
 
@@ -96,7 +113,14 @@ def _check(arguments: argparse.Namespace) -> int:
     if arguments.show is not None and (arguments.show < 0 or arguments.output_format not in FOR_PEOPLE):
         raise ConfigError("--show takes a count, and goes with the formats for people: text and concise")
     output = Output(
-        arguments.output_format, arguments.statistics, arguments.color, arguments.output_file, arguments.show
+        arguments.output_format,
+        arguments.statistics,
+        arguments.color,
+        arguments.output_file,
+        arguments.show,
+        arguments.quiet,
+        Severity(arguments.fail_on) if arguments.fail_on else None,
+        arguments.exit_zero,
     )
     treatment: Callable[[Complain], Treatment] = partial(Checking, policy)
     if _wants_change(arguments):
@@ -109,7 +133,7 @@ def _wants_change(arguments: argparse.Namespace) -> bool:
     arguments.fix = arguments.fix or arguments.fix_only
     if arguments.add_noqa and arguments.fix:
         raise ConfigError("--fix and --add-noqa: run the one, look at the result, then run the other")
-    for flag in ("unsafe_fixes", "fix_baselined"):
+    for flag in ("unsafe_fixes", "fix_baselined", "show_fixes"):
         if getattr(arguments, flag) and (arguments.add_noqa or not (arguments.fix or arguments.diff)):
             raise ConfigError(f"--{flag.replace('_', '-')} goes with --fix or --diff")
     if arguments.diff and arguments.output_file is None and arguments.output_format not in FOR_PEOPLE:
@@ -135,6 +159,7 @@ def _repairing(arguments: argparse.Namespace, policy: Policy) -> Callable[[Compl
         baselined=arguments.fix_baselined,
         to_stdout="-" in arguments.paths,
         only=arguments.fix_only and not arguments.diff,
+        lists=arguments.show_fixes,
     )
 
 
@@ -145,8 +170,8 @@ def _silencing(arguments: argparse.Namespace, policy: Policy) -> Callable[[Compl
     return partial(Silencing, policy, diff=arguments.diff, to_stdout="-" in arguments.paths)
 
 
-def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
-    """The settings in force. Raises ConfigError for one that is wrong."""
+def _settings(arguments: argparse.Namespace, says: bool = True) -> dict[str, Setting]:
+    """The settings in force. says: where flake8's differ, on stderr. Raises ConfigError for one that is wrong."""
     from flake8_torchleak.rule import all_rules
     from flake8_torchleak.shells.settings import SETTINGS, settings
 
@@ -157,7 +182,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
     given = {option.name: getattr(arguments, option.field) for option in SETTINGS}
     pairs = [(each.code, each.slug) for each in all_rules()]
     found = settings(given, pairs, arguments.config, arguments.isolated)
-    if not arguments.isolated:
+    if says and not arguments.isolated and not getattr(arguments, "quiet", False):
         from flake8_torchleak.shells.neighbours import disagreement
 
         differs = disagreement(found, [code for code, _ in pairs])
@@ -237,6 +262,14 @@ def _run(arguments: argparse.Namespace) -> int:
     return run(arguments, _settings(arguments))
 
 
+def _completion(arguments: argparse.Namespace) -> int:
+    """`torchleak completion`. Raises ConfigError where the extra is missing, or the shell is not known."""
+    from flake8_torchleak.shells.completion import script
+
+    sys.stdout.write(script(arguments.shell))
+    return CLEAN
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "config": _config,
@@ -245,4 +278,5 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "explain": _explain,
     "rules": _rules,
     "run": _run,
+    "completion": _completion,
 }
