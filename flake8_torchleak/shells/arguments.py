@@ -53,6 +53,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; `command` is the subcommand. Exits with 2 and one line on stderr where something is wrong."""
+    arguments: argparse.Namespace
     arguments, unknown = _parser().parse_known_args(argv)
     if unknown:
         name = unknown[0].partition("=")[0]
@@ -73,6 +74,9 @@ def _parser() -> _Parser:
     _paths(check)
     check.add_argument("--statistics", action="store_true", help="count the findings by code at the end")
     check.add_argument("--show", type=int, metavar="N", help="show N findings at most, of as many rules; all count")
+    check.add_argument(
+        "--files-from", metavar="FILE", help="check the files that FILE lists (- for stdin), a line each"
+    )
     check.add_argument("--show-files", action="store_true", help="list the files that would be checked, and end")
     check.add_argument("--quiet", "-q", action="store_true", help="print findings and errors, and nothing else")
     check.add_argument("--watch", action="store_true", help="check again whatever changes, until Ctrl-C")

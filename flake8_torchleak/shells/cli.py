@@ -206,6 +206,13 @@ def _inputs(arguments: argparse.Namespace, settings: dict[str, Setting]) -> Inpu
     from flake8_torchleak.shells.texts import Inputs
 
     excluded = Globs(settings["exclude"].value + settings["extend-exclude"].value)
+    named = getattr(arguments, "files_from", None)
+    if named is not None:
+        from flake8_torchleak.shells.showing import listed
+
+        if arguments.paths != ["."]:
+            raise ConfigError("--files-from names the files to check: leave out the others")
+        arguments.paths, arguments.files_from = listed(named), None
     return Inputs(tuple(arguments.paths), arguments.stdin_filename, excluded, settings["force-exclude"].value)
 
 

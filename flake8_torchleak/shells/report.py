@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from flake8_torchleak.addresses import rule_page
-from flake8_torchleak.finding import Finding, FixLevel, Note, Severity
+from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
 from flake8_torchleak.shells.fold import folded
 from flake8_torchleak.source import Source
 from flake8_torchleak.wording import leading, printable
@@ -95,6 +95,11 @@ def advice(finding: Finding, source: Source) -> Iterator[str]:
         yield printable(f"not fixed: {placed(finding.unfixed, source)}")
     if finding.remedy and mildest is None:
         yield printable(f"remedy: {finding.remedy}")
+
+
+def safe_fix(finding: Finding) -> Fix | None:
+    """The fix that a program may apply without asking, if there is one."""
+    return next((fix for fix in finding.fixes if fix.level is FixLevel.SAFE), None)
 
 
 def placed(text: str, source: Source) -> str:
