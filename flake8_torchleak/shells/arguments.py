@@ -118,7 +118,12 @@ def _parser() -> _Parser:
     _settings(prune)
 
     config = _command(commands, "config", "list the settings in force, and where each comes from")
-    config.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    config.add_argument(
+        "--output-format",
+        choices=("text", "json", "schema"),
+        default="text",
+        help="default: text; schema: a JSON Schema of all settings, for editors",
+    )
     _settings(config)
 
     explain = _command(commands, "explain", "say what a rule reports, why, and the remedy")

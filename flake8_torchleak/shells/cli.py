@@ -234,6 +234,12 @@ def _prune(arguments: argparse.Namespace) -> int:
 
 def _config(arguments: argparse.Namespace) -> int:
     """`torchleak config`: the settings in force, for people and programs."""
+    if arguments.output_format == "schema":
+        from flake8_torchleak.shells.formats import as_json
+        from flake8_torchleak.shells.schema import schema
+
+        sys.stdout.write(as_json(schema()))
+        return CLEAN
     from flake8_torchleak.shells.pages import in_force
 
     sys.stdout.write(in_force(_settings(arguments), arguments.output_format))
