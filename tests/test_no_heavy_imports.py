@@ -22,6 +22,9 @@ HEAVY = {
     "multiprocessing",
     "shtab",
     "watchfiles",
+    "distributed",
+    "ray",
+    "pyarrow",
 }
 
 LINT = f"from flake8_torchleak.lint import lint; assert lint({LEAK!r})"

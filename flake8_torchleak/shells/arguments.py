@@ -54,7 +54,11 @@ class _Parser(argparse.ArgumentParser):
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; `command` is the subcommand. Exits with 2 and one line on stderr where something is wrong."""
     arguments: argparse.Namespace
-    arguments, unknown = _parser().parse_known_args(argv)
+    own, behind = list(argv), []
+    if own[:1] == ["scan"] and "--" in own:
+        at = own.index("--")
+        own, behind = own[:at], own[at + 1 :]
+    arguments, unknown = _parser().parse_known_args(own, argparse.Namespace(behind=behind))
     if unknown:
         name = unknown[0].partition("=")[0]
         known = {each: f"--{each}" for each in re.findall(r"--([a-z0-9-]+)", arguments.parser.format_help())}
@@ -132,6 +136,7 @@ def _parser() -> _Parser:
     rules = _command(commands, "rules", "list all rules")
     rules.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default: text")
     _run(commands)
+    _scan(commands)
 
     completion = _command(commands, "completion", "print a script that lets a shell complete this command")
     completion.add_argument("shell", metavar="SHELL", help="bash, zsh, fish, tcsh or powershell")
@@ -163,6 +168,22 @@ def _run(commands: argparse._SubParsersAction[_Parser]) -> None:
     run.add_argument("--output-file", metavar="FILE", help="put the report into FILE")
     run.add_argument("--html", metavar="FILE", help="write a page with plots of memory by holder and step, too")
     _settings(run)
+
+
+def _scan(commands: argparse._SubParsersAction[_Parser]) -> None:
+    """`torchleak scan`: what follows the list is of `torchleak check`."""
+    scan = _command(commands, "scan", "check many checkouts, and write what is found as tables")
+    scan.usage = "torchleak scan REPOS.txt --output FOLDER [OPTION ...] [-- ARGUMENT OF torchleak check ...]"
+    scan.add_argument("list", metavar="REPOS.txt", help="a folder a line, or a name, a tab and a folder")
+    scan.add_argument("--output", metavar="FOLDER", required=True, help="where the tables go, and what is known so far")
+    scan.add_argument("--on", choices=("local", "dask", "ray"), default="local", help="where to work (default: local)")
+    scan.add_argument("--address", metavar="ADDRESS", help="of a Dask or Ray cluster, instead of one of our own")
+    scan.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="default: one for each core"
+    )
+    scan.add_argument("--retries", type=int, default=2, metavar="N", help="tries after one that failed (default: 2)")
+    scan.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for a repository (default: 600)")
+    scan.add_argument("--output-format", choices=("jsonl", "parquet"), default="jsonl", help="default: jsonl")
 
 
 def _command(commands: argparse._SubParsersAction[_Parser], name: str, text: str) -> _Parser:

@@ -88,18 +88,15 @@ def _fail(text: str) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     """`torchleak check`. Raises ConfigError for a setting or code that is wrong."""
+    if not arguments.show_files and not arguments.watch:
+        return _checked(arguments)
+    from flake8_torchleak.shells.showing import files, print_files
+    from flake8_torchleak.shells.watch import watch
+
     if arguments.show_files:
-        from flake8_torchleak.shells.showing import print_files
-
         return print_files(_inputs(arguments, _settings(arguments)))
-    if arguments.watch:
-        from flake8_torchleak.shells.showing import files
-        from flake8_torchleak.shells.watch import watch
-
-        return watch(
-            arguments, lambda: _checked(arguments), lambda: files(_inputs(arguments, _settings(arguments, says=False)))
-        )
-    return _checked(arguments)
+    listed = lambda: files(_inputs(arguments, _settings(arguments, says=False)))  # noqa: E731
+    return watch(arguments, lambda: _checked(arguments), listed)
 
 
 def _checked(arguments: argparse.Namespace) -> int:
@@ -275,6 +272,13 @@ def _run(arguments: argparse.Namespace) -> int:
     return run(arguments, _settings(arguments))
 
 
+def _scan(arguments: argparse.Namespace) -> int:
+    """`torchleak scan`. Raises ConfigError where an extra is missing or an argument is wrong."""
+    from flake8_torchleak.shells.scan.command import scan
+
+    return scan(arguments, _settings)
+
+
 def _completion(arguments: argparse.Namespace) -> int:
     """`torchleak completion`. Raises ConfigError where the extra is missing, or the shell is not known."""
     from flake8_torchleak.shells.completion import script
@@ -292,4 +296,5 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "rules": _rules,
     "run": _run,
     "completion": _completion,
+    "scan": _scan,
 }
