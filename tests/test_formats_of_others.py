@@ -203,7 +203,7 @@ def test_what_lintrunner_would_spoil_has_no_replacement(
 @pytest.mark.parametrize("output_format", ["rdjsonl", "lintrunner"])
 def test_notebooks(output_format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.chdir(tmp_path)
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": LEAK}
+    cell: dict[str, Any] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": LEAK}
     notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
     (tmp_path / "a.ipynb").write_text(json.dumps(notebook))
     (each,) = rows(output_format, capsys, "a.ipynb")

@@ -75,7 +75,7 @@ def _kind(option: Option) -> Object:
     if option.name == "select":
         nothing = [{"type": "array", "maxItems": 0}, {"type": "string", "pattern": r"^[\s,]*$"}]
         return {"allOf": [_CODES, {"not": {"anyOf": nothing}}]}
-    return {
+    kinds: dict[str, Object] = {
         "CODES": {"allOf": [_CODES]},
         "NAMES": {"allOf": [{"$ref": "#/definitions/names"}]},
         "GLOBS": {"allOf": [{"$ref": "#/definitions/globs"}]},
@@ -90,4 +90,5 @@ def _kind(option: Option) -> Object:
         },
         "FILE": {"type": "string"},
         "FLAG": {"type": "boolean"},
-    }[option.metavar]
+    }
+    return kinds[option.metavar]

@@ -5,6 +5,7 @@ The scheduling, the retries and what happens where a machine is lost are those o
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, NamedTuple
@@ -56,18 +57,18 @@ def _again(task: Task, retries: int) -> Any:
 def dask(tasks: Mapping[str, Task], place: Place) -> Iterator[Done]:
     """On Dask: a cluster that there is, or one of processes on this machine."""
     try:
-        from distributed import Client, LocalCluster, as_completed
+        engine: Any = importlib.import_module("distributed")
     except ModuleNotFoundError as error:
         raise ConfigError(f"scan: Dask needs {error.name}: pip install 'flake8-torchleak[scan]'") from error
     if place.address:
-        with _reached(lambda: Client(place.address, timeout=20), place.address) as client:
-            yield from _of_dask(client, as_completed, tasks, place.retries)
+        with _reached(lambda: engine.Client(place.address, timeout=20), place.address) as client:
+            yield from _of_dask(client, engine.as_completed, tasks, place.retries)
         return
     with (
-        LocalCluster(n_workers=place.workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
+        engine.LocalCluster(n_workers=place.workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        engine.Client(cluster) as client,
     ):
-        yield from _of_dask(client, as_completed, tasks, place.retries)
+        yield from _of_dask(client, engine.as_completed, tasks, place.retries)
 
 
 def _of_dask(client: Any, as_completed: Any, tasks: Mapping[str, Task], retries: int) -> Iterator[Done]:
@@ -84,7 +85,7 @@ def _of_dask(client: Any, as_completed: Any, tasks: Mapping[str, Task], retries:
 def ray(tasks: Mapping[str, Task], place: Place) -> Iterator[Done]:
     """On Ray: a cluster that there is, or one on this machine."""
     try:
-        import ray as engine
+        engine: Any = importlib.import_module("ray")
     except ModuleNotFoundError as error:
         raise ConfigError(f"scan: Ray needs {error.name}: pip install 'flake8-torchleak[ray]'") from error
     if place.address:
