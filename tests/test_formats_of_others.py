@@ -13,6 +13,7 @@ import pytest
 from flake8_torchleak.shells.cli import main
 from tests.conftest import LEAK
 from tests.test_formats import Capture, check, findings, project
+from tests.test_options import WARNED
 
 __all__ = ["project"]
 
@@ -183,6 +184,15 @@ def test_a_replacement_is_what_fix_does(tmp_path: Path, monkeypatch: pytest.Monk
     assert each["description"].count("TLK401 ") == each["description"].count("line 9: TLK401") + 1 == 3
     assert main(["check", "a.py", "--fix"]) == 0
     assert (tmp_path / "a.py").read_bytes() == each["replacement"].encode()
+
+
+def test_what_has_no_safe_fix_has_no_replacement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text(WARNED)
+    (each,) = rows("lintrunner", capsys, "a.py")
+    assert (each["name"], each["replacement"]) == ("TLK501 grad-in-evaluation", None)
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,12 @@ def local(tasks: Mapping[str, Task], place: Place) -> Iterator[Done]:
 
 
 def _again(task: Task, retries: int) -> Any:
-    for left in range(retries, -1, -1):
-        try:
-            return task.function(*task.arguments)
-        except Exception:
-            if not left:
-                raise
-    raise AssertionError(retries)
+    try:
+        return task.function(*task.arguments)
+    except Exception:
+        if not retries:
+            raise
+    return _again(task, retries - 1)
 
 
 def dask(tasks: Mapping[str, Task], place: Place) -> Iterator[Done]:
