@@ -162,3 +162,9 @@ def test_it_installs_what_it_comes_with(tmp_path: Path) -> None:
     for version, wanted in (("", "/an action"), ("1.2", "flake8-torchleak==1.2")):
         done = run(["bash", "-ec", step["run"]], tmp_path, PATH=path, VERSION=version, ACTION="/an action")
         assert done.stdout == f"-m pip install --quiet --disable-pip-version-check {wanted}\n"
+
+
+def test_sarif_that_cannot_be_written(repository: Path) -> None:
+    done = Done(repository, sarif="no/such/folder/a.sarif")
+    assert done.run.returncode == 2
+    assert "torchleak: error: --output-file: no/such/folder/a.sarif: " in done.run.stdout

@@ -121,10 +121,10 @@ def test_what_is_said_of_ourselves_is_always_told() -> None:
 def test_the_summary_counts_what_is_not_shown(three: Path, capsys: Capture) -> None:
     main(["check"])
     shown = capsys.readouterr().out
-    assert "Not shown: 1 less severe (notes); --min-severity=note shows all.\n" in shown
+    assert "Not shown: 1 note; --min-severity=note shows all.\n" in shown
     main(["check", "--min-severity=error"])
     shown = capsys.readouterr().out
-    assert "Not shown: 3 less severe (notes and warnings); --min-severity=note shows all.\n" in shown
+    assert "Not shown: 3 notes and warnings; --min-severity=note shows all.\n" in shown
     main(["check", "--min-severity=note"])
     assert "Not shown" not in capsys.readouterr().out
     main(["check", "--ignore=TLK405"])

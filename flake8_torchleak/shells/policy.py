@@ -94,8 +94,9 @@ class Policy:
 
     def summary(self) -> list[str]:
         """Lines that say what was left out, and what the baseline did."""
-        below, lower = self._below, "notes" if self._least is Severity.WARNING else "notes and warnings"
-        lines = [f"Not shown: {below} less severe ({lower}); --min-severity=note shows all."] * bool(below)
+        below = self._below
+        what = f"note{'s' * (below != 1)}" if self._least is Severity.WARNING else "notes and warnings"
+        lines = [f"Not shown: {below} {what}; --min-severity=note shows all."] * bool(below)
         if self.baseline is None:
             return lines
         hidden = self._hidden

@@ -69,9 +69,9 @@ def tables(results: Iterable[tuple[Repository, Row]]) -> dict[str, list[Row]]:
         counts = Counter(each["severity"] for each in own)
         repositories.append(
             {
-                "repository": repository.name,
+                "repository": _text(repository.name),
                 "commit": repository.commit,
-                "path": repository.path,
+                "path": _text(repository.path),
                 "findings": len(own),
                 **{f"{each}s": counts[each] for each in SEVERITIES},
                 "complaints": list(result.get("complaints", ())),
@@ -95,13 +95,19 @@ def _row(repository: Repository, finding: Row) -> Row:
     """A finding flat enough for a table: what is nested is JSON."""
     plain = ("path", "cell", "line", "column", "end_line", "end_column", "code", "slug", "severity", "message", "fix")
     return {
-        "repository": repository.name,
+        "repository": _text(repository.name),
         "commit": repository.commit,
         **{name: finding.get(name) for name in plain},
+        "path": _text(finding["path"]),
         "remedy": finding["remedy"],
         "conventions": finding["conventions"],
         "notes": json.dumps(finding["notes"]),
     }
+
+
+def _text(name: str) -> str:
+    """A name as text: those of files may be bytes that are none, which no table holds."""
+    return name.encode(errors="replace").decode()
 
 
 def write_tables(folder: str, found: Mapping[str, list[Row]], output_format: str) -> None:
