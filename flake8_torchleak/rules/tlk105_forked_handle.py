@@ -9,8 +9,8 @@ Leaks
         def __getitem__(self, i):
             return decode(self.archive.read(f"{i}.png"))
 
-Holds
------
+Instead
+-------
     class Frames(Dataset):
         def __init__(self, path):
             self.path, self.archive = path, None
@@ -36,13 +36,13 @@ of an HDF5 file none. h5py files, files and sqlite3 connections cannot be pickle
 
 Run by `fixtures/TLK105_forked_handle/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 It is closed, or set to None, before `__init__` ends, is read into memory there, is opened again in a sample method or a
 worker_init_fn, is not used for samples, or the Dataset is only used without workers.
 
-Fix
----
+How to fix it
+-------------
 Hint: open it on first use, in the worker.
 """
 

@@ -5,8 +5,8 @@ Leaks
     samples = [json.loads(line) for line in open(path)]
     loader = DataLoader(samples, batch_size=32, num_workers=8)
 
-Holds
------
+Instead
+-------
     samples = [json.loads(line) for line in open(path)]
     loader = DataLoader(PackedRecords(samples), batch_size=32, num_workers=8)
 
@@ -25,12 +25,12 @@ cause, pytorch/pytorch#13246, has a plain list.
 
 Run by `fixtures/TLK106_list_as_dataset/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The loader has no workers as far as the file shows, or the list is small, of unknown size or of unknown type.
 
-Fix
----
+How to fix it
+-------------
 Hint: a Dataset over one array, tensor or Arrow table.
 """
 

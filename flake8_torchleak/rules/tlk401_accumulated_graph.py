@@ -2,13 +2,15 @@
 
 Leaks
 -----
+    total = 0
     for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
         total += loss
 
-Holds
------
+Instead
+-------
+    total = 0
     for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
@@ -32,14 +34,14 @@ with only the addition under no_grad: 0.0 KB. A sum of `loss.cpu()`, `.clone()`,
 Run by `fixtures/TLK401_accumulated_graph/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The sum is differentiated (by itself, scaled, returned to a caller that does), starts anew in every step,
 gradients are off, or the value is a number already (`.item()`, `float()`, a helper that returns one); also where a
 helper, a method or a caller does one of these.
 
-Fix
----
+How to fix it
+-------------
 Safe: `.detach()` on what is proven a tensor, where it cannot change what is trained: the value is differentiated, and
 its graph freed, on every path of the same iteration, or the sum is only printed, logged or turned into numbers. It
 costs no synchronisation. Where a sum that may still be differentiated is returned, handed on or an attribute,

@@ -2,13 +2,15 @@
 
 Leaks
 -----
+    losses = []
     for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
         losses.append(loss)
 
-Holds
------
+Instead
+-------
+    losses = []
     for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
@@ -31,8 +33,8 @@ nodes). `deque(maxlen=20)`, the best and the last loss: 0.1 KB per step.
 Run by `fixtures/TLK402_stored_graph/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The container feeds `backward()` (a list that is stacked and differentiated, a policy-gradient buffer),
 is emptied in every step, also by a helper, is bounded (`deque(maxlen=...)`, `if len(kept) < 5`), one slot is
 overwritten (`best = loss`), the loop is left behind the store, or it is a part of a step (over networks, over what
@@ -41,8 +43,8 @@ a function is handed, trains each in a helper, and joins the list at once; where
 only behind its end, or goes on with the same data and shows nobody how far it is, and the list stays in the function;
 one freed graph an epoch; what a decoder collects of one sample.
 
-Fix
----
+How to fix it
+-------------
 Safe: `.detach()` on what is proven a tensor, entry by entry in a display, where it cannot change what is trained: the
 value is differentiated, and its graph freed, on every path of the same iteration, or what is stored is only printed,
 logged or turned into numbers. Unsafe, where it is only shown: `.item()`. None for what goes through a helper.

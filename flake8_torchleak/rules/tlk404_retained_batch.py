@@ -2,11 +2,13 @@
 
 Leaks
 -----
+    labels = []
     for x, y in loader:
         labels.append(y.numpy())
 
-Holds
------
+Instead
+-------
+    labels = []
     for x, y in loader:
         labels.append(y.numpy().copy())
 
@@ -27,15 +29,15 @@ workers: 0. pin_memory: not run here, needs CUDA.
 Run by `fixtures/TLK404_retained_batch/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The loader has no workers as far as the file shows, the batch was moved with `.to(device)` or `.cuda()`
 first, what is kept is new memory (arithmetic, `torch.cat`, `np.array`), it is not proven to be a tensor, or the
 container is emptied, bounded, or filled in one iteration only. A note where nothing but the loader's name speaks for
 workers: it is made elsewhere, and neither this file nor one that imports it says a word of them.
 
-Fix
----
+How to fix it
+-------------
 Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: one small copy per step. Unsafe where the module
 asks what shares whose memory; none where the batch, or what is kept of it, is edited in place in the same function, nor
 for what goes through a helper.
