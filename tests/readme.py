@@ -1,4 +1,4 @@
-"""The generated parts of README.md and of docs/comparison.md; `python -m tests.readme` writes them anew."""
+"""The generated parts of README.md; `python -m tests.readme` writes them anew."""
 
 from __future__ import annotations
 
@@ -12,12 +12,22 @@ README = ROOT / "README.md"
 
 
 def filled(readme: str) -> str:
-    """`readme` with what the command prints about its own example between the markers."""
-    before, start, rest = readme.partition("<!-- example -->\n")
-    _, end, after = rest.partition("<!-- /example -->")
-    assert start
-    assert end
-    return f"{before}{start}```\n{shown(leak(readme))}```\n{end}{after}"
+    """`readme` with what the command prints about its own example, and how tools compare, between the markers."""
+    for name, text in {"example": f"```\n{shown(leak(readme))}```", "comparison": comparison()}.items():
+        before, start, rest = readme.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition(f"<!-- /{name} -->")
+        assert start, name
+        assert end, name
+        readme = f"{before}{start}{text}\n{end}{after}"
+    return readme
+
+
+def comparison() -> str:
+    """The last row of the table of docs/comparison.md, below its heading."""
+    page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    rows = page.partition("<!-- ten -->\n")[2].partition("<!-- /ten -->")[0].splitlines()
+    last = rows[-1].replace("**", "").replace("| found |", "| of ten leaks, finds |")
+    return "\n".join([rows[0].replace("| leak |", "| |"), rows[1], last])
 
 
 def leak(readme: str) -> str:

@@ -10,6 +10,7 @@ import os
 import pickle
 import re
 import shlex
+import shutil
 import sys
 import zipfile
 from collections.abc import Callable
@@ -20,10 +21,13 @@ import pytest
 import yaml
 
 from flake8_torchleak.addresses import SITE
+from flake8_torchleak.config import DEFAULT
 from flake8_torchleak.lint import lint
+from flake8_torchleak.model.module import Module
 from flake8_torchleak.shells.arguments import parsed
 from flake8_torchleak.shells.cli import main
-from tests.conftest import ROOT
+from flake8_torchleak.source import Source, parse
+from tests.conftest import ROOT, torchleak
 from tests.documents import FILES, Block, blocks
 from tests.readme import README, filled, leak
 from website import parts, rule_pages
@@ -228,3 +232,71 @@ def test_a_smaller_batch() -> None:
     limit = 0
     with pytest.raises(torch.OutOfMemoryError):
         with_smaller_batch(step, [1])
+
+
+# Architecture, model, contributing
+
+
+def page(name: str, language: str = "python") -> list[Block]:
+    return [each for each in blocks(language) if each.file.name == name]
+
+
+def test_the_walk_of_a_finding() -> None:
+    (example,) = page("architecture.md")
+    (found,) = lint(example.text)
+    assert found.code == "TLK403"
+    assert "meter.update(loss)" in example.text.splitlines()[found.span.line - 1]
+    text = example.file.read_text(encoding="utf-8")
+    walk = re.findall(r"^  \d  (\S+\.py)", text, re.MULTILINE)
+    assert 3 < len(walk) <= 6
+    named_files = re.findall(r"`((?:\w+/)*\w+(?:\.py|/))`", text)
+    assert len(named_files) > 15
+    for name in {*walk, *named_files}:
+        assert (ROOT / "flake8_torchleak" / name).exists() or name.startswith(("fixtures/", "proof.py")), name
+
+
+def test_what_the_model_can_be_asked() -> None:
+    text = "import torch\n"
+    module = Module(Source(text), parse(text), DEFAULT)
+    asked = re.findall(r"`module\.([\w.]+)", (ROOT / "docs" / "model.md").read_text(encoding="utf-8"))
+    assert len(asked) > 25
+    for path in asked:
+        where: object = module
+        for name in path.split("."):
+            assert hasattr(where, name), path
+            where = getattr(where, name)
+
+
+def test_the_rule_of_the_contributing_page(tmp_path: Path) -> None:
+    """Two paths are added and none is changed; what the page says to run is run."""
+    text = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+    files = re.findall(r"^`((?:fixtures|flake8_torchleak)/\S+/\w+\.py)`.*?\n```python\n(.*?)^```$", text, re.M | re.S)
+    assert len(files) == 3
+    shutil.copytree(
+        ROOT / "flake8_torchleak", tmp_path / "flake8_torchleak", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for name, code in files:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        assert not path.exists()
+        path.write_text(code, encoding="utf-8")
+    run = torchleak(
+        "check", "--select=TLK990", "--output-format=concise", "fixtures", cwd=tmp_path, PYTHONPATH=str(tmp_path)
+    )
+    (line,) = run.stdout.decode().splitlines()
+    assert line.startswith("fixtures/TLK990_collected_garbage/bad_every_step.py:14:9: TLK990 ")
+    explained = torchleak("explain", "TLK990", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert explained.stdout.startswith(b"TLK990 collected-garbage\n")
+
+
+def test_the_ten_leaks_are_found_where_the_comparison_says() -> None:
+    text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)`: .*? \| (yes|no) \|", text, re.MULTILINE)
+    programs = [path for path in (ROOT / "benchmarks" / "ten").glob("*.py") if path.stem != "common"]
+    assert sorted(name for name, _ in rows) == sorted(path.stem for path in programs)
+    for name, found in rows:
+        code = (ROOT / "benchmarks" / "ten" / f"{name}.py").read_text(encoding="utf-8")
+        marked = {number for number, line in enumerate(code.splitlines(), 1) if line.endswith("# LEAK")}
+        lines = {each.span.line for each in lint(code) if not each.code.startswith("TLK9")}
+        assert (found == "yes") == bool(lines & marked), name
+        assert lines <= marked, name
