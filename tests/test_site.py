@@ -27,7 +27,7 @@ CODES = [each.code for each in RULES] + [own.code for own in OWN]
 
 # What the examples of pages leave out. No rule finds anything in it.
 BEFORE = """\
-import copy, glob, itertools, json, os, zipfile
+import copy, glob, itertools, json, os, pickle, zipfile
 import cv2, lightning, torchmetrics, matplotlib.pyplot as plt, numpy as np, pandas as pd, torch
 from PIL import Image
 from torch import nn
@@ -202,6 +202,7 @@ def test_codes_and_issues_become_links() -> None:
         "[o/n#5](https://github.com/o/n/issues/5)\n\n    TLK404\n\n```text\nTLK405\n```\n[TLK406](rules/TLK406.md)"
     )
     assert parts.linked("TLK401, TLK402", "rules/TLK401.md") == "TLK401, [TLK402](../rules/TLK402.md)"
+    assert parts.linked("See docs/fixes.md.", "rules/TLK401.md") == "See [docs/fixes.md](../fixes.md)."
 
 
 def test_special_words_are_explained_where_they_are_said() -> None:

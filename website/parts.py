@@ -126,7 +126,10 @@ def _source(mark: re.Match[str]) -> str:
 
 
 def linked(markdown: str, page: str) -> str:
-    """A page in which codes of rules, and issues such as pytorch/pytorch#13246, are links. page: its own path."""
+    """A page in which codes of rules, pages (docs/fixes.md) and issues (pytorch/pytorch#13246) are links.
+
+    page: its own path.
+    """
     codes = {each.code for each in all_rules()} | {own.code for own in OWN}
     up = "../" * page.count("/")
 
@@ -136,6 +139,7 @@ def linked(markdown: str, page: str) -> str:
 
     def marked(text: str) -> str:
         text = re.sub(r"\bTLK\d{3}\b", code, text)
+        text = re.sub(r"\bdocs/([\w-]+)\.md\b", rf"[\g<0>]({up}\1.md)", text)
         return re.sub(r"\b([\w-]+/[\w.-]+)#(\d+)\b", r"[\1#\2](https://github.com/\1/issues/\2)", text)
 
     done, at = [], 0

@@ -40,17 +40,23 @@ Run by `fixtures/TLK101_refcounted_state/proof.py`, fixed by `torchleak check --
 
 When it stays silent
 --------------------
-It is small (class names, vocabularies, transforms, literals), a list of few objects, each many times (`[x] * n`,
-`NAMES[i % 3]`), only counted or tested for membership, its Dataset is only used without workers, or it is packed
-already: NumPy, torch, Arrow, a serialised buffer.
+- It is small: class names, vocabularies, transforms, literals.
+- It is a list of few objects, each many times (`[x] * n`, `NAMES[i % 3]`).
+- It is only counted, or only tested for membership.
+- Its Dataset is only used without workers.
+- It is packed already: NumPy, torch, Arrow, a serialised buffer.
 
 How to fix it
 -------------
-Hint, by element: numbers in a torch tensor or `np.array`; strings in `np.array(..., dtype=np.bytes_)` or
-Arrow (never `dtype=object`); records pickled into one torch.uint8 tensor with offsets; or keep an index only.
-Applied (unsafe) to a list whose elements are provably all str, all int or all float, which is bound once and only
-subscripted, counted and gone through: an array after the last assignment, `.decode()` or `.item()` at each read, so
-that what is read stays what it was. What other files do with the attribute is not seen.
+By hand, by what the elements are:
+
+- Numbers: a torch tensor, or `np.array`.
+- Strings: `np.array(..., dtype=np.bytes_)` and `.decode()` at the read, or Arrow. Never `dtype=object`.
+- Records: the class `PackedRecords` of docs/remedies.md, which pickles them into one tensor. Or keep an index only.
+
+Unsafe, for a list whose elements are provably all str, all int or all float, which is bound once and only subscripted,
+counted and iterated: an array after the last assignment, and `.decode()` or `.item()` at each read, so that each read
+gives what it gave before. What other files do with the attribute is not seen.
 """
 
 from __future__ import annotations

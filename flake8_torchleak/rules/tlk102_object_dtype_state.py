@@ -40,7 +40,7 @@ Dataset is only used without workers.
 
 How to fix it
 -------------
-Hint: a fixed-width or numeric dtype, Arrow, or the records pickled into one torch.uint8 tensor with offsets.
+By hand: a fixed-width or numeric dtype, Arrow, or the class `PackedRecords` of docs/remedies.md.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ only used without workers.
 
 How to fix it
 -------------
-Hint: `torch.stack` where shapes are equal, else `torch.cat` with a tensor of offsets.
+By hand: `torch.stack` where shapes are equal, else `torch.cat` with a tensor of offsets, as above.
 """
 
 from __future__ import annotations

@@ -42,14 +42,16 @@ Python 3.11.7, 2 cores, no GPU.
 
 When it stays silent
 --------------------
-Entries are taken out again, the length is capped, the container is shared (a Manager's) or of unknown type, keys are
-not per sample or few by construction (`i % 8`, a truth, an entry of a small table), entries are handles that are
-opened on first use, or the Dataset is only used without workers.
+- Entries are removed again, or the length is capped.
+- The container is shared (a Manager's), or of unknown type.
+- Keys are not per sample, or few by construction (`i % 8`, a truth value, an entry of a small table).
+- Entries are handles that are opened on first use.
+- The Dataset is only used without workers.
 
 How to fix it
 -------------
-Hint: fill it before the workers start, in one tensor, or bound it. Applied (unsafe) to `lru_cache(maxsize=None)`:
-a bound of 128, which keeps memory flat and loses the hits beyond it.
+By hand: fill it before the workers start, in one tensor, or bound it. Unsafe, for `lru_cache(maxsize=None)`: a bound of
+128, which keeps memory flat and loses the hits beyond it.
 """
 
 from __future__ import annotations

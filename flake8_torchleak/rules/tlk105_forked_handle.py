@@ -43,7 +43,8 @@ worker_init_fn, is not used for samples, or the Dataset is only used without wor
 
 How to fix it
 -------------
-Hint: open it on first use, in the worker.
+By hand: open it on first use, in the worker, as above. docs/remedies.md has a class that can also be sent to spawned
+workers.
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ Instead
 
 Why
 ---
-A slice shares the memory of the stored array. Where nothing copies the batch (a collate function that passes
-samples through, `batch_size=None`), an in-place edit further down changes the Dataset, and a slice of a torch
-tensor sent from a worker takes its whole storage to shared memory, once per worker. It is aliasing, not a leak.
-`np.flip` and `.contiguous()` of a contiguous view are views too; `torch.flip` copies.
+A slice shares the memory of the stored array. Two things follow where nothing copies the batch (a collate function
+that passes samples through, `batch_size=None`). An in-place edit of the batch changes the Dataset. And a slice of a
+torch tensor that a worker sends takes its whole storage to shared memory, once per worker. It is shared memory that
+surprises, not a leak. `np.flip` and `.contiguous()` of a contiguous view are views too; `torch.flip` copies.
 
 Measured
 --------
@@ -50,7 +50,7 @@ the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a
 How to fix it
 -------------
 Safe: `.copy()` for arrays, `.clone()` for tensors: same values, own memory. Unsafe where the module edits what may be a
-sample, or asks what shares whose memory: such an edit no longer reaches the Dataset.
+sample, or asks which arrays share memory: such an edit no longer reaches the Dataset.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ is a string, number or tuple, is copied or rebuilt, or its type is not known (TL
 How to fix it
 -------------
 `copy.copy(...)` where all that is in it is immutable, else `copy.deepcopy(...)`. Safe for containers of text, numbers,
-arrays and the like; unsafe where its elements are not known (they may be costly to copy), and where the module edits
+arrays and the like. Unsafe where its elements are not known (they may be costly to copy), and where the module edits
 what may be a sample: such an edit no longer reaches the Dataset.
 """
 

@@ -62,9 +62,9 @@ collate function builds new objects; or the Dataset whose samples it gets is in 
 How to fix it
 -------------
 `copy.copy(...)` of the sample where it gets its name, `copy.deepcopy(...)` where nested contents change. Safe where
-every edit only sets an entry to what it does not depend on; unsafe otherwise, for from the second read on the samples
-are others: no longer edited twice. Not applied where the function reads the sample in another way too. Or return a
-copy from `__getitem__`, which protects it from everyone.
+every edit sets an entry to a value that does not depend on that entry. Unsafe otherwise: from the second read on the
+samples differ, because they are no longer edited twice. Not applied where the function reads the sample in another
+way too. Another remedy is to return a copy from `__getitem__`, which protects the sample from everyone.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ device may be the CPU for all the file shows (`self.device`, an argument), or th
 
 How to fix it
 -------------
-Hint: return CPU tensors, `pin_memory=True`, and `.to(device, non_blocking=True)` in the step loop.
+By hand: return CPU tensors, use `pin_memory=True`, and `.to(device, non_blocking=True)` in the step loop.
 """
 
 from __future__ import annotations

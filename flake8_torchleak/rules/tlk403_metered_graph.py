@@ -50,8 +50,9 @@ The class releases its argument, is found neither here nor in the project, or st
 
 How to fix it
 -------------
-Safe: `.detach()` on the argument that is proven a tensor, where it is differentiated, and its graph freed, on every
-path of the same iteration. `.item()` where the meter only prints is up to you.
+Safe: `.detach()` on the argument that is proven to be a tensor, where it is differentiated, and its graph freed, on
+every path of the same iteration. By hand, where the meter only prints: `.item()`. docs/remedies.md has a meter that
+keeps no graph.
 """
 
 from __future__ import annotations

@@ -31,10 +31,11 @@ Run by `fixtures/TLK405_cycled_loader/proof.py`, fixed by `torchleak check --fix
 
 When it stays silent
 --------------------
-The function that repeats is the project's own (`def cycle(loader): while True: yield from loader`), what is cycled
-is no loader, or it is a test. A `deque` with a largest length, a comprehension with a condition, and one that gives
-out other things than whole batches. What only a name makes a loader and that is sorted, or used as a list or a dict; a
-note where nothing but that name speaks for a loader.
+- The function that repeats is the project's own (`def cycle(loader): while True: yield from loader`).
+- What is cycled is no loader, or the code is a test.
+- A `deque` has a largest length; a comprehension has a condition, or gives out something other than whole batches.
+- Only a name makes it a loader, and it is sorted, or used as a list or a dict. (A note where only the name suggests a
+  loader and nothing speaks against it.)
 
 How to fix it
 -------------

@@ -40,8 +40,10 @@ Python 3.11.7, 2 cores, no GPU.
 
 When it stays silent
 --------------------
-The loop gives the state another value (`detach`, `repackage_hidden`, a new start), the loop goes along one sequence,
-gradients are off, or what is called is not seen to be a recurrent layer.
+- The loop gives the state another value: `detach`, `repackage_hidden`, a new start.
+- The loop goes along one sequence.
+- Gradients are off.
+- What is called is not seen to be a recurrent layer.
 
 How to fix it
 -------------

@@ -35,12 +35,13 @@ Run by `fixtures/TLK408_kept_exception/proof.py`: torch 2.13.0+cpu, Python 3.11.
 
 When it stays silent
 --------------------
-The text is stored, one variable is overwritten, the traceback is dropped, the retry comes after the block, or what is
-caught is raised in the very loop that stores it: all such exceptions keep one frame, that of the function itself.
+- The text is stored, one variable is overwritten, or the traceback is dropped.
+- The retry comes after the block.
+- What is caught was raised in the very loop that stores it: all such exceptions keep one frame, that of the function.
 
 How to fix it
 -------------
-Hint: store `str(error)`; set a flag in the block and try again below it.
+By hand: store `str(error)`; set a flag in the block and try again below it, as in docs/remedies.md.
 """
 
 from __future__ import annotations

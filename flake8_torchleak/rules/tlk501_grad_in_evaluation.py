@@ -38,16 +38,17 @@ Run by `fixtures/TLK501_grad_in_evaluation/proof.py`, fixed by `torchleak check 
 
 When it stays silent
 --------------------
-no_grad, inference_mode or set_grad_enabled is around the call, on a decorator, on every caller in the file, on
-every caller in the project's other files where this file has none, or in the framework (Lightning's
-validation_step); the loop needs gradients (attacks, saliency, `backward`), also where a helper differentiates, or
-the network's own forward pass (forces that are the derivative of an energy).
+- Gradients are off: no_grad, inference_mode or set_grad_enabled is around the call, on a decorator, on every caller in
+  the file (or in the project's other files, where this file has none), or in the framework (Lightning's
+  validation_step).
+- The loop needs gradients: attacks, saliency, `backward`, also where a helper differentiates, or the network's own
+  forward pass (forces that are the derivative of an energy).
 
 How to fix it
 -------------
-Unsafe, for a caller may need gradients: `@torch.no_grad()` on the function, above decorators that only wrap it and
-below those that register it or make it something else (staticmethod, property). A loop at module level or in a
-function that also trains takes `with torch.no_grad():` around it, by hand.
+Unsafe, because a caller may need gradients: `@torch.no_grad()` on the function. It goes above decorators that only wrap
+the function, and below those that register it or change its kind (staticmethod, property).
+By hand, for a loop at module level or in a function that also trains: `with torch.no_grad():` around it.
 """
 
 from __future__ import annotations

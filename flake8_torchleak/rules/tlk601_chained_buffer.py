@@ -49,7 +49,8 @@ Gradients are off, the new term is detached or a plain input (no graph), or the 
 
 How to fix it
 -------------
-Unsafe: `.detach()` on the new state, or on what is added in place. What is learned through the state stops learning.
+Unsafe: `.detach()` on the new state, or on what is added in place. What was learned through the state is then no longer
+learned.
 """
 
 from __future__ import annotations

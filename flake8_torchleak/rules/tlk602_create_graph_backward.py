@@ -32,7 +32,7 @@ test.
 
 How to fix it
 -------------
-Hint: `torch.autograd.grad(..., create_graph=True)`, or set the gradients to None when they are used.
+By hand: `torch.autograd.grad(..., create_graph=True)`, or set the gradients to None when they are used.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ What is kept is no output (an input, a shape, a flag), is marked as not differen
 
 How to fix it
 -------------
-Hint: `ctx.save_for_backward(y)`, and `(y,) = ctx.saved_tensors` in backward.
+By hand: `ctx.save_for_backward(y)`, and `(y,) = ctx.saved_tensors` in backward.
 """
 
 from __future__ import annotations

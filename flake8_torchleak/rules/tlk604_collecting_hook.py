@@ -38,8 +38,8 @@ a trainer, a callback), may leave its hooks on it.
 
 How to fix it
 -------------
-Hint: keep the handle and call `.remove()` on it, `with module.register_forward_hook(...):`, or clear the list after
-each use.
+By hand: keep the handle and call `.remove()` on it, use `with module.register_forward_hook(...):`, or clear the list
+after each use.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ Dataset is only used without workers.
 
 How to fix it
 -------------
-Hint: `dtype_backend="pyarrow"`, or columns as arrays of a fixed-width or numeric dtype.
+By hand: `dtype_backend="pyarrow"`, or columns as arrays of a fixed-width or numeric dtype.
 """
 
 from __future__ import annotations

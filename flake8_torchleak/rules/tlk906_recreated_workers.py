@@ -37,7 +37,7 @@ epoch), or an iterator that has ended is started again.
 
 How to fix it
 -------------
-Hint: one iterator above the loop, started again when it ends.
+By hand: one iterator above the loop, started again when it ends.
 """
 
 from __future__ import annotations

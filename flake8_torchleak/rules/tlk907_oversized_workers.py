@@ -24,7 +24,7 @@ The count is bounded (`min`, a division), below 32, or comes from an option; pre
 
 How to fix it
 -------------
-Hint: measure with 4, 8 and 16 workers, and take the smallest that keeps the GPU busy.
+By hand: measure with 4, 8 and 16 workers, and take the smallest that keeps the GPU busy.
 """
 
 from __future__ import annotations

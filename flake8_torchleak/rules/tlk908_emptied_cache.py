@@ -28,7 +28,7 @@ It runs now and then (under a condition), once per epoch, or where an exception 
 
 How to fix it
 -------------
-Hint: remove it, and look for what keeps the memory (`torch.cuda.memory_summary()`).
+By hand: remove it, and look for what keeps the memory (`torch.cuda.memory_summary()`).
 """
 
 from __future__ import annotations

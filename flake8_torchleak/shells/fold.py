@@ -39,6 +39,6 @@ def reflowed(page: str, width: int) -> str:
     lines = page.splitlines()
     for at, line in enumerate(lines):
         above, below = (*lines[max(at - 1, 0) : at], ""), (*lines[at + 1 : at + 2], "")
-        own = re.match(r" |-|$|default: |fix: ", line) or re.fullmatch("-+", below[0])
+        own = re.match(r" |-|$|default: |fix: |page: ", line) or re.fullmatch("-+", below[0])
         out += [line] if own or re.match(r" |--|$", above[0]) else [f"{out.pop()} {line}"]
     return "\n".join(line if line.startswith(" ") else folded(line, width, "") for line in out) + "\n"
