@@ -2,12 +2,14 @@
 
 Leaks
 -----
+    outputs = []
     with torch.no_grad():
         for x in loader:
             outputs.append(model(x.to(device)))
 
 Instead
 -------
+    outputs = []
     with torch.no_grad():
         for x in loader:
             outputs.append(model(x.to(device)).cpu())
