@@ -73,14 +73,14 @@ class Rule:
 
     @property
     def summary(self) -> str:
-        """The page's first line without its slug: the README row."""
+        """The page's first line without its slug: its row in every list of rules."""
         return self.page.partition("\n")[0].partition(": ")[2]
 
     @property
     def levels(self) -> tuple[FixLevel, ...]:
         """The kinds of fixes that its findings can have, the usual one first; HINT where most, or all, have none.
 
-        README, `rules`, `explain` and JSON say this and nothing else, and fixers make no others.
+        The site, `rules`, `explain` and JSON say this and nothing else, and fixers make no others.
         """
         return (self.fix,) if self.also is None else (self.fix, self.also)
 
@@ -174,7 +174,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def rule_table() -> str:
-    """The rules as a Markdown table: what the README shows, compared with it by a test."""
+    """The rules as a Markdown table, for other documents."""
     rows = ["| code | name | finds | default | fix |", "|---|---|---|---|---|"]
     for each in all_rules():
         on = "on" if each.default else "off"

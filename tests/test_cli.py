@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flake8_torchleak import __version__
+from flake8_torchleak.addresses import rule_page
 from flake8_torchleak.finding import Finding, FixLevel, Note, Severity, Span
 from flake8_torchleak.rule import all_rules, rule_table
 from flake8_torchleak.shells import formats, report
@@ -56,7 +57,7 @@ def test_json(leak: Path, capsys: Capture) -> None:
     (row,) = json.loads(shown.out)
     assert list(row) == [
         *("path", "code", "slug", "message", "severity", "fix"),
-        *("line", "column", "end_line", "end_column", "notes", "fixes", "unfixed", "remedy", "conventions"),
+        *("line", "column", "end_line", "end_column", "notes", "fixes", "unfixed", "remedy", "conventions", "url"),
     ]
     assert (row["path"], row["code"], row["slug"], row["line"]) == ("leak.py", "TLK401", "accumulated-graph", 9)
     assert row["severity"] in ("error", "warning", "note")
@@ -250,10 +251,11 @@ def test_settings_in_pyproject(leak: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize("name", ["TLK401", "tlk401", "accumulated-graph"])
 def test_explain(name: str, capsys: Capture) -> None:
     assert main(["explain", name]) == 0
-    header, default, fix, blank, page, *_ = capsys.readouterr().out.splitlines()
+    header, default, fix, address, blank, page, *_ = capsys.readouterr().out.splitlines()
     assert header == "TLK401 accumulated-graph"
     assert default == "default: on"
     assert fix.startswith("fix: ")
+    assert address == f"page: {rule_page('TLK401')}"
     assert blank == ""
     assert page.startswith("accumulated-graph: ")
 
@@ -280,7 +282,7 @@ def test_rules(capsys: Capture) -> None:
     assert main(["rules", "--output-format=json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["code"] for row in rows] == [each.code for each in all_rules()]
-    assert list(rows[0]) == ["code", "slug", "summary", "default", "severity", "fix", "fixes"]
+    assert list(rows[0]) == ["code", "slug", "summary", "default", "severity", "fix", "fixes", "url"]
 
 
 def test_version() -> None:

@@ -57,7 +57,7 @@ def test_findings_notes_and_fixes_name_cell_and_line(capsys: Capture) -> None:
     assert list(row) == [
         *("path", "code", "slug", "message", "severity", "fix"),
         *place,
-        *("notes", "fixes", "unfixed", "remedy", "conventions"),
+        *("notes", "fixes", "unfixed", "remedy", "conventions", "url"),
     ]
     assert [(note["cell"], note["line"]) for note in row["notes"]] == [(3, 5), (1, 2), (3, 4)]
     assert row["fixes"][-1]["edits"] == [{**dict(zip(place, [3, 9, 18, 9, 18])), "text": ".detach()"}]

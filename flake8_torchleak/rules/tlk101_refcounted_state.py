@@ -9,8 +9,8 @@ Leaks
         def __getitem__(self, i):
             return load(self.paths[i])
 
-Holds
------
+Instead
+-------
     class Photos(Dataset):
         def __init__(self, root):
             self.paths = np.array(sorted(glob.glob(root + "/*.jpg")), dtype=np.bytes_)
@@ -38,19 +38,25 @@ costs 114, np.bytes_ 49, a torch buffer 0. A million such strings and 8 workers,
 Run by `fixtures/TLK101_refcounted_state/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
-It is small (class names, vocabularies, transforms, literals), a list of few objects, each many times (`[x] * n`,
-`NAMES[i % 3]`), only counted or tested for membership, its Dataset is only used without workers, or it is packed
-already: NumPy, torch, Arrow, a serialised buffer.
+When it stays silent
+--------------------
+- It is small: class names, vocabularies, transforms, literals.
+- It is a list of few objects, each many times (`[x] * n`, `NAMES[i % 3]`).
+- It is only counted, or only tested for membership.
+- Its Dataset is only used without workers.
+- It is packed already: NumPy, torch, Arrow, a serialised buffer.
 
-Fix
----
-Hint, by element: numbers in a torch tensor or `np.array`; strings in `np.array(..., dtype=np.bytes_)` or
-Arrow (never `dtype=object`); records pickled into one torch.uint8 tensor with offsets; or keep an index only.
-Applied (unsafe) to a list whose elements are provably all str, all int or all float, which is bound once and only
-subscripted, counted and gone through: an array after the last assignment, `.decode()` or `.item()` at each read, so
-that what is read stays what it was. What other files do with the attribute is not seen.
+How to fix it
+-------------
+By hand, by what the elements are:
+
+- Numbers: a torch tensor, or `np.array`.
+- Strings: `np.array(..., dtype=np.bytes_)` and `.decode()` at the read, or Arrow. Never `dtype=object`.
+- Records: the class `PackedRecords` of docs/remedies.md, which pickles them into one tensor. Or keep an index only.
+
+Unsafe, for a list whose elements are provably all str, all int or all float, which is bound once and only subscripted,
+counted and iterated: an array after the last assignment, and `.decode()` or `.item()` at each read, so that each read
+gives what it gave before. What other files do with the attribute is not seen.
 """
 
 from __future__ import annotations

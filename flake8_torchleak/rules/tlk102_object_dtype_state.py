@@ -9,8 +9,8 @@ Leaks
         def __getitem__(self, i):
             return load(self.paths[i])
 
-Holds
------
+Instead
+-------
     class Photos(Dataset):
         def __init__(self, paths):
             self.paths = np.array(paths, dtype=np.bytes_)
@@ -33,14 +33,14 @@ str: see TLK101.
 
 Run by `fixtures/TLK102_object_dtype_state/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The dtype is numeric or of fixed width, the array is not read for samples, what it is made of is unknown, or the
 Dataset is only used without workers.
 
-Fix
----
-Hint: a fixed-width or numeric dtype, Arrow, or the records pickled into one torch.uint8 tensor with offsets.
+How to fix it
+-------------
+By hand: a fixed-width or numeric dtype, Arrow, or the class `PackedRecords` of docs/remedies.md.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ Leaks
         def __getitem__(self, i):
             return self.features[i]
 
-Holds
------
+Instead
+-------
     class Features(Dataset):
         def __init__(self, paths):
             loaded = [torch.load(path) for path in paths]
@@ -38,14 +38,14 @@ only, 81 bytes each.
 
 Run by `fixtures/TLK103_tensor_list_state/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 They are stacked or concatenated, are few (means, anchors, a literal), are not read for samples, or the Dataset is
 only used without workers.
 
-Fix
----
-Hint: `torch.stack` where shapes are equal, else `torch.cat` with a tensor of offsets.
+How to fix it
+-------------
+By hand: `torch.stack` where shapes are equal, else `torch.cat` with a tensor of offsets, as above.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ Leaks
                 self.cache[i] = load(self.paths[i])
             return self.cache[i]
 
-Holds
------
+Instead
+-------
     class Scans(Dataset):
         def __init__(self, paths):
             self.scans = torch.stack([load(path) for path in paths])  # once, before workers start
@@ -40,16 +40,18 @@ worker after three epochs; with the bound of 128 4 MB.
 Run by `fixtures/TLK104_growing_worker_cache/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu,
 Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
-Entries are taken out again, the length is capped, the container is shared (a Manager's) or of unknown type, keys are
-not per sample or few by construction (`i % 8`, a truth, an entry of a small table), entries are handles that are
-opened on first use, or the Dataset is only used without workers.
+When it stays silent
+--------------------
+- Entries are removed again, or the length is capped.
+- The container is shared (a Manager's), or of unknown type.
+- Keys are not per sample, or few by construction (`i % 8`, a truth value, an entry of a small table).
+- Entries are handles that are opened on first use.
+- The Dataset is only used without workers.
 
-Fix
----
-Hint: fill it before the workers start, in one tensor, or bound it. Applied (unsafe) to `lru_cache(maxsize=None)`:
-a bound of 128, which keeps memory flat and loses the hits beyond it.
+How to fix it
+-------------
+By hand: fill it before the workers start, in one tensor, or bound it. Unsafe, for `lru_cache(maxsize=None)`: a bound of
+128, which keeps memory flat and loses the hits beyond it.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ Leaks
         def __getitem__(self, i):
             return decode(self.archive.read(f"{i}.png"))
 
-Holds
------
+Instead
+-------
     class Frames(Dataset):
         def __init__(self, path):
             self.path, self.archive = path, None
@@ -36,14 +36,15 @@ of an HDF5 file none. h5py files, files and sqlite3 connections cannot be pickle
 
 Run by `fixtures/TLK105_forked_handle/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 It is closed, or set to None, before `__init__` ends, is read into memory there, is opened again in a sample method or a
 worker_init_fn, is not used for samples, or the Dataset is only used without workers.
 
-Fix
----
-Hint: open it on first use, in the worker.
+How to fix it
+-------------
+By hand: open it on first use, in the worker, as above. docs/remedies.md has a class that can also be sent to spawned
+workers.
 """
 
 from __future__ import annotations

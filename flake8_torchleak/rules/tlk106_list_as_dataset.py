@@ -5,12 +5,23 @@ Leaks
     samples = [json.loads(line) for line in open(path)]
     loader = DataLoader(samples, batch_size=32, num_workers=8)
 
-Holds
------
+Instead
+-------
+    class PackedRecords(Dataset):
+        def __init__(self, records):
+            packed = [pickle.dumps(record, protocol=-1) for record in records]
+            self.ends = torch.tensor([len(each) for each in packed]).cumsum(0)
+            self.bytes = torch.frombuffer(bytearray(b"".join(packed)), dtype=torch.uint8)
+
+        def __len__(self):
+            return len(self.ends)
+
+        def __getitem__(self, i):
+            start = self.ends[i - 1] if i else 0
+            return pickle.loads(self.bytes[start : self.ends[i]].numpy())
+
     samples = [json.loads(line) for line in open(path)]
     loader = DataLoader(PackedRecords(samples), batch_size=32, num_workers=8)
-
-with `PackedRecords` a Dataset that pickles them into one torch.uint8 tensor, a tensor of offsets beside it.
 
 Why
 ---
@@ -25,13 +36,13 @@ cause, pytorch/pytorch#13246, has a plain list.
 
 Run by `fixtures/TLK106_list_as_dataset/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The loader has no workers as far as the file shows, or the list is small, of unknown size or of unknown type.
 
-Fix
----
-Hint: a Dataset over one array, tensor or Arrow table.
+How to fix it
+-------------
+By hand: a Dataset over one array, tensor or Arrow table, such as `PackedRecords` above.
 """
 
 from __future__ import annotations

@@ -2,20 +2,32 @@
 
 Leaks
 -----
-    def __getitem__(self, i):
-        return self.images[i]
+    class Photos(Dataset):
+        def __init__(self, file):
+            self.images = np.load(file)
 
-Holds
------
-    def __getitem__(self, i):
-        return self.images[i].copy()
+        def __getitem__(self, i):
+            return self.images[i]
+
+    loader = DataLoader(Photos(file), batch_size=8, collate_fn=list)
+
+Instead
+-------
+    class Photos(Dataset):
+        def __init__(self, file):
+            self.images = np.load(file)
+
+        def __getitem__(self, i):
+            return self.images[i].copy()
+
+    loader = DataLoader(Photos(file), batch_size=8, collate_fn=list)
 
 Why
 ---
-A slice shares the memory of the stored array. Where nothing copies the batch (a collate function that passes
-samples through, `batch_size=None`), an in-place edit further down changes the Dataset, and a slice of a torch
-tensor sent from a worker takes its whole storage to shared memory, once per worker. It is aliasing, not a leak.
-`np.flip` and `.contiguous()` of a contiguous view are views too; `torch.flip` copies.
+A slice shares the memory of the stored array. Two things follow where nothing copies the batch (a collate function
+that passes samples through, `batch_size=None`). An in-place edit of the batch changes the Dataset. And a slice of a
+torch tensor that a worker sends takes its whole storage to shared memory, once per worker. It is shared memory that
+surprises, not a leak. `np.flip` and `.contiguous()` of a contiguous view are views too; `torch.flip` copies.
 
 Measured
 --------
@@ -30,15 +42,15 @@ Severity: a note where the file does not show the collate function, a warning wh
 Run by `fixtures/TLK201_returned_view/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 Every DataLoader of this class in the file copies the batch at once (the default collate, or a collate function of
 the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a one-dimensional array gives a scalar.
 
-Fix
----
+How to fix it
+-------------
 Safe: `.copy()` for arrays, `.clone()` for tensors: same values, own memory. Unsafe where the module edits what may be a
-sample, or asks what shares whose memory: such an edit no longer reaches the Dataset.
+sample, or asks which arrays share memory: such an edit no longer reaches the Dataset.
 """
 
 from __future__ import annotations

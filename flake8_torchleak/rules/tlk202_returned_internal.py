@@ -2,13 +2,23 @@
 
 Leaks
 -----
-    def __getitem__(self, i):
-        return load(self.paths[i]), self.annotations[i]
+    class Boxes(Dataset):
+        def __init__(self, paths, file):
+            self.paths = paths
+            self.annotations = [{"boxes": parse(line)} for line in open(file)]
 
-Holds
------
-    def __getitem__(self, i):
-        return load(self.paths[i]), copy.deepcopy(self.annotations[i])
+        def __getitem__(self, i):
+            return load(self.paths[i]), self.annotations[i]
+
+Instead
+-------
+    class Boxes(Dataset):
+        def __init__(self, paths, file):
+            self.paths = paths
+            self.annotations = [{"boxes": parse(line)} for line in open(file)]
+
+        def __getitem__(self, i):
+            return load(self.paths[i]), copy.deepcopy(self.annotations[i])
 
 Why
 ---
@@ -26,15 +36,15 @@ for good. `dict(x)` protects the keys (0 changed), not nested lists (400); `copy
 Run by `fixtures/TLK202_returned_internal/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 Every DataLoader of this class in the file uses the default collate, which builds new containers; the element
 is a string, number or tuple, is copied or rebuilt, or its type is not known (TLK903).
 
-Fix
----
+How to fix it
+-------------
 `copy.copy(...)` where all that is in it is immutable, else `copy.deepcopy(...)`. Safe for containers of text, numbers,
-arrays and the like; unsafe where its elements are not known (they may be costly to copy), and where the module edits
+arrays and the like. Unsafe where its elements are not known (they may be costly to copy), and where the module edits
 what may be a sample: such an edit no longer reaches the Dataset.
 """
 

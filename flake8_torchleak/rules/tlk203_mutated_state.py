@@ -2,17 +2,25 @@
 
 Leaks
 -----
-    def __getitem__(self, i):
-        record = self.records[i]
-        record["boxes"] = torch.tensor(record["boxes"])
-        return record
+    class Boxes(Dataset):
+        def __init__(self, file):
+            self.records = [json.loads(line) for line in open(file)]
 
-Holds
------
-    def __getitem__(self, i):
-        record = dict(self.records[i])
-        record["boxes"] = torch.tensor(record["boxes"])
-        return record
+        def __getitem__(self, i):
+            record = self.records[i]
+            record["boxes"] = torch.tensor(record["boxes"])
+            return record
+
+Instead
+-------
+    class Boxes(Dataset):
+        def __init__(self, file):
+            self.records = [json.loads(line) for line in open(file)]
+
+        def __getitem__(self, i):
+            record = dict(self.records[i])
+            record["boxes"] = torch.tensor(record["boxes"])
+            return record
 
 Why
 ---
@@ -30,16 +38,16 @@ start anew.
 Run by `fixtures/TLK203_mutated_state/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The element is copied first, is made anew for each sample, or is a cache slot or counter of the Dataset itself.
 
-Fix
----
-A copy where the element is read into its variable: `.copy()`, `.clone()`, or `copy.deepcopy(...)` where nested
-contents change too or a helper is handed the element. Safe where every edit only sets an entry to what it does not
-depend on: each read gave the same sample before. Unsafe otherwise, for from the second read on the samples are others:
-no longer edited twice.
+How to fix it
+-------------
+A copy where the element is read into its variable: `.copy()`, `.clone()`, or `copy.deepcopy(...)` where nested contents
+change too, or a helper is handed the element. Safe where every edit sets an entry to a value that does not depend on
+that entry: each read gave the same sample before. Unsafe otherwise: from the second read on the samples differ, because
+they are no longer edited twice.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ Leaks
 
     loader = DataLoader(Rows(file), batch_size=8, num_workers=4, collate_fn=list)
 
-Holds
------
+Instead
+-------
     class Rows(Dataset):
         def __init__(self, file):
             self.rows = torch.from_numpy(np.load(file))
@@ -39,13 +39,13 @@ Measured
 Run by `fixtures/TLK204_whole_storage_view/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The file does not show a DataLoader of this class with workers, and a collate function (or `batch_size=None`) that
 passes samples through; the tensor holds labels; `share_memory_()` was called on it (one copy for all workers).
 
-Fix
----
+How to fix it
+-------------
 Safe: `.clone()`: same values, a storage of their own; unsafe where the module edits what may be a sample.
 `self.rows.share_memory_()` in `__init__` keeps one copy for all workers instead of one for each; the views stay views.
 """

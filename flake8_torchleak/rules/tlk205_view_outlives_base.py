@@ -2,15 +2,17 @@
 
 Leaks
 -----
+    crops = []
     for path in paths:
         image = cv2.imread(path)
-        self.crops.append(image[:64, :64])
+        crops.append(image[:64, :64])
 
-Holds
------
+Instead
+-------
+    crops = []
     for path in paths:
         image = cv2.imread(path)
-        self.crops.append(image[:64, :64].copy())
+        crops.append(image[:64, :64].copy())
 
 Why
 ---
@@ -26,14 +28,14 @@ Crops of 1 KB, kept of 40 images of 1 MB each: 1024 KB for each crop, fixed 0.9 
 Run by `fixtures/TLK205_view_outlives_base/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The slice is copied (`.copy()`, `.clone()`, `.cpu()`, a list or mask as the index, arithmetic), leaves out only a few
 elements at the ends, or is one of several views of its array; the container keeps no objects (an array, a tensor,
 h5py) or starts anew with each array; the array is memory-mapped.
 
-Fix
----
+How to fix it
+-------------
 Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: same values, and the rest is freed. Unsafe where the
 module asks what shares whose memory; none where an array is edited in place in the same function.
 """

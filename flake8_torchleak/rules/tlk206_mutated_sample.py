@@ -2,6 +2,13 @@
 
 Leaks
 -----
+    class Boxes(Dataset):
+        def __init__(self, file):
+            self.targets = [json.loads(line) for line in open(file)]
+
+        def __getitem__(self, i):
+            return load(i), self.targets[i]
+
     def collate(batch):
         images, targets = [], []
         for image, target in batch:
@@ -10,8 +17,17 @@ Leaks
             targets.append(target)
         return images, targets
 
-Holds
------
+    loader = DataLoader(Boxes(file), batch_size=8, collate_fn=collate)
+
+Instead
+-------
+    class Boxes(Dataset):
+        def __init__(self, file):
+            self.targets = [json.loads(line) for line in open(file)]
+
+        def __getitem__(self, i):
+            return load(i), self.targets[i]
+
     def collate(batch):
         images, targets = [], []
         for image, target in batch:
@@ -20,6 +36,8 @@ Holds
             images.append(image)
             targets.append(target)
         return images, targets
+
+    loader = DataLoader(Boxes(file), batch_size=8, collate_fn=collate)
 
 Why
 ---
@@ -36,17 +54,17 @@ of 400 changed and 505 KB more in use; fixed 0 and 10 KB. In a worker the tensor
 Run by `fixtures/TLK206_mutated_sample/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The sample is made anew (`dict(...)`, a literal, a copy, a parsed record), as Hugging Face collators' features are; the
 collate function builds new objects; or the Dataset whose samples it gets is in another file.
 
-Fix
----
+How to fix it
+-------------
 `copy.copy(...)` of the sample where it gets its name, `copy.deepcopy(...)` where nested contents change. Safe where
-every edit only sets an entry to what it does not depend on; unsafe otherwise, for from the second read on the samples
-are others: no longer edited twice. Not applied where the function reads the sample in another way too. Or return a
-copy from `__getitem__`, which protects it from everyone.
+every edit sets an entry to a value that does not depend on that entry. Unsafe otherwise: from the second read on the
+samples differ, because they are no longer edited twice. Not applied where the function reads the sample in another
+way too. Another remedy is to return a copy from `__getitem__`, which protects the sample from everyone.
 """
 
 from __future__ import annotations

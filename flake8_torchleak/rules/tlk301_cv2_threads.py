@@ -8,8 +8,8 @@ Leaks
         def __getitem__(self, i):
             return cv2.resize(cv2.imread(self.paths[i]), (224, 224))
 
-Holds
------
+Instead
+-------
     import cv2
 
     cv2.setNumThreads(0)
@@ -40,12 +40,12 @@ with OpenMP: not run here.
 Run by `fixtures/TLK301_cv2_threads/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 `cv2.setNumThreads(0)` reaches the workers, OpenCV only reads and writes files, or runs outside workers.
 
-Fix
----
+How to fix it
+-------------
 `cv2.setNumThreads(0)` below the imports of the module, and 0 for 1. Unsafe: OpenCV in the main process slows down too.
 """
 

@@ -8,8 +8,8 @@ Leaks
 
     loader = DataLoader(Scans(paths), batch_size=8, num_workers=4)
 
-Holds
------
+Instead
+-------
     class Scans(Dataset):
         def __getitem__(self, i):
             return torch.from_numpy(np.load(self.paths[i]))
@@ -29,14 +29,14 @@ Measured
 --------
 Not run here: needs CUDA.
 
-Silent when
------------
+When it stays silent
+--------------------
 No DataLoader of the file serves it with workers (data kept on the GPU and `num_workers=0` is a sound design), the
 device may be the CPU for all the file shows (`self.device`, an argument), or the code asks for `get_worker_info()`.
 
-Fix
----
-Hint: return CPU tensors, `pin_memory=True`, and `.to(device, non_blocking=True)` in the step loop.
+How to fix it
+-------------
+By hand: return CPU tensors, use `pin_memory=True`, and `.to(device, non_blocking=True)` in the step loop.
 """
 
 from __future__ import annotations

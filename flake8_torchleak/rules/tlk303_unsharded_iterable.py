@@ -8,8 +8,8 @@ Leaks
                 for line in file:
                     yield parse(line)
 
-Holds
------
+Instead
+-------
     class Lines(IterableDataset):
         def __iter__(self):
             info = get_worker_info()
@@ -32,16 +32,18 @@ four that divide it.
 
 Run by `fixtures/TLK303_unsharded_iterable/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
-The class speaks of workers, shards or ranks, takes every n-th element, or never ends; a worker_init_fn of the file
-may divide it; it iterates something whose nature the file does not show (another Dataset may divide itself; a
-parameter declared as an `Iterable` of another name is taken for data); every DataLoader of the class in the file has
-no workers; or its base is another than torch's.
+When it stays silent
+--------------------
+- The class mentions workers, shards or ranks, takes every n-th element, or never ends.
+- A worker_init_fn of the file may divide it.
+- It iterates something of unknown nature: another Dataset may divide itself. (A parameter that is annotated as an
+  `Iterable`, under another name, is taken for data.)
+- Every DataLoader of the class in the file has no workers.
+- Its base is not torch's.
 
-Fix
----
-Hint: divide by `torch.utils.data.get_worker_info()` at the start of `__iter__`, as above; several files are better
+How to fix it
+-------------
+By hand: divide by `torch.utils.data.get_worker_info()` at the start of `__iter__`, as above. Several files are better
 divided than their lines (`self.files[info.id :: info.num_workers]`).
 """
 

@@ -4,8 +4,8 @@ Leaks
 -----
     self.images = [Image.open(path) for path in sorted(folder.glob("*.jpg"))]
 
-Holds
------
+Instead
+-------
     self.images = [Image.open(path).convert("RGB") for path in sorted(folder.glob("*.jpg"))]
 
 Why
@@ -26,13 +26,13 @@ By hand, read with `.load()` or `.convert("RGB")`: 0 descriptors, too.
 Run by `fixtures/TLK304_unloaded_image/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The image is read at once (`.convert`, `.load`, `.copy`, `np.array(...)`), opened in a `with` block or per sample, or
 the file does not show that it is one of many.
 
-Fix
----
+How to fix it
+-------------
 `.copy()` where the image is opened: decoded, in its own mode, without its file. Unsafe: all pixels are in memory then
 (600 KB for 450 x 450), and file name and format are not copied. For large sets keep the paths, and open per sample.
 """

@@ -2,13 +2,15 @@
 
 Leaks
 -----
+    total = 0
     for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
         total += loss
 
-Holds
------
+Instead
+-------
+    total = 0
     for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
@@ -32,19 +34,25 @@ with only the addition under no_grad: 0.0 KB. A sum of `loss.cpu()`, `.clone()`,
 Run by `fixtures/TLK401_accumulated_graph/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
-The sum is differentiated (by itself, scaled, returned to a caller that does), starts anew in every step,
-gradients are off, or the value is a number already (`.item()`, `float()`, a helper that returns one); also where a
-helper, a method or a caller does one of these.
+When it stays silent
+--------------------
+- The sum is differentiated: by itself, scaled, or returned to a caller that does.
+- It starts anew in every step.
+- Gradients are off.
+- The value is a number already: `.item()`, `float()`, a helper that returns one.
 
-Fix
----
-Safe: `.detach()` on what is proven a tensor, where it cannot change what is trained: the value is differentiated, and
-its graph freed, on every path of the same iteration, or the sum is only printed, logged or turned into numbers. It
-costs no synchronisation. Where a sum that may still be differentiated is returned, handed on or an attribute,
-nothing is changed, and the finding says so. None for what is added in a helper, or in a method of another object.
+It also counts when a helper, a method or a caller does one of these.
+
+How to fix it
+-------------
+Safe: `.detach()` on what is proven to be a tensor, where that cannot change what is trained. Either the value is
+differentiated, and its graph freed, on every path of the same iteration. Or the sum is only printed, logged or turned
+into numbers. `.detach()` does not wait for the GPU.
+
 Unsafe, where the sum is only printed, formatted or logged: `.item()`, which gives a float and waits for the GPU.
+
+No fix where a sum that may still be differentiated is returned, passed on or stored in an attribute (the finding says
+so), nor for what is added in a helper or in a method of another object.
 """
 
 from __future__ import annotations

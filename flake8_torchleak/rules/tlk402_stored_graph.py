@@ -2,13 +2,15 @@
 
 Leaks
 -----
+    losses = []
     for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
         losses.append(loss)
 
-Holds
------
+Instead
+-------
+    losses = []
     for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
@@ -31,21 +33,21 @@ nodes). `deque(maxlen=20)`, the best and the last loss: 0.1 KB per step.
 Run by `fixtures/TLK402_stored_graph/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
-The container feeds `backward()` (a list that is stacked and differentiated, a policy-gradient buffer),
-is emptied in every step, also by a helper, is bounded (`deque(maxlen=...)`, `if len(kept) < 5`), one slot is
-overwritten (`best = loss`), the loop is left behind the store, or it is a part of a step (over networks, over what
-one batch is trained on) that makes the container anew. A note where a list gets one entry for each of the tasks that
-a function is handed, trains each in a helper, and joins the list at once; where the loop goes over networks, steps
-only behind its end, or goes on with the same data and shows nobody how far it is, and the list stays in the function;
-one freed graph an epoch; what a decoder collects of one sample.
+When it stays silent
+--------------------
+- The container feeds `backward()`: a list that is stacked and differentiated, a policy-gradient buffer.
+- It is emptied in every step, also by a helper, or it is bounded (`deque(maxlen=...)`, `if len(kept) < 5`).
+- One slot is overwritten (`best = loss`), or the loop ends right after the store.
+- The loop is part of one step (over networks, over what one batch is trained on) and makes the container anew.
 
-Fix
----
-Safe: `.detach()` on what is proven a tensor, entry by entry in a display, where it cannot change what is trained: the
-value is differentiated, and its graph freed, on every path of the same iteration, or what is stored is only printed,
-logged or turned into numbers. Unsafe, where it is only shown: `.item()`. None for what goes through a helper.
+Some findings are notes, because little is kept: one freed graph an epoch; what a decoder collects of one sample; one
+entry for each of a few tasks, or for each network, in a list that stays in the function.
+
+How to fix it
+-------------
+Safe: `.detach()` on what is proven to be a tensor, where that cannot change what is trained. Either the value is
+differentiated, and its graph freed, on every path of the same iteration. Or what is stored is only printed, logged or
+turned into numbers. Unsafe, where it is only shown: `.item()`. No fix for what goes through a helper.
 For outputs in evaluation, no_grad around the loop (TLK501) is better still.
 """
 

@@ -3,18 +3,32 @@
 Leaks
 -----
     class Average:
+        def __init__(self):
+            self.total = 0
+
         def update(self, value, n=1):
             self.total += value * n
 
+    losses = Average()
     for x, y in loader:
-        ...
+        loss = criterion(model(x), y)
+        loss.backward()
         losses.update(loss)
 
-Holds
------
+Instead
+-------
+    class Average:
+        def __init__(self):
+            self.total = 0
+
+        def update(self, value, n=1):
+            self.total += value * n
+
+    losses = Average()
     for x, y in loader:
-        ...
-        losses.update(loss.item())
+        loss = criterion(model(x), y)
+        loss.backward()
+        losses.update(loss.detach())
 
 Why
 ---
@@ -30,14 +44,15 @@ KB by a meter in a loop without it; fixed 0.0 and 0.9 KB. Meters that release wh
 Run by `fixtures/TLK403_metered_graph/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The class releases its argument, is found neither here nor in the project, or starts anew each step.
 
-Fix
----
-Safe: `.detach()` on the argument that is proven a tensor, where it is differentiated, and its graph freed, on every
-path of the same iteration. `.item()` where the meter only prints is up to you.
+How to fix it
+-------------
+Safe: `.detach()` on the argument that is proven to be a tensor, where it is differentiated, and its graph freed, on
+every path of the same iteration. By hand, where the meter only prints: `.item()`. docs/remedies.md has a meter that
+keeps no graph.
 """
 
 from __future__ import annotations

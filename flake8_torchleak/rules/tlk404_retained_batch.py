@@ -2,11 +2,13 @@
 
 Leaks
 -----
+    labels = []
     for x, y in loader:
         labels.append(y.numpy())
 
-Holds
------
+Instead
+-------
+    labels = []
     for x, y in loader:
         labels.append(y.numpy().copy())
 
@@ -27,18 +29,22 @@ workers: 0. pin_memory: not run here, needs CUDA.
 Run by `fixtures/TLK404_retained_batch/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
-The loader has no workers as far as the file shows, the batch was moved with `.to(device)` or `.cuda()`
-first, what is kept is new memory (arithmetic, `torch.cat`, `np.array`), it is not proven to be a tensor, or the
-container is emptied, bounded, or filled in one iteration only. A note where nothing but the loader's name speaks for
-workers: it is made elsewhere, and neither this file nor one that imports it says a word of them.
+When it stays silent
+--------------------
+- The loader has no workers as far as the file shows.
+- The batch was moved with `.to(device)` or `.cuda()` first.
+- What is kept is new memory: arithmetic, `torch.cat`, `np.array`.
+- It is not proven to be a tensor.
+- The container is emptied, bounded, or filled in one iteration only.
 
-Fix
----
-Safe: `.copy()` for arrays, `.clone()` for what is proven a tensor: one small copy per step. Unsafe where the module
-asks what shares whose memory; none where the batch, or what is kept of it, is edited in place in the same function, nor
-for what goes through a helper.
+A note where only the loader's name suggests workers: it is made elsewhere, and neither this file nor one that imports
+it mentions them.
+
+How to fix it
+-------------
+Safe: `.copy()` for arrays, `.clone()` for what is proven to be a tensor: one small copy per step. Unsafe where the
+module asks which tensors share memory. No fix where the batch, or what is kept of it, is edited in place in the same
+function, nor for what goes through a helper.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Leaks
     for (x, y), (u, _) in zip(loader, itertools.cycle(unlabeled_loader)):
         ...
 
-Holds
------
+Instead
+-------
     for (x, y), (u, _) in zip(loader, itertools.chain.from_iterable(itertools.cycle([unlabeled_loader]))):
         ...
 
@@ -29,15 +29,16 @@ tensor in `[*loader]`, `(*loader,)` and `{*loader}`: 121 together; in `sorted`, 
 Run by `fixtures/TLK405_cycled_loader/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
-The function that repeats is the project's own (`def cycle(loader): while True: yield from loader`), what is cycled
-is no loader, or it is a test. A `deque` with a largest length, a comprehension with a condition, and one that gives
-out other things than whole batches. What only a name makes a loader and that is sorted, or used as a list or a dict; a
-note where nothing but that name speaks for a loader.
+When it stays silent
+--------------------
+- The function that repeats is the project's own (`def cycle(loader): while True: yield from loader`).
+- What is cycled is no loader, or the code is a test.
+- A `deque` has a largest length; a comprehension has a condition, or gives out something other than whole batches.
+- Only a name makes it a loader, and it is sorted, or used as a list or a dict. (A note where only the name suggests a
+  loader and nothing speaks against it.)
 
-Fix
----
+How to fix it
+-------------
 Unsafe, for `itertools.cycle`: repeat the loader, not its batches. It shuffles anew in each round and starts its
 workers again (persistent_workers=True keeps them). For `list(loader)`: `len(loader)`, or a loop.
 """

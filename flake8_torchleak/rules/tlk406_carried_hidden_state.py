@@ -8,8 +8,8 @@ Leaks
         loss = criterion(head(out), y)
         loss.backward(retain_graph=True)
 
-Holds
------
+Instead
+-------
     for x, y in loader:
         out, state = lstm(x, state)
         state = tuple(part.detach() for part in state)
@@ -38,13 +38,15 @@ each. Of three tensors in states whose `detach` is empty or drops its results 3 
 Run by `fixtures/TLK406_carried_hidden_state/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu,
 Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
-The loop gives the state another value (`detach`, `repackage_hidden`, a new start), the loop goes along one sequence,
-gradients are off, or what is called is not seen to be a recurrent layer.
+When it stays silent
+--------------------
+- The loop gives the state another value: `detach`, `repackage_hidden`, a new start.
+- The loop goes along one sequence.
+- Gradients are off.
+- What is called is not seen to be a recurrent layer.
 
-Fix
----
+How to fix it
+-------------
 Unsafe: detach the state below the call. Gradients no longer flow back into earlier batches.
 """
 

@@ -7,8 +7,8 @@ Leaks
         loss.backward(retain_graph=True)
         history.append(loss)
 
-Holds
------
+Instead
+-------
     for x, y in loader:
         loss = criterion(model(x), y)
         loss.backward()
@@ -28,13 +28,13 @@ fixed the 12 KB of graph nodes (TLK402).
 Run by `fixtures/TLK407_retained_backward/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The function differentiates again (a second backward, autograd.grad, a gradient penalty), the graph was made outside
 of the loop or is handed in, state is carried from step to step (TLK406), or it is a test: a few small steps.
 
-Fix
----
+How to fix it
+-------------
 Unsafe: `retain_graph=False`. Where a graph is used again in a way that was not seen, torch then says so by an error.
 """
 

@@ -2,17 +2,19 @@
 
 Leaks
 -----
-    for batch in loader:
+    errors = []
+    for x, y in loader:
         try:
-            train_step(batch)
+            train_step(model, x, y)
         except RuntimeError as error:
             errors.append(error)
 
-Holds
------
-    for batch in loader:
+Instead
+-------
+    errors = []
+    for x, y in loader:
         try:
-            train_step(batch)
+            train_step(model, x, y)
         except RuntimeError as error:
             errors.append(str(error))
 
@@ -31,14 +33,15 @@ inside the `except` block, 0.0 KB below it.
 
 Run by `fixtures/TLK408_kept_exception/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
-The text is stored, one variable is overwritten, the traceback is dropped, the retry comes after the block, or what is
-caught is raised in the very loop that stores it: all such exceptions keep one frame, that of the function itself.
+When it stays silent
+--------------------
+- The text is stored, one variable is overwritten, or the traceback is dropped.
+- The retry comes after the block.
+- What is caught was raised in the very loop that stores it: all such exceptions keep one frame, that of the function.
 
-Fix
----
-Hint: store `str(error)`; set a flag in the block and try again below it.
+How to fix it
+-------------
+By hand: store `str(error)`; set a flag in the block and try again below it, as in docs/remedies.md.
 """
 
 from __future__ import annotations

@@ -4,16 +4,20 @@ Leaks
 -----
     def validate(model, loader):
         model.eval()
+        correct = 0
         for x, y in loader:
             correct += (model(x).argmax(1) == y).sum()
+        return correct
 
-Holds
------
+Instead
+-------
     @torch.no_grad()
     def validate(model, loader):
         model.eval()
+        correct = 0
         for x, y in loader:
             correct += (model(x).argmax(1) == y).sum()
+        return correct
 
 Why
 ---
@@ -32,18 +36,19 @@ it does (TLK402).
 Run by `fixtures/TLK501_grad_in_evaluation/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
-no_grad, inference_mode or set_grad_enabled is around the call, on a decorator, on every caller in the file, on
-every caller in the project's other files where this file has none, or in the framework (Lightning's
-validation_step); the loop needs gradients (attacks, saliency, `backward`), also where a helper differentiates, or
-the network's own forward pass (forces that are the derivative of an energy).
+When it stays silent
+--------------------
+- Gradients are off: no_grad, inference_mode or set_grad_enabled is around the call, on a decorator, on every caller in
+  the file (or in the project's other files, where this file has none), or in the framework (Lightning's
+  validation_step).
+- The loop needs gradients: attacks, saliency, `backward`, also where a helper differentiates, or the network's own
+  forward pass (forces that are the derivative of an energy).
 
-Fix
----
-Unsafe, for a caller may need gradients: `@torch.no_grad()` on the function, above decorators that only wrap it and
-below those that register it or make it something else (staticmethod, property). A loop at module level or in a
-function that also trains takes `with torch.no_grad():` around it, by hand.
+How to fix it
+-------------
+Unsafe, because a caller may need gradients: `@torch.no_grad()` on the function. It goes above decorators that only wrap
+the function, and below those that register it or change its kind (staticmethod, property).
+By hand, for a loop at module level or in a function that also trains: `with torch.no_grad():` around it.
 """
 
 from __future__ import annotations

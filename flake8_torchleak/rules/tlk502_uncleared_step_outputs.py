@@ -2,17 +2,30 @@
 
 Leaks
 -----
-    def validation_step(self, batch, index):
-        self.outputs.append(self(batch))
+    class Classifier(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.outputs = []
 
-    def on_validation_epoch_end(self):
-        self.log("score", torch.cat(self.outputs).mean())
+        def validation_step(self, batch, index):
+            self.outputs.append(self(batch))
 
-Holds
------
-    def on_validation_epoch_end(self):
-        self.log("score", torch.cat(self.outputs).mean())
-        self.outputs.clear()
+        def on_validation_epoch_end(self):
+            self.log("score", torch.cat(self.outputs).mean())
+
+Instead
+-------
+    class Classifier(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.outputs = []
+
+        def validation_step(self, batch, index):
+            self.outputs.append(self(batch))
+
+        def on_validation_epoch_end(self):
+            self.log("score", torch.cat(self.outputs).mean())
+            self.outputs.clear()
 
 Why
 ---
@@ -29,13 +42,13 @@ fourth epoch in which everything is right, after three in which nothing is, scor
 Run by `fixtures/TLK502_uncleared_step_outputs/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu,
 Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 Any method of the class empties the attribute, binds it anew or deletes entries, what is collected are numbers, or the
 base class is the project's own.
 
-Fix
----
+How to fix it
+-------------
 Unsafe, where the epoch's end hook reads the list: `.clear()` as the hook's last statement. What the hook computes from
 the list is then of one epoch, where it was of all epochs so far; a dict of lists is emptied by hand.
 """

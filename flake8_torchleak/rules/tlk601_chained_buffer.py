@@ -2,17 +2,29 @@
 
 Leaks
 -----
-    def forward(self, x):
-        h = self.layer(x)
-        self.mean = 0.9 * self.mean + 0.1 * h.mean(0)
-        return h - self.mean
+    class Centred(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+            self.mean = torch.zeros(8)
 
-Holds
------
-    def forward(self, x):
-        h = self.layer(x)
-        self.mean = 0.9 * self.mean + 0.1 * h.mean(0).detach()
-        return h - self.mean
+        def forward(self, x):
+            h = self.layer(x)
+            self.mean = 0.9 * self.mean + 0.1 * h.mean(0)
+            return h - self.mean
+
+Instead
+-------
+    class Centred(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+            self.mean = torch.zeros(8)
+
+        def forward(self, x):
+            h = self.layer(x)
+            self.mean = 0.9 * self.mean + 0.1 * h.mean(0).detach()
+            return h - self.mean
 
 Why
 ---
@@ -30,14 +42,15 @@ to backward through the graph a second time"), fixed it does not.
 Run by `fixtures/TLK601_chained_buffer/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 Gradients are off, the new term is detached or a plain input (no graph), or the class starts the state anew somewhere
 (a recurrence with `reset`, spiking neurons).
 
-Fix
----
-Unsafe: `.detach()` on the new state, or on what is added in place. What is learned through the state stops learning.
+How to fix it
+-------------
+Unsafe: `.detach()` on the new state, or on what is added in place. What was learned through the state is then no longer
+learned.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Leaks
     loss.backward(create_graph=True)
     penalty = sum(p.grad.square().sum() for p in model.parameters())
 
-Holds
------
+Instead
+-------
     grads = torch.autograd.grad(loss, model.parameters(), create_graph=True)
     penalty = sum(g.square().sum() for g in grads)
 
@@ -25,14 +25,14 @@ never reset, 9224 KB with a new model (4 MB of parameters) each time, and even a
 
 Run by `fixtures/TLK602_create_graph_backward/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 Gradients are reset in the same function or class or by a caller in the file, `create_graph` is a variable, or it is a
 test.
 
-Fix
----
-Hint: `torch.autograd.grad(..., create_graph=True)`, or set the gradients to None when they are used.
+How to fix it
+-------------
+By hand: `torch.autograd.grad(..., create_graph=True)`, or set the gradients to None when they are used.
 """
 
 from __future__ import annotations

@@ -2,19 +2,30 @@
 
 Leaks
 -----
-    @staticmethod
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.y = y
-        return y
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.y = y
+            return y
 
-Holds
------
-    @staticmethod
-    def forward(ctx, x):
-        y = x.exp()
-        ctx.save_for_backward(y)
-        return y
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.y
+
+Instead
+-------
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            (y,) = ctx.saved_tensors
+            return grad * y
 
 Why
 ---
@@ -31,13 +42,13 @@ is differentiated, 1029 KB by `setup_context`; after `gc.collect()` 0 KB. With `
 
 Run by `fixtures/TLK603_output_on_ctx/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 What is kept is no output (an input, a shape, a flag), is marked as not differentiable, or backward drops it.
 
-Fix
----
-Hint: `ctx.save_for_backward(y)`, and `(y,) = ctx.saved_tensors` in backward.
+How to fix it
+-------------
+By hand: `ctx.save_for_backward(y)`, and `(y,) = ctx.saved_tensors` in backward.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Leaks
     features = []
     model.layer4.register_forward_hook(lambda module, args, output: features.append(output))
 
-Holds
------
+Instead
+-------
     features = []
     handle = model.layer4.register_forward_hook(lambda module, args, output: features.append(output))
     model(x)
@@ -29,17 +29,17 @@ other for the same model, 30 live on with their hooks; 0 if they remove them.
 
 Run by `fixtures/TLK604_collecting_hook/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The list is emptied or bound anew, the handle is kept and one is removed anywhere in the file, `with` or an exit stack
 removes it (`contextlib.closing` does not: a handle has no `close`), the hook overwrites one slot or keeps numbers only,
 or it is a test. An object that is a module itself, or lives as long as its model (an optimizer,
 a trainer, a callback), may leave its hooks on it.
 
-Fix
----
-Hint: keep the handle and call `.remove()` on it, `with module.register_forward_hook(...):`, or clear the list after
-each use.
+How to fix it
+-------------
+By hand: keep the handle and call `.remove()` on it, use `with module.register_forward_hook(...):`, or clear the list
+after each use.
 """
 
 from __future__ import annotations

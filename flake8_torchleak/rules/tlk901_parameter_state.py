@@ -12,8 +12,8 @@ Leaks
         def __getitem__(self, i):
             return encode(self.records[i])
 
-Holds
------
+Instead
+-------
     class Records(Dataset):
         def __init__(self, records: np.ndarray):
             self.records = records
@@ -30,14 +30,14 @@ a list, 1 when it is handed `np.array(texts)`.
 
 Run by `fixtures/TLK901_parameter_state/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The argument is annotated or documented, is used as an array or table, is named as another Dataset, or is not
 both counted in `__len__` and indexed by the sample's index.
 
-Fix
----
-Hint: as TLK101, or annotate the argument.
+How to fix it
+-------------
+By hand: as TLK101, or annotate the argument.
 """
 
 from __future__ import annotations

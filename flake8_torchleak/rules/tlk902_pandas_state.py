@@ -9,8 +9,8 @@ Leaks
         def __getitem__(self, i):
             return self.table.iloc[i]["caption"]
 
-Holds
------
+Instead
+-------
     class Captions(Dataset):
         def __init__(self, path):
             self.table = pd.read_csv(path, dtype_backend="pyarrow")
@@ -29,14 +29,14 @@ Measured
 Private bytes per row and worker after an epoch, `.iloc`: object column and StringDtype("python") 104; the str column
 of pandas 3 and ArrowDtype 0.
 
-Silent when
------------
+When it stays silent
+--------------------
 The table is read with dtype_backend, is made in the file of something else, its rows are not read for samples, or the
 Dataset is only used without workers.
 
-Fix
----
-Hint: `dtype_backend="pyarrow"`, or columns as arrays of a fixed-width or numeric dtype.
+How to fix it
+-------------
+By hand: `dtype_backend="pyarrow"`, or columns as arrays of a fixed-width or numeric dtype.
 """
 
 from __future__ import annotations

@@ -6,14 +6,20 @@ Leaks
         def __init__(self, scenes):
             self.scenes = scenes  # dicts, in the caller's file
 
+        def __len__(self):
+            return len(self.scenes)
+
         def __getitem__(self, i):
             return self.scenes[i]
 
-Holds
------
+Instead
+-------
     class Scenes(Dataset):
         def __init__(self, scenes):
             self.scenes = scenes
+
+        def __len__(self):
+            return len(self.scenes)
 
         def __getitem__(self, i):
             return copy.deepcopy(self.scenes[i])
@@ -27,14 +33,14 @@ Measured
 --------
 As TLK202.
 
-Silent when
------------
+When it stays silent
+--------------------
 It is one part of the sample among others (a number or a text as often as not); its type is known, or the attribute's
 name tells that of a number or text (labels, paths); it comes out of another Dataset, a table or an object of unknown
 nature, or is used as an array; or every DataLoader of the class in the file uses the default collate.
 
-Fix
----
+How to fix it
+-------------
 `copy.deepcopy(...)` of it. Unsafe: objects of unknown classes may be costly to copy, or must not be copied.
 """
 

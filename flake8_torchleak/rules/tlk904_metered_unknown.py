@@ -2,15 +2,29 @@
 
 Leaks
 -----
-    class RocAuc:
-        def update(self, scores, labels):
+    class RocAuc(torchmetrics.Metric):
+        def __init__(self):
+            super().__init__()
+            self.scores = []
+
+        def update(self, scores: torch.Tensor, labels: torch.Tensor):
             self.scores.append(scores)  # a model's output, where training feeds it
 
-Holds
------
-    class RocAuc:
-        def update(self, scores, labels):
+        def compute(self):
+            return torch.cat(self.scores).mean()
+
+Instead
+-------
+    class RocAuc(torchmetrics.Metric):
+        def __init__(self):
+            super().__init__()
+            self.scores = []
+
+        def update(self, scores: torch.Tensor, labels: torch.Tensor):
             self.scores.append(scores.detach())
+
+        def compute(self):
+            return torch.cat(self.scores).mean()
 
 Why
 ---
@@ -29,14 +43,14 @@ own; calling the metric itself (`metric(preds, target)`) keeps none.
 Run by `fixtures/TLK904_metered_unknown/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The meter detaches, asks for `requires_grad`, converts to numbers or arrays, compares what it is given, or keeps it in
 evaluation only; nothing shows that it is given tensors; the file itself feeds it (TLK403 then knows), or other modules
 do and never with a graph; torchmetrics sums for it; or what collects is no meter by its name (buffers, queues).
 
-Fix
----
+How to fix it
+-------------
 `.detach()` on what is kept. Unsafe: whoever differentiates through the metric needs its graph.
 """
 

@@ -5,8 +5,8 @@ Leaks
     for step in range(steps):
         x, y = next(iter(loader))
 
-Holds
------
+Instead
+-------
     batches = iter(loader)
     for step in range(steps):
         try:
@@ -30,14 +30,14 @@ By hand, two workers: 4.24 s and 0.11 s.
 
 Run by `fixtures/TLK906_recreated_workers/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
-Silent when
------------
+When it stays silent
+--------------------
 The loader has no workers as far as the file shows, the first batch alone is taken (outside of loops, or once per
 epoch), or an iterator that has ended is started again.
 
-Fix
----
-Hint: one iterator above the loop, started again when it ends.
+How to fix it
+-------------
+By hand: one iterator above the loop, started again when it ends.
 """
 
 from __future__ import annotations

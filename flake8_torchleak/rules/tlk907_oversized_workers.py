@@ -4,8 +4,8 @@ Leaks
 -----
     loader = DataLoader(data, num_workers=os.cpu_count(), prefetch_factor=64)
 
-Holds
------
+Instead
+-------
     loader = DataLoader(data, num_workers=min(8, len(os.sched_getaffinity(0))))
 
 Why
@@ -18,13 +18,13 @@ Measured
 --------
 6 to 7 MB of private memory per worker (torch 2.13, Linux), besides what it copies of the Dataset (TLK101).
 
-Silent when
------------
+When it stays silent
+--------------------
 The count is bounded (`min`, a division), below 32, or comes from an option; prefetch_factor is below 16.
 
-Fix
----
-Hint: measure with 4, 8 and 16 workers, and take the smallest that keeps the GPU busy.
+How to fix it
+-------------
+By hand: measure with 4, 8 and 16 workers, and take the smallest that keeps the GPU busy.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ Leaks
         ...
         torch.cuda.empty_cache()
 
-Holds
------
+Instead
+-------
     for x, y in loader:
         ...
 
@@ -22,13 +22,13 @@ Measured
 --------
 Not run here: needs CUDA.
 
-Silent when
------------
+When it stays silent
+--------------------
 It runs now and then (under a condition), once per epoch, or where an exception is handled.
 
-Fix
----
-Hint: remove it, and look for what keeps the memory (`torch.cuda.memory_summary()`).
+How to fix it
+-------------
+By hand: remove it, and look for what keeps the memory (`torch.cuda.memory_summary()`).
 """
 
 from __future__ import annotations

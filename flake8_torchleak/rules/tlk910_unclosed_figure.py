@@ -7,8 +7,8 @@ Leaks
         ax.imshow(model(x)[0, 0].detach())
         fig.savefig(f"{step}.png")
 
-Holds
------
+Instead
+-------
     for step, (x, y) in enumerate(loader):
         fig, ax = plt.subplots()
         ax.imshow(model(x)[0, 0].detach())
@@ -25,13 +25,13 @@ Measured
 --------
 Not run here: matplotlib is not among the libraries of this project. One report fell from 1616 to 32 MB by closing.
 
-Silent when
------------
+When it stays silent
+--------------------
 Anything in the function closes or clears figures, shows them, or gives them away, the figure has a number (it is used
 again), or the loop goes over a few fixed values.
 
-Fix
----
+How to fix it
+-------------
 Unsafe: `plt.close(fig)` below the last `savefig`. What uses the figure later finds it out of pyplot's registry.
 """
 

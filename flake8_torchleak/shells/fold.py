@@ -38,7 +38,11 @@ def reflowed(page: str, width: int) -> str:
     out: list[str] = []
     lines = page.splitlines()
     for at, line in enumerate(lines):
+        if re.match(r"  \S", line) and out and out[-1].startswith("- "):
+            out[-1] += f" {line.strip()}"
+            continue
         above, below = (*lines[max(at - 1, 0) : at], ""), (*lines[at + 1 : at + 2], "")
-        own = re.match(r" |-|$|default: |fix: ", line) or re.fullmatch("-+", below[0])
+        own = re.match(r" |-|$|default: |fix: |page: ", line) or re.fullmatch("-+", below[0])
         out += [line] if own or re.match(r" |--|$", above[0]) else [f"{out.pop()} {line}"]
-    return "\n".join(line if line.startswith(" ") else folded(line, width, "") for line in out) + "\n"
+    indents = ["  " if line.startswith("- ") else "" for line in out]
+    return "\n".join(line if line[:1] == " " else folded(line, width, by) for line, by in zip(out, indents)) + "\n"

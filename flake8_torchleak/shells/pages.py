@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from flake8_torchleak.addresses import rule_page
 from flake8_torchleak.config import ConfigError, Option
 from flake8_torchleak.finding import BOUND, FixLevel, Severity
 from flake8_torchleak.rule import Rule, all_rules, rule_table
@@ -19,9 +20,6 @@ _FIXES = {
     FixLevel.UNSAFE: "unsafe (may change type, timing or cost)",
     FixLevel.HINT: "by hand (the message names the remedy)",
 }
-
-HOME = "https://pypi.org/project/flake8-torchleak/"
-"""Where the world finds the project: its page on the package index, for every release has one."""
 
 
 class Own(NamedTuple):
@@ -59,8 +57,8 @@ No rule, be it selected or not, finds there what the comment names. It may have 
 stand on the wrong line, or have its codes in lower case, which flake8 does not take. Codes of other tools, and `# noqa`
 without codes, are left to others.
 
-Fix
----
+How to fix it
+-------------
 Safe: the codes that hide nothing are removed, and the comment where nothing is left of it.""",
     ),
     Own(
@@ -98,11 +96,12 @@ def page(name: str) -> str:
     wanted = name.lower()
     for own in OWN:
         if wanted in (own.code.lower(), own.slug):
-            return f"{own.code} {own.slug}\n{own.header}\n{own.page}\n"
+            return f"{own.code} {own.slug}\n{own.header}page: {rule_page(own.code)}\n\n{own.page}\n"
     for each in all_rules():
         if wanted in (each.code.lower(), each.slug):
             default = "on" if each.default else "off; switch it on with --extend-select=" + each.code
-            return f"{each.code} {each.slug}\ndefault: {default}\nfix: {_fixes(each)}\n\n{each.page}\n"
+            head = f"default: {default}\nfix: {_fixes(each)}\npage: {rule_page(each.code)}"
+            return f"{each.code} {each.slug}\n{head}\n\n{each.page}\n"
     family = [each for each in all_rules() if each.code.lower().startswith(wanted)]
     if wanted and family:
         rows = _table((each.code, each.slug, _on(each), each.summary) for each in family)
@@ -116,7 +115,7 @@ def _fixes(each: Rule) -> str:
 
 
 def listing(output_format: str, width: int = 0) -> str:
-    """All rules by code, as "text" (folded to `width` columns), "json" or "markdown" (the README's table)."""
+    """All rules by code, as "text" (folded to `width` columns), "json" or "markdown" (a table)."""
     if output_format == "markdown":
         return rule_table() + "\n"
     if output_format == "json":
@@ -129,6 +128,7 @@ def listing(output_format: str, width: int = 0) -> str:
                 "severity": each.severity.value,
                 "fix": each.fix.value,
                 "fixes": [level.value for level in each.levels],
+                "url": rule_page(each.code),
             }
             for each in all_rules()
         ]

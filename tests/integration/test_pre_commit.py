@@ -51,7 +51,7 @@ def test_our_own_hooks(tmp_path: Path, package: Path, home: Path) -> None:
     both = python("-m", "pre_commit", "run", "--all-files", cwd=tmp_path, PRE_COMMIT_HOME=str(home))
     assert both.returncode == 1, both.stdout
     assert re.findall(r"^(torchleak.*?)\.+(?:Failed|Passed)$", both.stdout, re.MULTILINE) == [
-        "torchleak-fix (mends what it safely can)",
+        "torchleak-fix (fixes what it safely can)",
         "torchleak (names what leaks)",
     ]
     for said in (

@@ -2,6 +2,6 @@
 
 A proof is `fixtures/<CODE>_<slug>/proof.py`. It runs the very files that are linted, one child process a variant, in
 a real DataLoader or step loop, and says what must come out of it. `python -m tests.proofs` runs them and prints a
-table; `--write` also writes `measured.json`, and from it the "Measured" sections of the rules, the table and the
-plots of the README. Linux only: what is measured is read from /proc and from glibc.
+table; `--write` also writes `measured.json`, and from it the "Measured" sections of the rules, the table of
+docs/measured.md and the plots. Linux only: what is measured is read from /proc and from glibc.
 """

@@ -1,4 +1,4 @@
-"""From the data to what is read: each rule's "Measured" section, and the table and plots of the README."""
+"""From the data to what is read: each rule's "Measured" section, and the table and plots of docs/measured.md."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.proofs.plots import svg
 from tests.proofs.proof import Proof, Row
 from tests.proofs.sources import ROOT
 
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "measured.md"
 PLOTS = ROOT / "docs" / "plots"
 WIDTH = 112
 
 _SECTION = re.compile(r"(?<=^Measured\n--------\n).*?(?=\n\n[^\n]+\n---)", re.DOTALL | re.MULTILINE)
-_README = re.compile(r"(?<=^<!-- proofs -->\n).*?(?=^<!-- /proofs -->$)", re.DOTALL | re.MULTILINE)
+_PART = re.compile(r"(?<=^<!-- proofs -->\n).*?(?=^<!-- /proofs -->$)", re.DOTALL | re.MULTILINE)
 
 
 class Shown(float):
@@ -93,37 +93,35 @@ def _plot_name(code: str, number: int) -> str:
     return f"{code}.svg" if number == 1 else f"{code}_{number}.svg"
 
 
-def readme_part(measured: dict[str, Data], proofs: dict[str, Proof]) -> str:
-    """What stands between the README's markers `<!-- proofs -->` and `<!-- /proofs -->`."""
+def page_part(measured: dict[str, Data], proofs: dict[str, Proof]) -> str:
+    """What stands between the page's markers `<!-- proofs -->` and `<!-- /proofs -->`."""
     settings = " / ".join(sorted({setting(each) for each in measured.values()}))
     images = [
-        f"![{code}: {plot.title}, leaking and repaired](docs/plots/{_plot_name(code, number)})"
+        f"![{code}: {plot.title}, leaking and repaired](plots/{_plot_name(code, number)})"
         for code, proof in proofs.items()
         for number, plot in enumerate(proof.plots, 1)
     ]
     return f"{table(measured, proofs)}\n\nMeasured with {settings}.\n\n" + "\n".join(images) + "\n"
 
 
-def with_readme_part(text: str, new: str) -> str:
-    """README.md with another part. Raises AssertionError if it has no markers."""
-    changed, count = _README.subn(lambda match: new, text, count=1)
-    assert count == 1, "README.md has no part between <!-- proofs --> and <!-- /proofs -->"
+def with_page_part(text: str, new: str) -> str:
+    """docs/measured.md with another part. Raises AssertionError if it has no markers."""
+    changed, count = _PART.subn(lambda match: new, text, count=1)
+    assert count == 1, "docs/measured.md has no part between <!-- proofs --> and <!-- /proofs -->"
     return changed
 
 
 def write(measured: dict[str, Data], proofs: dict[str, Proof]) -> None:
-    """Bring the rules' pages, the README and the plots up to date with the data."""
+    """Bring the rules' pages, docs/measured.md and the plots up to date with the data."""
     for code, proof in proofs.items():
         path = rule_file(code)
         path.write_text(
             with_section(path.read_text(encoding="utf-8"), section(proof, measured[code])), encoding="utf-8"
         )
-    README.write_text(
-        with_readme_part(README.read_text(encoding="utf-8"), readme_part(measured, proofs)), encoding="utf-8"
-    )
+    PAGE.write_text(with_page_part(PAGE.read_text(encoding="utf-8"), page_part(measured, proofs)), encoding="utf-8")
     PLOTS.mkdir(parents=True, exist_ok=True)
     wanted = plots(measured, proofs)
-    for path in PLOTS.glob("*.svg"):
+    for path in PLOTS.glob("TLK*.svg"):
         if path.name not in wanted:
             path.unlink()
     for name, text in wanted.items():

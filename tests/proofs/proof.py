@@ -99,7 +99,7 @@ class Between:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the README's table: what is held, and the figure of a bad variant and of its fixed one.
+    """One row of the table of docs/measured.md: what is held, and the figure of a bad variant and of its fixed one.
 
     shown: a format for each figure, with its unit, such as "{:.0f} KB".
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flake8_torchleak.addresses import rule_page
 from flake8_torchleak.finding import Finding, Fix, Span
 from flake8_torchleak.shells import formats
 from flake8_torchleak.shells.report import placed
@@ -46,6 +47,7 @@ def row(path: str, finding: Finding, source: Source) -> dict[str, object]:
         "unfixed": placed(finding.unfixed, source),
         "remedy": finding.remedy,
         "conventions": list(finding.conventions),
+        "url": rule_page(finding.code),
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flake8_torchleak import __version__
+from flake8_torchleak.addresses import SITE, rule_page
 from flake8_torchleak.finding import Finding, Fix, Severity, Span
 from flake8_torchleak.rule import all_rules
 from flake8_torchleak.shells import formats, pages
@@ -40,7 +41,7 @@ class Report(formats.Report):
             "name": "torchleak",
             "version": __version__,
             "semanticVersion": __version__,
-            "informationUri": pages.HOME,
+            "informationUri": SITE,
             "rules": self._rules,
         }
         run = {
@@ -91,7 +92,7 @@ def _rule(code: str, slug: str, severity: Severity, page: str) -> Object:
         "shortDescription": {"text": page.partition("\n")[0]},
         "fullDescription": {"text": " ".join(why.split())},
         "help": {"text": page, "markdown": page},
-        "helpUri": pages.HOME,
+        "helpUri": rule_page(code),
         "defaultConfiguration": {"level": severity.value},
     }
 
