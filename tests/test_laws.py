@@ -18,7 +18,7 @@ from tests.laws.floors import FLOORS, LOOK_ALIKES
 from tests.laws.program import Program
 from tests.laws.table import LAWS, RENAME, Rate, Seen, baseline, fixtures, matched, rate, reshaped, results, traced
 
-FAST = ("rename", "outline", "in_record", "while_next")
+FAST = ("outline", "while_next")
 """Of those over the rules about graphs."""
 
 
