@@ -7,7 +7,7 @@ from textwrap import dedent, indent
 import pytest
 
 from flake8_torchleak.model.release import trail
-from tests.fixer import fixed
+from tests.fixer import fixed, reasons
 
 ALL = ("TLK401", "TLK402", "TLK403", "TLK404", "TLK5")
 
@@ -282,3 +282,28 @@ def test_attributes_that_are_too_many_to_follow_may_be_asked(monkeypatch: pytest
     assert "loss.detach()" in fixed(text, codes=ALL)
     monkeypatch.setattr(trail, "_MOST_VARIABLES", 0)
     stays(text)
+
+
+STEP = """\
+for x, y in loader:
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    kept.append(loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("class Run:\n    kept = []\n" + indent(STEP, "    "), "`kept` is no variable of its own"),
+        (
+            "class Trainer:\n    def __init__(self):\n        self.kept = []\n"
+            "    def train(self, model, loader, other):\n"
+            + indent(STEP.replace("kept", "self.kept"), "        ")
+            + "        print(other.kept[0].requires_grad)\n",
+            "`.requires_grad` is asked for",
+        ),
+    ],
+)
+def test_a_holder_that_others_have_by_its_name(text: str, reason: str) -> None:
+    assert [reason in each for each in reasons(text, codes="TLK402")] == [True]

@@ -85,6 +85,7 @@ def test_a_seed_and_number_make_the_same_program_again() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.watched
 def test_everything_in_the_grammar_is_made() -> None:
     made = [program(9, number) for number in range(2100)]
     made += [program(9, number, construct) for construct in ("datasets", *UNSAFE[-7:]) for number in range(300)]
@@ -133,6 +134,7 @@ def of_training(share: range) -> list[Program]:
 
 
 @pytest.mark.long
+@pytest.mark.watched
 def test_detaching_everything_is_found_out() -> None:
     found = failures(of_training(range(150)), wrong.detaching)
     assert len(found) > 30
@@ -141,6 +143,7 @@ def test_detaching_everything_is_found_out() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.watched
 def test_detaching_what_nobody_differentiates_is_not() -> None:
     made = [program(5, number) for number in range(100)]
     plain = [each for each in made if not each.escape and each.cell.get("value") == "spent"]
@@ -150,6 +153,7 @@ def test_detaching_what_nobody_differentiates_is_not() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.watched
 def test_copying_every_element_is_found_out() -> None:
     made = [program(6, number, "datasets") for number in range(160)]
     seen = [each for each in made if each.escape.endswith(("method", "property", "outside", "identity"))]
@@ -342,6 +346,7 @@ def test_what_samples_share_with_their_dataset_is_measured(sample: str, shared: 
 
 
 @pytest.mark.long
+@pytest.mark.watched
 def test_a_failing_program_is_made_small() -> None:
     verdict = judge(LEAK, wrong.appending("net.weight.data += 1"))
     smaller = small(verdict, wrong.appending("net.weight.data += 1"), seconds=3)
