@@ -21,6 +21,9 @@ flake8_torchleak.lint.reraise = True
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 
+# Some hundred processes of Python are started: they compile the package once, and not each time, whoever asks for that.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 ROOT = Path(__file__).resolve().parent.parent
 
 LEAK = """\

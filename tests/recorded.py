@@ -19,13 +19,14 @@ STEPS = 24
 def few_modules(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the tests' modules only the test's own is first-party: what holds is looked for in all of them, step by step.
 
-    To be imported by test modules. All others that pytest has loaded hold tables of cases, thousands of objects.
+    To be imported by test modules. All others that pytest has loaded, and what those import, hold tables of cases,
+    hundreds of thousands of objects.
     """
     looked = walk.own_modules
 
     def few() -> list[tuple[str, dict[str, object]]]:
         own = request.module.__name__
-        return [(name, names) for name, names in looked() if name == own or not name.startswith("tests.test_")]
+        return [(name, names) for name, names in looked() if name == own or not name.startswith("tests.")]
 
     monkeypatch.setattr(walk, "own_modules", few)
 

@@ -132,9 +132,17 @@ BLOCKS = {
     ),
     "samples handed on": "def use{n}(x):\n    x[0] += 1\n    use{n}(x)\n\n\nfor b in loader:\n    use{n}(b)\n\n\n",
 }
+SLOW = ("holders", "evaluations")
+"""Of these: seconds each."""
 
 
-@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(BLOCKS[name], id=name, marks=[pytest.mark.long, pytest.mark.watched] * (name in SLOW))
+        for name in BLOCKS
+    ],
+)
 def test_checking_and_fixing_grow_with_the_length(block: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flow, "MOST_DEFINITIONS", 5)  # as many as there are to look at in a long file
     head = "" if "{n}" in block else "def train(model, loader):\n    many = []\n"

@@ -35,15 +35,13 @@ def test_the_version_is_listed(tmp_path: Path) -> None:
     assert b"flake8-torchleak: 0." in flake8("--version", cwd=tmp_path).stdout
 
 
-@pytest.mark.parametrize("comment", ["# noqa", "# noqa: TLK401", "# NOQA:TLK4", "# noqa: E501, TLK4"])
-def test_noqa_hides_it(tmp_path: Path, comment: str) -> None:
-    (tmp_path / "leak.py").write_text(LEAK.replace("+= loss", f"+= loss  {comment}"))
-    assert flake8(SELECT, "leak.py", cwd=tmp_path).stdout == b""
-
-
-def test_noqa_for_another_code_does_not(tmp_path: Path) -> None:
-    (tmp_path / "leak.py").write_text(LEAK.replace("+= loss", "+= loss  # noqa: TLK402"))
-    assert codes(flake8(SELECT, "leak.py", cwd=tmp_path).stdout) == ["TLK401"]
+def test_noqa_hides_it_and_for_another_code_does_not(tmp_path: Path) -> None:
+    comments = ["# noqa", "# noqa: TLK401", "# NOQA:TLK4", "# noqa: E501, TLK4", "# noqa: TLK402"]
+    for number, comment in enumerate(comments):
+        (tmp_path / f"leak{number}.py").write_text(LEAK.replace("+= loss", f"+= loss  {comment}"))
+    shown = flake8(SELECT, ".", cwd=tmp_path).stdout
+    assert shown.startswith(b"./leak4.py:9:")
+    assert codes(shown) == ["TLK401"]
 
 
 @pytest.mark.parametrize(
@@ -153,21 +151,23 @@ def test_a_toml_list_is_refused_in_a_process_of_its_own(leak: Path) -> None:
     assert told[1].startswith("flake8-torchleak: no-grad-decorators: '[' is not a name; in an ini file")
 
 
-@pytest.mark.parametrize(
-    ("comment", "silent"),
-    [
-        ("# flake8: noqa", True),
-        # Codes behind it do not count, in flake8 7.0 as in 7.5.
-        ("# flake8: noqa: TLK401", True),
-        ("# flake8: noqa: E501", True),
-        ("x = 1  # flake8: noqa", False),
-        ("# flake8: no-qa", False),
-    ],
-)
-def test_a_comment_for_the_whole_file_means_the_same_in_both(leak: Path, comment: str, silent: bool) -> None:
-    (leak / "leak.py").write_text(f"{LEAK}{comment}\n")
-    assert codes(flake8(SELECT, "leak.py", cwd=leak).stdout) == ([] if silent else ["TLK401"])
-    assert torchleak("check", "leak.py", cwd=leak).returncode == (0 if silent else 1)
+WHOLE_FILE = {
+    "plain": ("# flake8: noqa", True),
+    # Codes behind it do not count, in flake8 7.0 as in 7.5.
+    "this_code": ("# flake8: noqa: TLK401", True),
+    "another_code": ("# flake8: noqa: E501", True),
+    "behind_code": ("x = 1  # flake8: noqa", False),
+    "another_word": ("# flake8: no-qa", False),
+}
+
+
+def test_a_comment_for_the_whole_file_means_the_same_in_both(tmp_path: Path) -> None:
+    for name, (comment, _) in WHOLE_FILE.items():
+        (tmp_path / f"{name}.py").write_text(f"{LEAK}{comment}\n")
+    loud = sorted(f"{name}.py" for name, (_, silent) in WHOLE_FILE.items() if not silent)
+    for run in (flake8(SELECT, ".", cwd=tmp_path), torchleak("check", "--output-format=concise", ".", cwd=tmp_path)):
+        lines = [line for line in run.stdout.decode().splitlines() if " TLK401 " in line]
+        assert sorted(line.removeprefix("./").partition(":")[0] for line in lines) == loud
 
 
 def test_parsed_options_reach_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:

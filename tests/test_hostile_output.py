@@ -74,7 +74,13 @@ def without_commands_of_ours(shown: str) -> str:
 
 @pytest.mark.parametrize("output_format", FORMATS)
 @pytest.mark.parametrize(
-    "more", [[], ["--statistics"], ["--output-file=report"], ["--color=never", "--add-noqa", "--diff"]]
+    "more",
+    [
+        [],
+        pytest.param(["--statistics"], marks=[pytest.mark.long, pytest.mark.watched]),
+        ["--output-file=report"],
+        ["--color=never", "--add-noqa", "--diff"],
+    ],
 )
 def test_names_and_sources_in_every_report(
     output_format: str, more: list[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,9 @@ SUMMARY = (
     b"Can be fixed: 1 with --fix.\n1 finding in 1 file, 1 file checked. More on a finding: torchleak explain TLK401\n"
 )
 
+LATER = partial(pytest.param, marks=[pytest.mark.long, pytest.mark.watched])
+"""Another way to the same stream: a process each."""
+
 
 @pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
@@ -39,22 +43,22 @@ SUMMARY = (
     [
         ('"$@" check >&-', 2, CLOSED),
         ('"$@" check >/dev/full', 2, FULL),
-        ('"$@" check --diff >&-', 2, CLOSED),
+        LATER('"$@" check --diff >&-', 2, CLOSED),
         ('"$@" check --diff >/dev/full', 2, FULL),
-        ('"$@" check --output-format=concise >&- 2>&-', 2, b""),
+        LATER('"$@" check --output-format=concise >&- 2>&-', 2, b""),
         ('"$@" check --output-format=json >/dev/full', 2, FULL),
         ('"$@" check --output-format=concise 2>&-', 1, b""),
-        ('"$@" check --output-format=concise 2>/dev/full', 1, b""),
-        ('"$@" check nowhere.py 2>&-', 2, b""),
+        LATER('"$@" check --output-format=concise 2>/dev/full', 1, b""),
+        LATER('"$@" check nowhere.py 2>&-', 2, b""),
         ('"$@" check nowhere.py 2>/dev/full', 2, b""),
-        ('"$@" check --no-such-argument 2>&-', 2, b""),
+        LATER('"$@" check --no-such-argument 2>&-', 2, b""),
         ('"$@" check --select=X 2>/dev/full', 2, b""),
-        ('"$@" rules >&-', 2, CLOSED),
+        LATER('"$@" rules >&-', 2, CLOSED),
         ('"$@" explain TLK401 >/dev/full', 2, FULL),
         ('"$@" check - <&- >/dev/null', 2, b"torchleak: error: -: Bad file descriptor\n"),
-        ('"$@" check --fix --select=X - <&-', 2, None),
+        LATER('"$@" check --fix --select=X - <&-', 2, None),
         ('"$@" check <&- >&- 2>&-', 2, b""),
-        ('"$@" baseline write --output=base.json >/dev/full', 2, FULL),
+        LATER('"$@" baseline write --output=base.json >/dev/full', 2, FULL),
     ],
 )
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")

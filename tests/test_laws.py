@@ -18,7 +18,8 @@ from tests.laws.floors import FLOORS, LOOK_ALIKES
 from tests.laws.program import Program
 from tests.laws.table import LAWS, RENAME, Rate, Seen, baseline, fixtures, matched, rate, reshaped, results, traced
 
-FAST = ("rename", "outline", "in_record", "while_next")
+LATER = [pytest.mark.long, pytest.mark.watched]
+FAST = ("outline", "while_next", pytest.param("rename", marks=LATER), pytest.param("in_record", marks=LATER))
 """Of those over the rules about graphs."""
 
 

@@ -360,3 +360,33 @@ def test_a_helper_elsewhere_that_evaluates_is_reported_there(tmp_path: Path) -> 
     """
     put(tmp_path, helpers="def show(model, x):\n    model.eval()\n    return model(x)\n", own=own)
     assert found(tmp_path / "own.py") == []
+
+
+def test_what_two_definitions_need_of_a_third_file_is_read_once(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        lines="def read(path):\n    return [[each] for each in open(path)]\n",
+        sides="""
+            from lines import read
+
+            def left(path):
+                return read(path)
+
+            def right(path):
+                return read(path)
+        """,
+        rows="""
+            from torch.utils.data import Dataset
+            from sides import left, right
+
+            class Rows(Dataset):
+                def __init__(self, path):
+                    self.left = left(path)
+                    self.right = right(path)
+
+                def __getitem__(self, i):
+                    return self.left[i], self.right[i]
+        """,
+    )
+    (tmp_path / "pyproject.toml").touch()
+    assert found(tmp_path / "rows.py").count("TLK101") == 2

@@ -29,6 +29,12 @@ CALLERS = {
         "    save(predict(model, loader))\n",
         True,
     ),
+    "one that hands on in a loop that does not train": (
+        "def main(model, loaders, board, opt):\n    for loader in loaders:\n"
+        "        board.show(predict(model, loader))\n"
+        "    for x, y in loaders[0]:\n        model(x).sum().backward()\n        opt.step()\n",
+        True,
+    ),
     "one that differentiates": (
         "def main(model, loader):\n    torch.cat(predict(model, loader)).sum().backward()\n",
         False,
@@ -87,3 +93,23 @@ def test_callers_in_other_files(tmp_path: Path, use: str, offered: bool) -> None
     if not offered:
         (left,) = done.left
         assert left.unfixed == "what `predict` gives goes into training, as one of its callers shows"
+
+
+HANDED = """\
+import torch
+from helpers import use
+
+def train(model, loader, optimizer):
+    kept = []
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y) + model.penalty
+        kept.append(loss)
+    use(kept)
+"""
+
+
+@pytest.mark.parametrize(("use", "released"), [("print(len(losses))", True), ("sum(losses).backward()", False)])
+def test_a_holder_that_is_handed_to_a_function_of_another_file(tmp_path: Path, use: str, released: bool) -> None:
+    path = project(tmp_path, helpers=f"def use(losses):\n    {use}\n", main=HANDED) / "main.py"
+    done = fix(path.read_text(), DEFAULT, True, lambda code: code == "TLK402", str(path))
+    assert ("loss.detach()" in done.text) is released

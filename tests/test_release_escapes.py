@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from textwrap import dedent, indent
 
 import pytest
 
 from flake8_torchleak.model.release import trail
-from tests.fixer import fixed
+from tests.fixer import fixed, reasons
+from tests.model import module
 
 ALL = ("TLK401", "TLK402", "TLK403", "TLK404", "TLK5")
 
@@ -269,3 +271,35 @@ def test_attributes_that_are_too_many_to_follow_may_be_asked(monkeypatch: pytest
     assert "loss.detach()" in fixed(text, codes=ALL)
     monkeypatch.setattr(trail, "_MOST_VARIABLES", 0)
     stays(text)
+
+
+def test_a_holder_whose_history_is_asked_for_by_its_name() -> None:
+    text = """\
+class Trainer:
+    def __init__(self):
+        self.kept = []
+    def train(self, model, loader, other):
+        for x, y in loader:
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            self.kept.append(loss)
+        {}
+"""
+    (reason,) = reasons(text.format("print(other.kept[0].requires_grad)"), codes="TLK402")
+    assert "`.requires_grad` is asked for" in reason
+    assert "loss.detach()" in fixed(text.format("print(other.kept[0].shape)"), codes=("TLK402",))
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("from shared import *\ndef train(loss):\n    kept.append(loss)\n", False),
+        ("class Run:\n    kept = []\n    kept.append(loss)\n", False),
+        ("def train(loss):\n    kept = []\n    kept.append(loss)\n", True),
+    ],
+)
+def test_a_holder_that_no_function_has_for_itself(text: str, own: bool) -> None:
+    model = module(text)
+    (call,) = model.tree.all(ast.Call)
+    why = model.release.reason(call.args[0], "kept", call)
+    assert ("`kept` is no variable of its own" in why) is not own

@@ -302,3 +302,16 @@ def train(loader, opt):
 def test_the_part_that_a_network_gives(given: str, spends: bool) -> None:
     text = NETWORK.format(given)
     assert ("loss.detach()" in fixed(text, codes=("TLK402",))) is spends
+
+
+@pytest.mark.parametrize(
+    ("given", "kept", "spends"), [("loss", "loss", True), ("y, loss", "loss", False), ("loss", "other", False)]
+)
+def test_a_helper_that_may_differentiate_more_than_it_is_given(given: str, kept: str, spends: bool) -> None:
+    text = (
+        "def step(loss, extra=None):\n    loss.backward()\n    if extra is not None:\n        extra.backward()\n"
+        "def train(model, loader, board):\n    kept = []\n    for x, y in loader:\n"
+        "        loss, other = F.mse_loss(model(x), y), F.l1_loss(model(x), y)\n"
+        f"        step({given})\n        kept.append({kept})\n    board.show(kept)\n"
+    )
+    assert (f"{kept}.detach()" in fixed(text, codes=("TLK402",))) is spends

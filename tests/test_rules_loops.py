@@ -484,3 +484,30 @@ def test_a_state_that_is_carried_under_another_name(steps: str, count: int) -> N
     lines += [f"        {each}" for each in steps.split("; ")]
     text = "\n".join(["def score(loader, h, c, other, repackage):", *lines, ""])
     assert of("TLK406", text) == count
+
+
+@pytest.mark.parametrize(("first", "count"), [("import torch\n", 1), ("", 0), ("# loss.backward()\n", 1)])
+def test_what_is_called_a_loader_is_one_where_there_is_pytorch(first: str, count: int) -> None:
+    text = f"{first}batches = list(train_loader)\nfor x, y in batches:\n    show(x)\n"
+    assert [each.code for each in lint(text)].count("TLK405") == count
+
+
+@pytest.mark.parametrize("again", ["", "last = evaluate(model, x)\n"])
+def test_an_evaluation_of_everything_that_a_step_and_the_module_call(again: str) -> None:
+    text = """
+        def evaluate(model, data):
+            return model(data)
+        for x, y in loader:
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            evaluate(model, x)
+    """
+    assert of("TLK501", textwrap.dedent(text) + again) == 1
+    assert of("TLK501", textwrap.dedent(text).replace("    evaluate(", "    seen = evaluate(") + again) == 0
+
+
+def test_what_an_evaluation_of_the_module_keeps_is_told_with_it() -> None:
+    text = "import torch\nmodel.eval()\nkept = []\nfor x, y in test_loader:\n    kept.append(model(x))\nprint(kept)\n"
+    found = [each for each in lint(text) if each.code < "TLK9"]
+    assert [each.code for each in found] == ["TLK402", "TLK501"]
+    assert [(each.code, len(each.members)) for each in gathered(found)] == [("TLK501", 1)]

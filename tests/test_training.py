@@ -84,6 +84,8 @@ def test_a_seed_and_number_make_the_same_program_again() -> None:
     assert program(4, 0) != program(3, 0)
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_everything_in_the_grammar_is_made() -> None:
     made = [program(9, number) for number in range(2100)]
     made += [program(9, number, construct) for construct in ("datasets", *UNSAFE[-7:]) for number in range(300)]
@@ -131,6 +133,8 @@ def of_training(share: range) -> list[Program]:
     return [each for each in made if each.escape in escapes.WAYS]
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_detaching_everything_is_found_out() -> None:
     found = failures(of_training(range(150)), wrong.detaching)
     assert len(found) > 30
@@ -138,6 +142,8 @@ def test_detaching_everything_is_found_out() -> None:
     assert {"parameters differ", "gradients differ"} <= set(found)
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_detaching_what_nobody_differentiates_is_not() -> None:
     made = [program(5, number) for number in range(100)]
     plain = [each for each in made if not each.escape and each.cell.get("value") == "spent"]
@@ -146,6 +152,8 @@ def test_detaching_what_nobody_differentiates_is_not() -> None:
     assert not found["parameters differ"] + found["gradients differ"]
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_copying_every_element_is_found_out() -> None:
     made = [program(6, number, "datasets") for number in range(160)]
     seen = [each for each in made if each.escape.endswith(("method", "property", "outside", "identity"))]
@@ -337,6 +345,8 @@ def test_what_samples_share_with_their_dataset_is_measured(sample: str, shared: 
 # -- what is said of it -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_a_failing_program_is_made_small() -> None:
     verdict = judge(LEAK, wrong.appending("net.weight.data += 1"))
     smaller = small(verdict, wrong.appending("net.weight.data += 1"), seconds=3)

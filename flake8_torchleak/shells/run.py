@@ -249,8 +249,7 @@ def _undisturbed() -> Iterator[None]:
 
     The trees are freed by reference counting; a pass now and then catches what is cyclic.
     """
-    threshold, frozen = gc.get_threshold(), gc.get_freeze_count()
-    gc.freeze()
+    threshold = gc.get_threshold()
     gc.set_threshold(100_000, 20, 20)
     try:
         with warnings.catch_warnings():
@@ -258,8 +257,6 @@ def _undisturbed() -> Iterator[None]:
             yield
     finally:
         gc.set_threshold(*threshold)
-        if not frozen:  # else somebody else wants that to stay so
-            gc.unfreeze()
 
 
 def _write(stream: TextIO, text: str) -> None:
