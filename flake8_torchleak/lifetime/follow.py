@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.assembly import assembled
+from flake8_torchleak.lifetime.declared import left_open
 from flake8_torchleak.lifetime.frames import FORWARD, Frame, Function, Loop
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.kept import Kept
@@ -161,14 +162,14 @@ class Runner:
         if function.name == "forward" and info.is_network:
             self._forward(function, info)
             return
-        for each in self._receivers(info):
+        for each in self._receivers(info, function):
             self._call(Function(function, self.own, None, info, self._instance(each)), info)
 
     def _forward(self, function: FunctionNode, info: ClassInfo) -> None:
         """Follow a network's forward pass as a training program calls it: step by step, with what has history."""
         run = self.run
         names = [each.arg for each in function.args.args][1:]
-        for each in self._receivers(info):
+        for each in self._receivers(info, function):
             instance = self._instance(each)
             made = Function(function, self.own, None, info, instance)
             given: Keywords = {}
@@ -187,23 +188,25 @@ class Runner:
         run.functions.invoke(made, [], fresh, made.node)
         return Flow.NEXT
 
-    def _receivers(self, info: ClassInfo) -> list[ClassInfo]:
-        """The classes whose objects a method is followed on: those below one that has no constructor, or itself."""
+    def _receivers(self, info: ClassInfo, function: FunctionNode) -> list[ClassInfo]:
+        """The classes whose objects a method is followed on: itself, or those below it that it leaves something to.
+
+        Those that have a constructor where it has none, and those that have the methods which it only declares.
+        """
+        below = self._below.get(info, [])
         if info.method("__init__") is None:
-            return self._below.get(info) or [info]
-        return [info]
+            return [each for each in below if each.method("__init__") is not None][:_MOST_BELOW] or [info]
+        left = left_open(info, function)
+        return [each for each in below if left & each.own.keys()][:_MOST_BELOW] or [info]
 
     @property
     def _below(self) -> dict[ClassInfo, list[ClassInfo]]:
-        """For each class of the module: the first few below it that have a constructor."""
+        """For each class of the module: those below it."""
         if self._known_below is None:
             found: dict[ClassInfo, list[ClassInfo]] = {}
             for each in map(self._info, self.classes):
-                if each.method("__init__") is not None:
-                    for above in each.order[1:]:
-                        below = found.setdefault(above, [])
-                        if len(below) < _MOST_BELOW:
-                            below.append(each)
+                for above in each.order[1:]:
+                    found.setdefault(above, []).append(each)
             self._known_below = found
         return self._known_below
 

@@ -36,6 +36,8 @@ class Seen:
         """Loops in evaluation mode -> whether they only go on with what they made themselves: of one sample."""
         self.read_back: set[Site] = set()
         """Containers whose content was differentiated."""
+        self.read_later: set[Site] = set()
+        """The same, those left out whose content was differentiated in the iteration that made them."""
         self.loaders: set[Site] = set()
         """DataLoaders that the program makes, with workers and the usual way to put batches together."""
         self.plain: set[Site] = set()
