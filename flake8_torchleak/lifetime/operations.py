@@ -85,13 +85,13 @@ class Operations(Part):
         run.seen.tensors_in([(atom,)])
         if _gives_indices(name, args, keywords):
             return self._with_indices(atom, [*args, *keywords.values()], node)
-        if name in table.NO_HISTORY_METHODS:
+        others = [*args, *keywords.values()]
+        if name in table.NO_HISTORY_METHODS and not (name == "type" and others):
             plain = run.make.tensor(node, Graph.NO, atom.vary)
             return run.make.view_of(atom, plain) if _shares(name, args, keywords) else plain
         if name.endswith("_") and not name.endswith("__") and receiver is not None:
             if atom.kind is Kind.TENSOR or name in ("detach_", "requires_grad_"):
                 return self.in_place((atom,), name, args, keywords, node, receiver)
-        others = [*args, *keywords.values()]
         if (effect := TENSOR_METHODS.get(name)) is not None and effect.sharing in (Sharing.VIEW, Sharing.STRIDED):
             return _as_tensor(run.make.view(node, atom, *others))
         result = _as_tensor(run.make.result(node, [(atom,), *others]))
