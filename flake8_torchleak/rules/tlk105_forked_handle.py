@@ -52,6 +52,7 @@ from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.early import early
 from flake8_torchleak.model.handles import shared
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
@@ -80,4 +81,13 @@ def check(module: Module) -> Iterator[Report]:
                 f"set `{each.name} = None` in `__init__` and open it in `{each.read.function.name}` when it is None; "
                 "read what `__init__` needs in a `with` block"
             ),
+        )
+    for first in early(module):
+        yield Report(
+            first.handle.call,
+            f"`{first.name}` ({first.handle.what}) is opened by `{first.entry.name}` in the main process, and all workers "
+            "use that; close it there, and set it to None",
+            notes=((first.call, f"`{first.entry.name}` comes here before the workers start"),),
+            severity=Severity.WARNING,
+            remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",
         )

@@ -52,6 +52,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model import hooks
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.onerun import one_run
 from flake8_torchleak.model.unhooking import is_removed
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
@@ -69,6 +70,7 @@ from flake8_torchleak.wording import short
 def check(module: Module) -> Iterator[Report]:
     again, steps = set(module.loops.steps(ast.Call)), set[ast.AST](module.loops.steps(ast.Assign))
     told: set[ast.AST] = set()
+    yield from _half_emptied(module)
     for call in hooks.registrations(module):
         module_name = short(call.func.value) if isinstance(call.func, ast.Attribute) else "the module"
         remedy = f"handle = {module_name}.{last_name(call.func)}(...), and handle.remove() after use"
@@ -91,6 +93,16 @@ def check(module: Module) -> Iterator[Report]:
                 )
         if removed:
             continue
+        ran = one_run(module, call)
+        if ran is not None:
+            yield Report(
+                call,
+                "a hook for one run stays on the module, and every further call adds one; remove it after the run",
+                notes=((ran, "the module is run here"),),
+                severity=Severity.WARNING,
+                remedy=remedy,
+            )
+            continue
         guest = hooks.guest(module, call)
         if call in again or any(function.name == "forward" for function in hooks.functions_around(module, call)[:1]):
             yield Report(
@@ -108,3 +120,20 @@ def check(module: Module) -> Iterator[Report]:
                 severity=Severity.WARNING,
                 remedy=remedy,
             )
+
+
+def _half_emptied(module: Module) -> Iterator[Report]:
+    """Lists that the hooks of an object fill, and that it does not empty with the others, though it removes hooks."""
+    told: set[ast.AST] = set()
+    found = set(hooks.registrations(module))
+    for call in hooks.all_registrations(module):
+        for holder, value, node, other in hooks.left_full(module, call) if call not in found else ():
+            if node not in told:
+                told.add(node)
+                yield Report(
+                    node,
+                    f"the hook keeps `{short(value)}` of every forward call in `{holder}`, which is not emptied where "
+                    f"`{other}` is",
+                    notes=((call, "the hook is registered here"),),
+                    remedy=f"{holder}.clear() wherever `{other}` is emptied",
+                )

@@ -1,0 +1,87 @@
+"""Hooks for one run of a module: registered, the module is run, and they stay when the function is over."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.hooks import functions_around, wholes
+from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_RUNS_ITSELF = frozenset({"__init__", "forward", "__call__"})
+"""Methods that other questions of hooks are about: what builds an object, and what runs in every step."""
+_MOST_PARTS = 20
+
+
+def one_run(module: Module, call: ast.Call) -> ast.Call | None:
+    """Where a function runs the module that it hooks once, behind that; the module is its caller's, and lives on.
+
+    The next call of the function adds the hooks again. A function that runs the module in a loop is a program of its
+    own, as a rule, and hooks it once.
+    """
+    around = functions_around(module, call)
+    if not around or not isinstance(call.func, ast.Attribute) or around[-1].name in _RUNS_ITSELF:
+        return None
+    function = around[-1]
+    root = _root(module, call.func.value, function)
+    if not root or _is_guarded(module, call, root):
+        return None
+    for each in module.tree.calls(function):
+        target = each.func
+        if isinstance(target, ast.Attribute) and target.attr == "forward":
+            target = target.value
+        if key_of(target) == root and each.lineno > call.lineno and not module.tree.loops(each):
+            return each
+    return None
+
+
+def _root(module: Module, node: ast.expr, function: FunctionNode) -> str:
+    """The parameter of a function, or the attribute of its object, that a module comes from; "" if neither."""
+    stack = [node]
+    for _ in range(_MOST_PARTS):
+        if not stack:
+            break
+        each = stack.pop()
+        if module.classes.self_attribute(each) is not None:
+            return key_of(each)
+        if not isinstance(each, ast.Name):
+            stack += wholes(each)
+            continue
+        for definition in module.flow.reaching(each.id, each):
+            if isinstance(definition.node, ast.arg):
+                if definition.node in parameters(function):
+                    return definition.node.arg
+                stack += _applied(module, definition.node)
+            elif definition.value is not None and definition.how in (How.ASSIGN, How.ITERATE):
+                stack.append(definition.value)
+    return ""
+
+
+def _applied(module: Module, parameter: ast.arg) -> list[ast.expr]:
+    """The modules whose `apply` calls the function of a parameter with each module inside."""
+    inner = module.tree.function(parameter)
+    found: list[ast.expr] = []
+    for call in module.classes.own_calls("apply"):
+        if isinstance(call.func, ast.Attribute) and len(call.args) == 1:
+            if inner is not None and module.names.definition(call.args[0]) is inner:
+                found.append(call.func.value)
+    return found
+
+
+def _is_guarded(module: Module, call: ast.Call, root: str) -> bool:
+    """Whether a condition about the module, or the object, may let it be hooked the first time only."""
+    owner = root.partition(".")[0]
+    for up in module.tree.ancestors(call):
+        if isinstance(up, FUNCTIONS) and up.name in _RUNS_ITSELF:
+            return True
+        for node in ast.walk(up.test) if isinstance(up, ast.If) else ():
+            if isinstance(node, ast.Call) and last_name(node.func) in ("hasattr", "getattr"):
+                return True
+            if isinstance(node, ast.Attribute) and key_of(node).partition(".")[0] == owner:
+                return True
+    return False
