@@ -164,7 +164,7 @@ def _plain(module: Module, node: ast.expr) -> list[Hook]:
 
 def collects(module: Module, hook: Hook) -> tuple[str, ast.expr, ast.expr | ast.stmt] | None:
     """(container, value, node) where the hook adds what it is given to a container that outlives it."""
-    for each in _given_to(module, hook):
+    for each in given_to(module, hook):
         if not _is_limited(module, each[0], each[2]) and not _is_emptied(module, each[0]):
             return each
     return None
@@ -180,13 +180,14 @@ def left_full(module: Module, call: ast.Call) -> list[tuple[str, ast.expr, ast.e
         return []
     calls = [each for each in module.classes.own_calls(*_REGISTERS) if module.classes.around(each) is owner]
     hooks = dict.fromkeys(hook for each in calls if each.args for hook in behind(module, each.args[0]))
-    found = [each for hook in hooks for each in _given_to(module, hook) if each[0].startswith("self.")]
+    found = [each for hook in hooks for each in given_to(module, hook) if each[0].startswith("self.")]
     emptied = [key for key, _, _ in found if _is_emptied(module, key)]
     full = [each for each in found if each[0] not in emptied and not _is_limited(module, each[0], each[2])]
     return [(*each, emptied[0]) for each in full if emptied]
 
 
-def _given_to(module: Module, hook: Hook) -> Iterator[tuple[str, ast.expr, ast.expr | ast.stmt]]:
+def given_to(module: Module, hook: Hook) -> Iterator[tuple[str, ast.expr, ast.expr | ast.stmt]]:
+    """(container, value, node) where the hook adds what it is given to a container that is not its own."""
     given = {each.arg for each in parameters(hook)} - {"self", "module", "m"}
     for key, changes in module.flow.mutations(hook).items():
         head = key.partition(".")[0]
@@ -202,6 +203,7 @@ def _given_to(module: Module, hook: Hook) -> Iterator[tuple[str, ast.expr, ast.e
 def _is_given(module: Module, node: ast.expr, given: set[str]) -> bool:
     """Whether a value is what the hook was given: itself, a part or a method's result of its size, or a copy."""
     stack = [node]
+    seen: set[ast.expr] = {node}
     for _ in range(_MOST_PARTS):
         if not stack:
             break
@@ -210,7 +212,8 @@ def _is_given(module: Module, node: ast.expr, given: set[str]) -> bool:
             if each.id in given:
                 return True
             values = [d.value for d in module.flow.reaching(each.id, each)]
-            stack += [value for value in values if value is not None and not isinstance(value, ast.Name)]
+            stack += [value for value in values if value is not None and value not in seen]
+            seen.update(stack)
         elif isinstance(each, (ast.Subscript, ast.Starred)):
             stack.append(each.value)
         elif isinstance(each, ast.Attribute) and each.attr not in _SMALL:

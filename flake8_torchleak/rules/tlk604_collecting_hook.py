@@ -50,6 +50,7 @@ from collections.abc import Iterator
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model import hooks
+from flake8_torchleak.model.lastrun import kept_until_next
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.onerun import one_run
@@ -71,6 +72,7 @@ def check(module: Module) -> Iterator[Report]:
     again, steps = set(module.loops.steps(ast.Call)), set[ast.AST](module.loops.steps(ast.Assign))
     told: set[ast.AST] = set()
     yield from _half_emptied(module)
+    yield from _until_next(module)
     for call in hooks.registrations(module):
         module_name = short(call.func.value) if isinstance(call.func, ast.Attribute) else "the module"
         remedy = f"handle = {module_name}.{last_name(call.func)}(...), and handle.remove() after use"
@@ -137,3 +139,15 @@ def _half_emptied(module: Module) -> Iterator[Report]:
                     notes=((call, "the hook is registered here"),),
                     remedy=f"{holder}.clear() wherever `{other}` is emptied",
                 )
+
+
+def _until_next(module: Module) -> Iterator[Report]:
+    """One run's activations with their graph, for as long as the object lives."""
+    for call, holder, value, node in kept_until_next(module):
+        yield Report(
+            node,
+            f"`{holder}` keeps `{short(value)}` of the last run with its autograd graph until the next one; detach it",
+            notes=((call, "the hook is registered here"),),
+            severity=Severity.NOTE,
+            remedy=f"store `{short(value)}.detach()`, or {holder}.clear() when it was used",
+        )
