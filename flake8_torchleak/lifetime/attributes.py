@@ -7,7 +7,19 @@ import ast
 from flake8_torchleak.lifetime.frames import FORWARD, Function
 from flake8_torchleak.lifetime.libraries import PLAIN_ATTRIBUTES
 from flake8_torchleak.lifetime.run import Part
-from flake8_torchleak.lifetime.values import ANYTHING, CAUGHT, PLAIN, Atom, Graph, Kind, Obj, Value, join, number, of_container
+from flake8_torchleak.lifetime.values import (
+    ANYTHING,
+    CAUGHT,
+    PLAIN,
+    Atom,
+    Graph,
+    Kind,
+    Obj,
+    Value,
+    join,
+    number,
+    of_container,
+)
 from flake8_torchleak.lifetime.world import ClassInfo
 
 _WITH_FRAMES = frozenset({"__traceback__", "__cause__", "__context__"})

@@ -20,7 +20,7 @@ from flake8_torchleak.lifetime.layers import is_inside, may_normalize, take_back
 from flake8_torchleak.lifetime.outputs import collect, differentiated_of
 from flake8_torchleak.lifetime.run import MOST_FRAMES, Over, Run
 from flake8_torchleak.lifetime.stepping import Stepping, makes_step
-from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind, Obj, Value, objects
+from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind, Value, objects
 from flake8_torchleak.lifetime.verdict import left
 from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model import hints
@@ -180,19 +180,19 @@ class Runner:
                 atom = Atom(Kind.TENSOR, None, Graph.YES, parts=frozenset({(INPUT, function)}))
                 given = {name: (atom.but(site=(function, name)),) for name in names[:_MOST_INPUTS]}
             run.grad_off, run.evaluating, run.loops, run.guards, run.tests = 0, False, [], [], []
-            results: list[Value] = []
+            results: list[Atom] = []
             mark = run.keeper.mark
             run.looping.repeat(function, partial(self._pass, made, given, results), FORWARD)
             if not inside:
-                take_back(run.keeper.found[mark:], results)
+                take_back(run.keeper.found[mark:], results, instance)
 
-    def _pass(self, made: Function, given: Keywords, results: list[Value], _: Loop) -> Flow:
+    def _pass(self, made: Function, given: Keywords, results: list[Atom], _: Loop) -> Flow:
         run = self.run
         fresh = {
             name: tuple(atom.but(born=run.tick(), since=run.clock) for atom in value) for name, value in given.items()
         }
         assert made.node is not None
-        results.append(run.functions.invoke(made, [], fresh, made.node))
+        results += [atom for atom, _ in run.within(run.functions.invoke(made, [], fresh, made.node))]
         return Flow.NEXT
 
     def _receivers(self, info: ClassInfo, function: FunctionNode) -> list[ClassInfo]:
@@ -255,4 +255,3 @@ def _why_step(function: FunctionNode, info: ClassInfo | None) -> str:
     if info is not None and function.name in _STEPS and (info.foreign or info.bases):
         return "a framework calls it once per step"
     return "it makes one training step" if makes_step(function) else ""
-

@@ -29,13 +29,14 @@ def may_normalize(function: FunctionNode, instance: Value) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr == "training" for node in walk(function))
 
 
-def take_back(found: Iterable[Kept], results: list[Value]) -> None:
+def take_back(found: Iterable[Kept], results: list[Atom], instance: Value) -> None:
     """Keep nothing of the input of what gives, in training, what it made of earlier inputs.
 
     Batch norm uses the statistics of the batch in training, and its buffers only later. What uses its buffers at once
     may as well stand before all layers, and normalise the data.
     """
-    if any(atom.past for value in results for atom in value):
+    buffers = {atom.site for atom in _held(instance) if atom.graph is Graph.YES}
+    if any(atom.past or not buffers.isdisjoint(atom.parts) for atom in results):
         for each in found:
             each.dead = each.dead or any(is_marked(site, INPUT) for site in each.value.parts)
 

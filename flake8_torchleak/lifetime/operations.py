@@ -86,7 +86,8 @@ class Operations(Part):
         if _gives_indices(name, args, keywords):
             return self._with_indices(atom, [*args, *keywords.values()], node)
         others = [*args, *keywords.values()]
-        if name in table.NO_HISTORY_METHODS and not (name == "type" and others):
+        keeps = name == "type" and others and not _is_whole(others)
+        if (name in table.NO_HISTORY_METHODS and not keeps) or (name == "to" and _is_whole(others)):
             plain = run.make.tensor(node, Graph.NO, atom.vary)
             return run.make.view_of(atom, plain) if _shares(name, args, keywords) else plain
         if name.endswith("_") and not name.endswith("__") and receiver is not None:
@@ -153,6 +154,11 @@ def _gives_indices(name: str, args: list[Value], keywords: Keywords) -> bool:
     if name in ("sort", "topk", "mode") or "dim" in keywords:
         return True
     return bool(args) and all(atom.kind is Kind.NUMBER for atom in args[0])
+
+
+def _is_whole(args: list[Value]) -> bool:
+    """Whether a type of whole numbers, which carry no history, is among what a cast is told."""
+    return any(isinstance(atom.made, str) and atom.made in table.WHOLE for value in args for atom in value)
 
 
 def _shares(name: str, args: list[Value], keywords: Keywords) -> bool:

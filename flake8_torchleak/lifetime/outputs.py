@@ -46,7 +46,9 @@ def _entry(made: Obj, key: object, function: FunctionNode) -> ast.AST:
     if node is None or node not in walk(function):
         return function
     if isinstance(node, ast.Dict):
-        found = (v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant) and k.value == key)
+        found = (
+            v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant) and k.value == key
+        )
         return next(found, node)
     if isinstance(node, ast.Call):
         return next((keyword.value for keyword in node.keywords if keyword.arg == key), node)

@@ -132,8 +132,7 @@ def _asks_process(module: Module, dataset: DatasetFacts) -> bool:
     """Whether the class asks which process, or worker, it is in."""
     asked = {"getpid", "get_worker_info", "current_process"}
     return any(
-        isinstance(node, (ast.Name, ast.Attribute))
-        and (node.id if isinstance(node, ast.Name) else node.attr) in asked
+        isinstance(node, (ast.Name, ast.Attribute)) and (node.id if isinstance(node, ast.Name) else node.attr) in asked
         for function in dataset.facts.all_functions
         for node in module.tree.within(function)
     )

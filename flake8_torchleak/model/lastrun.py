@@ -27,7 +27,11 @@ def kept_until_next(module: Module) -> Iterator[tuple[ast.Call, str, ast.expr, a
             continue
         for hook in hooks.behind(module, call.args[0]):
             for holder, value, node in hooks.given_to(module, hook):
-                if holder.startswith("self.") and not _is_cut(module, value) and _is_emptied_late(module, owner, holder):
+                if (
+                    holder.startswith("self.")
+                    and not _is_cut(module, value)
+                    and _is_emptied_late(module, owner, holder)
+                ):
                     yield call, holder, value, node
 
 
@@ -39,7 +43,9 @@ def _hooks_gradients(module: Module, owner: ClassFacts) -> bool:
 
 def _is_cut(module: Module, value: ast.expr) -> bool:
     """Whether something is cut from its graph before it is kept, for certain or not."""
-    made = [d.value for each in ast.walk(value) if isinstance(each, ast.Name) for d in module.flow.reaching(each.id, each)]
+    made = [
+        d.value for each in ast.walk(value) if isinstance(each, ast.Name) for d in module.flow.reaching(each.id, each)
+    ]
     return any(
         isinstance(node, ast.Attribute) and node.attr in _CUTS
         for each in (value, *made)
@@ -67,7 +73,9 @@ def _is_run_behind(module: Module, owner: ClassFacts, place: ast.AST) -> bool:
     if function is None or function not in owner.all_functions:
         return False
     for call in module.tree.calls(function):
-        func = call.func.value if last_name(call.func) == "forward" and isinstance(call.func, ast.Attribute) else call.func
+        func = (
+            call.func.value if last_name(call.func) == "forward" and isinstance(call.func, ast.Attribute) else call.func
+        )
         owned = module.classes.self_attribute(func)
         if owned is not None and owned[1] not in owner.methods and call.lineno > getattr(place, "lineno", 0):
             return True

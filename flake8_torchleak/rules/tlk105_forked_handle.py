@@ -26,6 +26,9 @@ Forked workers share the parent's open file, its position and its locks: one wor
 another's read. Spawned and forkserver workers (the default from Python 3.14) cannot be handed it at all:
 "cannot pickle". LMDB and h5py say in their documentation not to use a handle across a fork.
 
+Opening on first use is no remedy where the first use is in the main process: samplers ask for the length before the
+workers start, and what `__init__` looks up may open the file for good.
+
 Measured
 --------
 Two forked workers, 12,000 reads of a zip archive: 2215 fail when it is opened in `__init__`, 0 when it is
@@ -38,7 +41,7 @@ Run by `fixtures/TLK105_forked_handle/proof.py`: torch 2.13.0+cpu, Python 3.11.7
 
 Silent when
 -----------
-It is closed, or set to None, before `__init__` ends, is read into memory there, is opened again in a sample method or a
+It is closed, or set to None, before `__init__` or `__len__` ends, is read into memory there, is opened again in a sample method or a
 worker_init_fn, is not used for samples, or the Dataset is only used without workers.
 
 Fix
@@ -85,8 +88,8 @@ def check(module: Module) -> Iterator[Report]:
     for first in early(module):
         yield Report(
             first.handle.call,
-            f"`{first.name}` ({first.handle.what}) is opened by `{first.entry.name}` in the main process, and all workers "
-            "use that; close it there, and set it to None",
+            f"`{first.name}` ({first.handle.what}) is opened by `{first.entry.name}` in the main process, and used by "
+            "all workers; close it there, and set it to None",
             notes=((first.call, f"`{first.entry.name}` comes here before the workers start"),),
             severity=Severity.WARNING,
             remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",

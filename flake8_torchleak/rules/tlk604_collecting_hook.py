@@ -18,7 +18,11 @@ A hook lives as long as its module. What it appends stays, with the graph that m
 but not the activation itself. A hook that is registered in every step runs once more with each: time and memory grow.
 
 An object that hooks a model which it was handed, and throws the handle away, stays with that model for good: what
-makes such an object for every image, or once more after a failure, adds a hook each time.
+makes such an object for every image, or once more after a failure, adds a hook each time. So does a function that
+hooks its caller's model for one run, and leaves the hook there.
+
+An object whose hooks collect for one run should empty its lists when that is over: what is emptied only before the
+next run holds the graph of the last one for as long as the object lives (a note).
 
 Measured
 --------
@@ -33,7 +37,7 @@ Silent when
 -----------
 The list is emptied or bound anew, the handle is kept and one is removed anywhere in the file, `with` or an exit stack
 removes it (`contextlib.closing` does not: a handle has no `close`), the hook overwrites one slot or keeps numbers only,
-or it is a test. An object that is a module itself, or lives as long as its model (an optimizer,
+or it is a test. A function that runs the model in a loop is a program of its own, and hooks it once. An object that is a module itself, or lives as long as its model (an optimizer,
 a trainer, a callback), may leave its hooks on it.
 
 Fix
