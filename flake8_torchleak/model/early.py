@@ -94,14 +94,16 @@ def _is_left_open(module: Module, dataset: DatasetFacts, attr: str, opener: Func
     uses = {function: module.classes.self_uses(function).get(attr, ()) for function in dataset.calls_in}
     if not any(found for function, found in uses.items() if function is not opener):
         return False
+    opens = False
     for function, found in uses.items():
         stores = [node for node in found if isinstance(node.ctx, ast.Store)]
         calls = [c for f in dataset.calls_in for c in module.tree.calls(f) if dataset.resolve(c) is function]
+        opens = opens or bool(stores)
         if all(_is_first(module, each, attr) for each in stores):
             continue
         if not calls or not all(_is_first(module, each, attr) for each in calls):
             return False
-    return True
+    return opens
 
 
 def _is_first(module: Module, node: ast.AST, attr: str) -> bool:

@@ -41,8 +41,9 @@ Run by `fixtures/TLK105_forked_handle/proof.py`: torch 2.13.0+cpu, Python 3.11.7
 
 Silent when
 -----------
-It is closed, or set to None, before `__init__` or `__len__` ends, is read into memory there, is opened again in a sample method or a
-worker_init_fn, is not used for samples, or the Dataset is only used without workers.
+It is closed, or set to None, before `__init__` or `__len__` ends, is read into memory there, is opened again in a
+sample method or a worker_init_fn, is not used for samples, the class asks which process it is in (`os.getpid()`), or
+the Dataset is only used without workers.
 
 Fix
 ---

@@ -37,8 +37,8 @@ Silent when
 -----------
 The list is emptied or bound anew, the handle is kept and one is removed anywhere in the file, `with` or an exit stack
 removes it (`contextlib.closing` does not: a handle has no `close`), the hook overwrites one slot or keeps numbers only,
-or it is a test. A function that runs the model in a loop is a program of its own, and hooks it once. An object that is a module itself, or lives as long as its model (an optimizer,
-a trainer, a callback), may leave its hooks on it.
+or it is a test. A function that runs the model in a loop is a program of its own, and hooks it once. An object that
+is a module itself, or lives as long as its model (an optimizer, a trainer, a callback), may leave its hooks on it.
 
 Fix
 ---
