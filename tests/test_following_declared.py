@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from textwrap import indent
+from typing import Any
 
 import pytest
 
@@ -199,3 +200,36 @@ def layer(body: str, made: str = BUFFER, more: str = "") -> list[str]:
 )
 def test_layers_like_batch_norm(body: str, made: str, codes: list[str]) -> None:
     assert layer(body, made) == codes
+
+
+NETWORK = """
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm = nn.Linear(3, 3), Norm(3)
+    def forward(self, x):
+        return self.norm({})
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "of_layers", "kept"),
+    [
+        (f"{UPDATE}\n    return x - x.mean(0)", True, True),
+        (f"{UPDATE.replace('x.mean(0)', 'x.mean(0).detach()')}\n    return x - x.mean(0)", True, False),
+        (f"{UPDATE}\n    return x - self.mean", False, False),  # before all layers
+    ],
+)
+def test_what_a_layer_s_buffer_keeps_in_torch(body: str, of_layers: bool, kept: bool) -> None:
+    torch = pytest.importorskip("torch")
+    body = f"if self.training:\n    {body}\nreturn x - self.mean"
+    text = LAYER.format(body=body.replace("\n", "\n        "), made=BUFFER, more="")
+    names: dict[str, Any] = {}
+    exec(text + NETWORK.format("self.first(x)" if of_layers else "x"), names)
+    network = names["Network"]()
+    for _ in range(3):
+        found = network(torch.rand(4, 3))
+        if of_layers:
+            found.mean().backward()
+    assert (network.norm.mean.grad_fn is not None) is kept
+    assert bool(layer(body)) is kept

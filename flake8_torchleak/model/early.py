@@ -27,6 +27,7 @@ class Early:
     dataset: DatasetFacts
     name: str
     handle: Handle
+    place: ast.AST
     entry: FunctionNode
     call: ast.AST
 
@@ -41,12 +42,12 @@ def early(module: Module) -> Iterator[Early]:
             entry = dataset.facts.methods.get(name)
             reached = _reached(module, dataset, entry) if entry is not None else {}
             for function, call in reached.items():
-                for attr, handle in _opened_in(module, dataset, function):
+                for attr, handle, place in _opened_in(module, dataset, function):
                     if attr in told or entry is None or _is_closed(module, attr, reached, call):
                         continue
-                    if _is_left_open(module, dataset, attr, function) and attr not in _renewed(module):
+                    if _is_left_open(module, dataset, attr) and attr not in _renewed(module):
                         told.add(attr)
-                        yield Early(dataset, f"self.{attr}", handle, entry, call)
+                        yield Early(dataset, f"self.{attr}", handle, place, entry, call)
 
 
 def _reached(module: Module, dataset: DatasetFacts, entry: FunctionNode) -> dict[FunctionNode, ast.AST]:
@@ -63,13 +64,13 @@ def _reached(module: Module, dataset: DatasetFacts, entry: FunctionNode) -> dict
     return found
 
 
-def _opened_in(module: Module, dataset: DatasetFacts, function: FunctionNode) -> Iterator[tuple[str, Handle]]:
+def _opened_in(module: Module, dataset: DatasetFacts, function: FunctionNode) -> Iterator[tuple[str, Handle, ast.AST]]:
     for key, definitions in dataset.facts.attributes.items():
         for each in definitions:
             if each.how is How.ASSIGN and each.value is not None and module.tree.function(each.node) is function:
                 handle = opened(module, each.value)
                 if handle is not None:
-                    yield key.removeprefix("self."), handle
+                    yield key.removeprefix("self."), handle, each.statement
 
 
 def _is_closed(module: Module, attr: str, reached: dict[FunctionNode, ast.AST], call: ast.AST) -> bool:
@@ -89,10 +90,10 @@ def _is_closed(module: Module, attr: str, reached: dict[FunctionNode, ast.AST], 
     return False
 
 
-def _is_left_open(module: Module, dataset: DatasetFacts, attr: str, opener: FunctionNode) -> bool:
+def _is_left_open(module: Module, dataset: DatasetFacts, attr: str) -> bool:
     """Whether sample functions use it, and open it only where it is not open yet."""
     uses = {function: module.classes.self_uses(function).get(attr, ()) for function in dataset.calls_in}
-    if not any(found for function, found in uses.items() if function is not opener):
+    if not any(_is_use(module, node) for found in uses.values() for node in found):
         return False
     opens = False
     for function, found in uses.items():
@@ -104,6 +105,14 @@ def _is_left_open(module: Module, dataset: DatasetFacts, attr: str, opener: Func
         if not calls or not all(_is_first(module, each, attr) for each in calls):
             return False
     return opens
+
+
+def _is_use(module: Module, node: ast.Attribute) -> bool:
+    """Whether it is read other than by a condition."""
+    up: ast.AST = node
+    while not isinstance(up, ast.stmt):
+        up = module.tree.parents[up]
+    return isinstance(node.ctx, ast.Load) and not isinstance(up, ast.If)
 
 
 def _is_first(module: Module, node: ast.AST, attr: str) -> bool:

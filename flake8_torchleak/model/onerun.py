@@ -27,8 +27,28 @@ def one_run(module: Module, call: ast.Call) -> ast.Call | None:
     around = functions_around(module, call)
     if not around or not isinstance(call.func, ast.Attribute) or around[-1].name in _RUNS_ITSELF:
         return None
-    function = around[-1]
-    root = _root(module, call.func.value, function)
+    found = _run_in(module, around[-1], call.func.value, call)
+    if found is not None:
+        return found
+    for outer in module.classes.calls_of(around[-1]):  # a helper hooks what its caller runs
+        caller, given = module.tree.function(outer), _handed(module, call.func.value, around[-1], outer)
+        if caller is not None and caller.name not in _RUNS_ITSELF and given is not None:
+            found = _run_in(module, caller, given, outer)
+            if found is not None:
+                return found
+    return None
+
+
+def _handed(module: Module, node: ast.expr, helper: FunctionNode, call: ast.Call) -> ast.expr | None:
+    """What a call hands a helper for the module that this hooks."""
+    root = _root(module, node, helper)
+    parameter = next((each for each in parameters(helper) if each.arg == root), None)
+    return module.classes.argument(call, parameter, helper) if parameter is not None else None
+
+
+def _run_in(module: Module, function: FunctionNode, hooked: ast.expr, call: ast.Call) -> ast.Call | None:
+    """Where a function runs what it is handed, or has, behind a call that hooks it."""
+    root = _root(module, hooked, function)
     if not root or _is_guarded(module, call, root):
         return None
     for each in module.tree.calls(function):

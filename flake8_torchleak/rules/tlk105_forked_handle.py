@@ -88,10 +88,13 @@ def check(module: Module) -> Iterator[Report]:
         )
     for first in early(module):
         yield Report(
-            first.handle.call,
+            first.place,
             f"`{first.name}` ({first.handle.what}) is opened by `{first.entry.name}` in the main process, and used by "
             "all workers; close it there, and set it to None",
-            notes=((first.call, f"`{first.entry.name}` comes here before the workers start"),),
+            notes=(
+                (first.handle.call, f"opens the {first.handle.what}"),
+                (first.call, f"`{first.entry.name}` comes here before the workers start"),
+            ),
             severity=Severity.WARNING,
             remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",
         )
