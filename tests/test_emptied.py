@@ -194,6 +194,7 @@ def test_what_is_marked_is_found(text: str) -> None:
 
 
 FUNCTION = """
+import copy
 import torch
 class Probe:
     def __init__(self, net):
@@ -220,6 +221,7 @@ def hook_all(model, hook):
         ("if not hasattr(model, 'seen'):\n            model.register_forward_hook(self.keep)\n        model(x)", False),
         ("other = make()\n        other.register_forward_hook(self.keep)\n        other(x)", False),
         ("register_forward_hook = print\n        register_forward_hook(self.keep)\n        model(x)", False),
+        ("model = copy.deepcopy(model)\n        model.register_forward_hook(self.keep)\n        model(x)", False),
         ("parts[0].register_forward_hook(self.keep)\n        model(x)", False),
     ],
 )

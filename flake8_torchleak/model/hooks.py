@@ -34,6 +34,8 @@ _SMALL = frozenset({
 })  # fmt: skip
 _LIVE_WITH_MODEL = ("Module", "Model", "Net", "Optimizer", "Callback", "Trainer", "Hook", "Plugin", "Strategy")
 """Bases of objects that live as long as the model that they are given, or are it."""
+_COPIES = frozenset({"deepcopy", "copy"})
+"""What gives another module, whose hooks go with it."""
 _MOST_PARTS = 30
 
 
@@ -133,7 +135,7 @@ def wholes(node: ast.expr) -> list[ast.expr]:
     """What a module may be a part of: `model` of `model.layer4`, `dict(model.named_modules())[k]`, `find(model, k)`."""
     if isinstance(node, (ast.Attribute, ast.Subscript)):
         return [node.value]
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.Call) and last_name(node.func) not in _COPIES:
         return [node.func.value] if isinstance(node.func, ast.Attribute) and not node.args else node.args[:1]
     return []
 
