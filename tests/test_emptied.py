@@ -227,3 +227,9 @@ def hook_all(model, hook):
 )
 def test_hooks_for_one_run(body: str, found: bool) -> None:
     assert [each.code for each in lint(FUNCTION.format(body)) if "one run" in each.message] == ["TLK604"] * found
+
+
+def test_hooks_of_tests() -> None:
+    text = FUNCTION.format("self.net.register_forward_hook(self.keep)\n        self.net(x)")
+    assert [each.code for each in lint(text)] == ["TLK604"]
+    assert not lint("import unittest\n" + text)
