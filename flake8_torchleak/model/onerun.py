@@ -21,8 +21,8 @@ _MOST_PARTS = 20
 def one_run(module: Module, call: ast.Call) -> ast.Call | None:
     """Where a function runs the module that it hooks once, behind that; the module is its caller's, and lives on.
 
-    The next call of the function adds the hooks again; but tests are over soon. A function that runs the module in a loop is a program of its
-    own, as a rule, and hooks it once.
+    The next call of the function adds the hooks again; but tests are over soon. A function that runs the module in a
+    loop is a program of its own, as a rule, and hooks it once.
     """
     around = functions_around(module, call)
     if module.is_test or not around or not isinstance(call.func, ast.Attribute) or around[-1].name in _RUNS_ITSELF:
