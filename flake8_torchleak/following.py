@@ -15,6 +15,7 @@ from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_sm
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, stored
+from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.releases import in_evaluation
 from flake8_torchleak.rule import Report
 from flake8_torchleak.wording import short
@@ -135,6 +136,9 @@ def _message(kept: Kept) -> str:
         return (
             f"`{_shown(kept)}` keeps an exception with the tensors of all frames it passed; keep its text (`str(...)`)"
         )
+    end = next((each for each in kept.holders if isinstance(each, FUNCTIONS)), None)
+    if end is not None:
+        return f"`{end.name}` gets `{_shown(kept)}` of every step with its autograd graph; return it detached"
     verb = "adds up" if kept.how == "sum" else "keeps"
     if kept.node is kept.at:
         if isinstance(kept.node, (ast.Assign, ast.AugAssign)):

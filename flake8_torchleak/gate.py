@@ -27,7 +27,8 @@ class Subject(Enum):
     TORCH = "anything of PyTorch: for rules that name words of their own"
 
 
-_TORCH = ("torch", "lightning", "accelerate", "transformers", "Dataset", "oader", ".backward(", ".eval()")
+_TORCH = ("torch", "lightning", "accelerate", "transformers", "Dataset", "oader", ".backward(", ".eval()",
+          "register_forward_")  # fmt: skip
 """A module with none of these is not about PyTorch (a Dataset's base may come from the project itself)."""
 
 _OTHER_FRAMEWORKS = frozenset({

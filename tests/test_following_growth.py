@@ -142,8 +142,9 @@ def test_a_method_is_followed_on_a_few_of_the_classes_below_its_own() -> None:
     runner = Runner(Place("", root, None, None), 100_000)
     runner.all(root)
     infos = {each.name: runner._info(each) for each in runner.classes}
-    assert [each.name for each in runner._receivers(infos["Base"])] == ["D0", "D1", "D2", "D3"]
-    assert [each.name for each in runner._receivers(infos["D8"])] == ["D8"]
+    step = infos["Base"].own["training_step"]
+    assert [each.name for each in runner._receivers(infos["Base"], step)] == ["D0", "D1", "D2", "D3"]
+    assert [each.name for each in runner._receivers(infos["D8"], step)] == ["D8"]
 
 
 def test_the_elements_of_a_display_are_those_of_what_is_spread_in_it() -> None:

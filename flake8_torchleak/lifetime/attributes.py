@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import ast
 
-from flake8_torchleak.lifetime.frames import Function
+from flake8_torchleak.lifetime.frames import FORWARD, Function
 from flake8_torchleak.lifetime.libraries import PLAIN_ATTRIBUTES
 from flake8_torchleak.lifetime.run import Part
-from flake8_torchleak.lifetime.values import ANYTHING, CAUGHT, PLAIN, Atom, Graph, Kind, Obj, Value, join, of_container
+from flake8_torchleak.lifetime.values import (
+    ANYTHING,
+    CAUGHT,
+    PLAIN,
+    Atom,
+    Graph,
+    Kind,
+    Obj,
+    Value,
+    join,
+    number,
+    of_container,
+)
 from flake8_torchleak.lifetime.world import ClassInfo
 
 _WITH_FRAMES = frozenset({"__traceback__", "__cause__", "__context__"})
@@ -66,6 +78,8 @@ class Attributes(Part):
         shared = self._class_attribute(cls, name)
         if shared:
             return shared
+        if cls.is_network and name == "training" and any(loop.step == FORWARD for loop in self.run.loops):
+            return number(True)
         site = (cls.node, name)
         if cls.is_network and name in ("parameters", "named_parameters"):
             return ANYTHING

@@ -199,7 +199,7 @@ class Branches(Part):
         for (flow, changes), span in zip(ended, spans, strict=True):
             self.leave(flow, changes)
             if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
-                run.keeper.once(*span, whole=flow is not Flow.BREAK)
+                run.keeper.once(*span, flow)
         flows = [flow for flow, _ in ended]
         if may_skip or Flow.NEXT in flows:
             return Flow.NEXT

@@ -12,12 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.assembly import assembled
+from flake8_torchleak.lifetime.declared import left_open
 from flake8_torchleak.lifetime.frames import FORWARD, Frame, Function, Loop
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.lifetime.layers import is_inside, may_normalize, take_back
+from flake8_torchleak.lifetime.outputs import collect, differentiated_of
 from flake8_torchleak.lifetime.run import MOST_FRAMES, Over, Run
 from flake8_torchleak.lifetime.stepping import Stepping, makes_step
-from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind, Obj, Value, objects
+from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind, Value, objects
 from flake8_torchleak.lifetime.verdict import left
 from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model import hints
@@ -161,49 +164,56 @@ class Runner:
         if function.name == "forward" and info.is_network:
             self._forward(function, info)
             return
-        for each in self._receivers(info):
+        for each in self._receivers(info, function):
             self._call(Function(function, self.own, None, info, self._instance(each)), info)
 
     def _forward(self, function: FunctionNode, info: ClassInfo) -> None:
         """Follow a network's forward pass as a training program calls it: step by step, with what has history."""
         run = self.run
         names = [each.arg for each in function.args.args][1:]
-        for each in self._receivers(info):
+        for each in self._receivers(info, function):
             instance = self._instance(each)
             made = Function(function, self.own, None, info, instance)
             given: Keywords = {}
-            if _is_inside(each, instance):
+            inside = is_inside(each, instance)
+            if inside or may_normalize(function, instance):
                 atom = Atom(Kind.TENSOR, None, Graph.YES, parts=frozenset({(INPUT, function)}))
                 given = {name: (atom.but(site=(function, name)),) for name in names[:_MOST_INPUTS]}
             run.grad_off, run.evaluating, run.loops, run.guards, run.tests = 0, False, [], [], []
-            run.looping.repeat(function, partial(self._pass, made, given), FORWARD)
+            results: list[Atom] = []
+            mark = run.keeper.mark
+            run.looping.repeat(function, partial(self._pass, made, given, results), FORWARD)
+            if not inside:
+                take_back(run.keeper.found[mark:], results, instance)
 
-    def _pass(self, made: Function, given: Keywords, _: Loop) -> Flow:
+    def _pass(self, made: Function, given: Keywords, results: list[Atom], _: Loop) -> Flow:
         run = self.run
         fresh = {
             name: tuple(atom.but(born=run.tick(), since=run.clock) for atom in value) for name, value in given.items()
         }
         assert made.node is not None
-        run.functions.invoke(made, [], fresh, made.node)
+        results += [atom for atom, _ in run.within(run.functions.invoke(made, [], fresh, made.node))]
         return Flow.NEXT
 
-    def _receivers(self, info: ClassInfo) -> list[ClassInfo]:
-        """The classes whose objects a method is followed on: those below one that has no constructor, or itself."""
+    def _receivers(self, info: ClassInfo, function: FunctionNode) -> list[ClassInfo]:
+        """The classes whose objects a method is followed on: itself, or those below it that it leaves something to.
+
+        Those that have a constructor where it has none, and those that have the methods which it only declares.
+        """
+        below = self._below.get(info, [])
         if info.method("__init__") is None:
-            return self._below.get(info) or [info]
-        return [info]
+            return [each for each in below if each.method("__init__") is not None][:_MOST_BELOW] or [info]
+        left = left_open(info, function)
+        return [each for each in below if left & each.own.keys()][:_MOST_BELOW] or [info]
 
     @property
     def _below(self) -> dict[ClassInfo, list[ClassInfo]]:
-        """For each class of the module: the first few below it that have a constructor."""
+        """For each class of the module: those below it."""
         if self._known_below is None:
             found: dict[ClassInfo, list[ClassInfo]] = {}
             for each in map(self._info, self.classes):
-                if each.method("__init__") is not None:
-                    for above in each.order[1:]:
-                        below = found.setdefault(above, [])
-                        if len(below) < _MOST_BELOW:
-                            below.append(each)
+                for above in each.order[1:]:
+                    found.setdefault(above, []).append(each)
             self._known_below = found
         return self._known_below
 
@@ -220,16 +230,18 @@ class Runner:
         if info is not None and function.name.startswith(_WITHOUT_GRAD) and info.foreign:
             run.grad_off = 1
         if why:
-            run.looping.repeat(function, lambda _: self._step(made), why)
+            run.looping.repeat(function, lambda _: self._step(made, info), why)
         else:
             run.escape(run.functions.invoke(made, [], {}, function))
 
-    def _step(self, made: Function) -> Flow:
+    def _step(self, made: Function, info: ClassInfo | None) -> Flow:
         assert made.node is not None
         assert not isinstance(made.node, ast.Lambda)
         result = self.run.functions.invoke(made, [], {}, made.node)
         if made.node.name in _DIFFERENTIATED:
-            self.run.differentiate(_differentiated_of(result))
+            self.run.differentiate(differentiated_of(result))
+            if info is not None:
+                collect(self.run, result, made.node, info)
         return Flow.NEXT
 
     def _instance(self, info: ClassInfo) -> Value:
@@ -238,29 +250,8 @@ class Runner:
         return self.run.of(info.instance)
 
 
-def _differentiated_of(result: Value) -> Value:
-    """What a framework differentiates of what its training step is given back: the loss of a dict."""
-    found: list[Value] = []
-    for atom in result:
-        if isinstance(atom.made, Obj) and atom.made.kind == "dict":
-            found.append(atom.made.fields.get("loss", ()))
-        elif isinstance(atom.made, Obj) and atom.made.kind == "tuple":
-            found.append(atom.made.fields.get(0, ()))
-        elif atom.kind is not Kind.NUMBER:
-            found.append((atom,))
-    return tuple(atom for value in found for atom in value)
-
-
 def _why_step(function: FunctionNode, info: ClassInfo | None) -> str:
     """Why a function that nobody is seen to call runs once per step; "" if nothing says so."""
     if info is not None and function.name in _STEPS and (info.foreign or info.bases):
         return "a framework calls it once per step"
     return "it makes one training step" if makes_step(function) else ""
-
-
-def _is_inside(info: ClassInfo, instance: Value) -> bool:
-    """Whether a network stands behind layers that learn: what is no more than a layer does, with its own parameters."""
-    if any("Norm" in name for name in info.foreign):
-        return True
-    held = [atom for made in objects(instance) for value in made.fields.values() for atom in value]
-    return any(atom.graph is Graph.LEAF for atom in held) and all(atom.kind is not Kind.NETWORK for atom in held)

@@ -23,18 +23,22 @@ def _mode_of(run: Run, node: ast.expr, place: Place) -> bool | None:
 
 
 def mode(value: Value, node: ast.expr) -> bool | None:
-    """What a context manager does to gradients: on, off, or nothing (None)."""
-    for atom in value:
-        if atom.kind is Kind.LIBRARY and isinstance(atom.made, str):
-            path = atom.made.removesuffix("()")
-            if path in table.GRAD_OFF:
-                return False
-            if path in table.GRAD_ON:
-                return True
-            if path == "torch.set_grad_enabled":
-                return False
+    """What a context manager does to gradients: on, off, or nothing (None); at times off is not off."""
+    found = {_of(atom) for atom in value}
+    if True in found:
+        return True
+    if found == {False}:
+        return False
     called = node.func if isinstance(node, ast.Call) else node
     return False if hints.turns_grad_off(last_name(called)) else None
+
+
+def _of(atom: Atom) -> bool | None:
+    """What one alternative does."""
+    path = atom.made.removesuffix("()") if atom.kind is Kind.LIBRARY and isinstance(atom.made, str) else ""
+    if path in table.GRAD_ON:
+        return True
+    return False if path in table.GRAD_OFF or path == "torch.set_grad_enabled" else None
 
 
 def decorated_off(run: Run, node: FunctionNode, place: Place) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Frame, Loop
 from flake8_torchleak.lifetime.history import adds, joins
+from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.kept import Kept, how_of, is_other, owner_of
 from flake8_torchleak.lifetime.outliving import (
     born_of,
@@ -74,11 +75,15 @@ class Keeper(Part):
             self.contained[each] = harmless and not by_value and self.contained.get(each, True)
             self.harmless[each] = harmless and self.harmless.get(each, True)
 
-    def once(self, start: int, end: int, whole: bool) -> None:
-        """What was found between two marks happens at most once: the way there leaves the loop, or the function."""
-        run = self.run
+    def once(self, start: int, end: int, flow: Flow) -> None:
+        """What was found between two marks happens at most once: the way there leaves the loop, or the function.
+
+        Who returns leaves no loop of who called the function.
+        """
+        inside = self.run.loops[self.run.frame.loops :]
+        left = inside if flow is Flow.RETURN else self.run.loops[-1:] + (inside if flow is Flow.RAISE else [])
         for each in self.found[start:end]:
-            if (whole and each.loop in run.loops[run.frame.loops :]) or (run.loops and each.loop is run.loops[-1]):
+            if each.loop in left:
                 each.dead = True
 
     def close(self, loop: Loop, start: int) -> None:

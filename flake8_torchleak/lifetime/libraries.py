@@ -43,7 +43,16 @@ NO_HISTORY_METHODS = frozenset({
     "is_floating_point", "has_names", "logical_and", "logical_or", "logical_not", "__len__", "keys", "startswith",
     "endswith", "lower", "upper", "strip", "encode", "decode", "split_name", "exists", "is_file", "isclose",
 })  # fmt: skip
-"""Methods of tensors whose result never carries history."""
+"""Methods of tensors whose result never carries history; `type` only where it is told nothing."""
+
+WHOLE = frozenset(
+    f"torch.{name}"
+    for name in (
+        *("long", "int", "short", "bool", "int8", "int16", "int32", "int64", "uint8"),
+        *("LongTensor", "IntTensor", "ShortTensor", "ByteTensor", "BoolTensor", "CharTensor"),
+    )
+)
+"""Types of whole numbers."""
 
 ONLY_TENSORS = frozenset({
     "detach", "backward", "requires_grad_", "cuda", "cpu", "unsqueeze", "squeeze", "softmax", "log_softmax", "sigmoid",

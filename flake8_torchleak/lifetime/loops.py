@@ -102,7 +102,7 @@ class Loops(Part):
         finished(run, loop)
         run.keeper.close(loop, kept)
         if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
-            run.keeper.once(kept, run.keeper.mark, whole=True)
+            run.keeper.once(kept, run.keeper.mark, Flow.RAISE if flow is Flow.BREAK else flow)
         run.journal.add(loop.breaks)
         endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and not loop.breaks
         if flow is Flow.RETURN and endless:
@@ -120,7 +120,7 @@ class Loops(Part):
         flow = iteration(loop)
         self.run.journal.add(loop.continues)
         if flow is Flow.BREAK and loop.continues:
-            self.run.keeper.once(loop.continued, self.run.keeper.mark, whole=False)
+            self.run.keeper.once(loop.continued, self.run.keeper.mark, Flow.BREAK)
             return Flow.NEXT
         return flow
 

@@ -85,13 +85,14 @@ class Operations(Part):
         run.seen.tensors_in([(atom,)])
         if _gives_indices(name, args, keywords):
             return self._with_indices(atom, [*args, *keywords.values()], node)
-        if name in table.NO_HISTORY_METHODS:
+        others = [*args, *keywords.values()]
+        keeps = name == "type" and others and not _is_whole(others)
+        if (name in table.NO_HISTORY_METHODS and not keeps) or (name == "to" and _is_whole(others)):
             plain = run.make.tensor(node, Graph.NO, atom.vary)
             return run.make.view_of(atom, plain) if _shares(name, args, keywords) else plain
         if name.endswith("_") and not name.endswith("__") and receiver is not None:
             if atom.kind is Kind.TENSOR or name in ("detach_", "requires_grad_"):
                 return self.in_place((atom,), name, args, keywords, node, receiver)
-        others = [*args, *keywords.values()]
         if (effect := TENSOR_METHODS.get(name)) is not None and effect.sharing in (Sharing.VIEW, Sharing.STRIDED):
             return _as_tensor(run.make.view(node, atom, *others))
         result = _as_tensor(run.make.result(node, [(atom,), *others]))
@@ -153,6 +154,11 @@ def _gives_indices(name: str, args: list[Value], keywords: Keywords) -> bool:
     if name in ("sort", "topk", "mode") or "dim" in keywords:
         return True
     return bool(args) and all(atom.kind is Kind.NUMBER for atom in args[0])
+
+
+def _is_whole(args: list[Value]) -> bool:
+    """Whether a type of whole numbers, which carry no history, is among what a cast is told."""
+    return any(isinstance(atom.made, str) and atom.made in table.WHOLE for value in args for atom in value)
 
 
 def _shares(name: str, args: list[Value], keywords: Keywords) -> bool:

@@ -121,6 +121,8 @@ class Run:
         """Functions that were followed."""
         self.lasting: set[int] = set()
         """Containers, by identity, that were made where there was none yet."""
+        self._latest: dict[Site, int] = {}
+        """What makes objects -> when it made one last."""
         self.open: dict[tuple[Site, int], Obj] = {}
         """What was set of values of which nothing else is known, by their site and when they were made."""
 
@@ -153,7 +155,10 @@ class Run:
 
     def new(self, kind: str, node: ast.AST | None, cls: ClassInfo | None = None) -> Obj:
         """A new object."""
-        return Obj(kind, node, self.tick(), cls)
+        made = Obj(kind, node, self.tick(), cls)
+        if node is not None:
+            self._latest[node] = made.born
+        return made
 
     def of(self, made: Obj) -> Value:
         """The value that an object is."""
@@ -238,12 +243,18 @@ class Run:
             self.seen.prove_network(made)
             if not retained:
                 self.seen.freed |= made
-            self.seen.read_back |= atom.via
+            read = atom.via
             if holder is not None and holder.node is not None:
-                self.seen.read_back.add(holder.node)
+                read |= {holder.node}
+            self.seen.read_back |= read
+            self.seen.read_later.update(site for site in read if not self._is_new(site))
             self.step(atom.born, TRAINING)
             for loop in self.loops:
                 loop.trains = True
+
+    def _is_new(self, site: Site) -> bool:
+        """Whether an object was made in this very iteration: who reads it there reads nothing of an earlier one."""
+        return bool(self.loops) and self._latest.get(site, 0) >= self.loops[-1].iteration
 
     def empty(self, atom: Atom) -> None:
         """What a value is is emptied, or loses an element."""

@@ -36,6 +36,8 @@ class Seen:
         """Loops in evaluation mode -> whether they only go on with what they made themselves: of one sample."""
         self.read_back: set[Site] = set()
         """Containers whose content was differentiated."""
+        self.read_later: set[Site] = set()
+        """The same, those left out whose content was differentiated in the iteration that made them."""
         self.callees: dict[Site, Site] = {}
         """Calls of what is a network by its name alone -> what is called."""
         self.surprises = 0

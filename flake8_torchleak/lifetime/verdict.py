@@ -41,7 +41,10 @@ def left(run: Run) -> list[Kept]:
         )
         if is_handed_on and not each.sites & run.seen.spent:
             continue  # whoever gets it may differentiate it
-        is_used = each.is_graph and not (each.holders | each.inner).isdisjoint(run.seen.read_back | excused)
+        is_used = each.is_graph and not (
+            each.holders.isdisjoint(run.seen.read_back | excused)
+            and each.inner.isdisjoint(run.seen.read_later | excused)
+        )
         keeper.judge(each.at, each.calls, each.dead or is_used)
         if each.dead or is_used:
             continue

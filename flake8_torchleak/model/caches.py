@@ -18,6 +18,7 @@ from flake8_torchleak.model.few import MANY, numbers
 from flake8_torchleak.model.handles import opened
 from flake8_torchleak.model.memos import follows
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.state import StateFacts
 from flake8_torchleak.model.stores import is_bounded
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import Kind, Value
@@ -197,7 +198,19 @@ class _Holder:
         key = self.change.index
         if isinstance(key, ast.Name) and any(d.path for d in self.module.flow.reaching(key.id, key)):
             return False  # `file, row = self.index[i]`
-        return key is not None and self.dataset.is_index(key)
+        return key is not None and (self.dataset.is_index(key) or self._is_one_each(key))
+
+    def _is_one_each(self, key: ast.expr) -> bool:
+        """Whether it is looked up with the index in what the Dataset's length counts: one for each sample."""
+        found = self.module.flow.reaching(key.id, key) if isinstance(key, ast.Name) else []
+        values = [d.value if d.how is How.ASSIGN else None for d in found] or [key]
+        for value in values:
+            if not isinstance(value, ast.Subscript) or not self.dataset.is_index(value.slice):
+                return False
+            table = self.module.classes.self_attribute(value.value)
+            if table is None or not StateFacts(self.module, self.dataset, table[1]).counted:
+                return False
+        return True
 
     def _changes(self) -> Iterator[Mutation]:
         """What sample functions do to it."""

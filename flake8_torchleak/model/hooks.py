@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,8 @@ _SMALL = frozenset({
 })  # fmt: skip
 _LIVE_WITH_MODEL = ("Module", "Model", "Net", "Optimizer", "Callback", "Trainer", "Hook", "Plugin", "Strategy")
 """Bases of objects that live as long as the model that they are given, or are it."""
+_COPIES = frozenset({"deepcopy", "copy"})
+"""What gives another module, whose hooks go with it."""
 _MOST_PARTS = 30
 
 
@@ -53,9 +56,15 @@ def registrations(module: Module) -> list[ast.Call]:
         return []
     removed = module.classes.own_calls("remove")
     removes = any(isinstance(call.func, ast.Attribute) and not call.args for call in removed)
-    found = [call for call in module.classes.own_calls(*_REGISTERS) if call.args]
+    found = all_registrations(module)
     if removes:
         found = [call for call in found if isinstance(module.tree.parents[call], ast.Expr)]
+    return found
+
+
+def all_registrations(module: Module) -> list[ast.Call]:
+    """The calls that register a hook on a module, tests left out."""
+    found = [call for call in module.classes.own_calls(*_REGISTERS) if call.args]
     return [call for call in found if not any(f.name.startswith("test") for f in functions_around(module, call))]
 
 
@@ -106,7 +115,7 @@ def _given(module: Module, owner: ClassFacts, node: ast.expr) -> ast.arg | None:
         elif isinstance(each, ast.Name):
             found = module.flow.reaching(each.id, each)
         else:
-            stack += _wholes(each)
+            stack += wholes(each)
             continue
         for definition in found:
             if isinstance(definition.node, ast.arg):
@@ -122,11 +131,11 @@ def _source(definition: Definition) -> list[ast.expr]:
     return [definition.value] if fits and definition.value is not None else []
 
 
-def _wholes(node: ast.expr) -> list[ast.expr]:
+def wholes(node: ast.expr) -> list[ast.expr]:
     """What a module may be a part of: `model` of `model.layer4`, `dict(model.named_modules())[k]`, `find(model, k)`."""
     if isinstance(node, (ast.Attribute, ast.Subscript)):
         return [node.value]
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.Call) and last_name(node.func) not in _COPIES:
         return [node.func.value] if isinstance(node.func, ast.Attribute) and not node.args else node.args[:1]
     return []
 
@@ -157,24 +166,46 @@ def _plain(module: Module, node: ast.expr) -> list[Hook]:
 
 def collects(module: Module, hook: Hook) -> tuple[str, ast.expr, ast.expr | ast.stmt] | None:
     """(container, value, node) where the hook adds what it is given to a container that outlives it."""
+    for each in given_to(module, hook):
+        if not _is_limited(module, each[0], each[2]) and not _is_emptied(module, each[0]):
+            return each
+    return None
+
+
+def left_full(module: Module, call: ast.Call) -> list[tuple[str, ast.expr, ast.expr | ast.stmt, str]]:
+    """What the hooks of an object add to one of its lists, where the object empties another one that they fill.
+
+    (container, value, node, the container that is emptied): whoever thought of the one forgot the other.
+    """
+    owner = module.classes.around(call)
+    if owner is None:
+        return []
+    calls = [each for each in module.classes.own_calls(*_REGISTERS) if module.classes.around(each) is owner]
+    hooks = dict.fromkeys(hook for each in calls if each.args for hook in behind(module, each.args[0]))
+    found = [each for hook in hooks for each in given_to(module, hook) if each[0].startswith("self.")]
+    emptied = [key for key, _, _ in found if _is_emptied(module, key)]
+    full = [each for each in found if each[0] not in emptied and not _is_limited(module, each[0], each[2])]
+    return [(*each, emptied[0]) for each in full if emptied]
+
+
+def given_to(module: Module, hook: Hook) -> Iterator[tuple[str, ast.expr, ast.expr | ast.stmt]]:
+    """(container, value, node) where the hook adds what it is given to a container that is not its own."""
     given = {each.arg for each in parameters(hook)} - {"self", "module", "m"}
     for key, changes in module.flow.mutations(hook).items():
         head = key.partition(".")[0]
         outer = key.startswith("self.") or module.names.scope_of(head, hook) not in (None, hook)
-        if not outer or key in module.flow.definitions(hook) or _is_emptied(module, key):
+        if not outer or key in module.flow.definitions(hook):
             continue
         for change in changes:
             value = change.value
-            if change.method not in _COLLECTS or value is None or _is_limited(module, key, change.node):
-                continue
-            if _is_given(module, value, given):
-                return key, value, change.node
-    return None
+            if change.method in _COLLECTS and value is not None and _is_given(module, value, given):
+                yield key, value, change.node
 
 
 def _is_given(module: Module, node: ast.expr, given: set[str]) -> bool:
     """Whether a value is what the hook was given: itself, a part or a method's result of its size, or a copy."""
     stack = [node]
+    seen: set[ast.expr] = {node}
     for _ in range(_MOST_PARTS):
         if not stack:
             break
@@ -183,7 +214,8 @@ def _is_given(module: Module, node: ast.expr, given: set[str]) -> bool:
             if each.id in given:
                 return True
             values = [d.value for d in module.flow.reaching(each.id, each)]
-            stack += [value for value in values if value is not None and not isinstance(value, ast.Name)]
+            stack += [value for value in values if value is not None and value not in seen]
+            seen.update(stack)
         elif isinstance(each, (ast.Subscript, ast.Starred)):
             stack.append(each.value)
         elif isinstance(each, ast.Attribute) and each.attr not in _SMALL:

@@ -61,6 +61,8 @@ class Returns:
         if len(returns) > 1 and all(v.items for v in returns) and len({len(v.items) for v in returns}) == 1:
             columns = tuple(join([v.items[i] for v in returns]) for i in range(len(returns[0].items)))
             return returns[0].but(items=columns)
+        if not returns and isinstance(function.body[-1], ast.Raise):
+            return UNKNOWN  # a class below this one says what it gives
         return join(returns) if returns else NONE
 
     @remembered

@@ -26,6 +26,9 @@ Forked workers share the parent's open file, its position and its locks: one wor
 another's read. Spawned and forkserver workers (the default from Python 3.14) cannot be handed it at all:
 "cannot pickle". LMDB and h5py say in their documentation not to use a handle across a fork.
 
+Opening on first use is no remedy where the first use is in the main process: samplers ask for the length before the
+workers start, and what `__init__` looks up may open the file for good.
+
 Measured
 --------
 Two forked workers, 12,000 reads of a zip archive: 2215 fail when it is opened in `__init__`, 0 when it is
@@ -38,8 +41,9 @@ Run by `fixtures/TLK105_forked_handle/proof.py`: torch 2.13.0+cpu, Python 3.11.7
 
 When it stays silent
 --------------------
-It is closed, or set to None, before `__init__` ends, is read into memory there, is opened again in a sample method or a
-worker_init_fn, is not used for samples, or the Dataset is only used without workers.
+It is closed, or set to None, before `__init__` or `__len__` ends, is read into memory there, is opened again in a
+sample method or a worker_init_fn, is not used for samples, the class asks which process it is in (`os.getpid()`), or
+the Dataset is only used without workers.
 
 How to fix it
 -------------
@@ -53,6 +57,7 @@ from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.early import early
 from flake8_torchleak.model.handles import shared
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
@@ -81,4 +86,16 @@ def check(module: Module) -> Iterator[Report]:
                 f"set `{each.name} = None` in `__init__` and open it in `{each.read.function.name}` when it is None; "
                 "read what `__init__` needs in a `with` block"
             ),
+        )
+    for first in early(module):
+        yield Report(
+            first.place,
+            f"`{first.name}` ({first.handle.what}) is opened by `{first.entry.name}` in the main process, and used by "
+            "all workers; close it there, and set it to None",
+            notes=(
+                (first.handle.call, f"opens the {first.handle.what}"),
+                (first.call, f"`{first.entry.name}` comes here before the workers start"),
+            ),
+            severity=Severity.WARNING,
+            remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",
         )

@@ -45,7 +45,8 @@ Run by `fixtures/TLK601_chained_buffer/proof.py`, fixed by `torchleak check --fi
 When it stays silent
 --------------------
 Gradients are off, the new term is detached or a plain input (no graph), or the class starts the state anew somewhere
-(a recurrence with `reset`, spiking neurons).
+(a recurrence with `reset`, spiking neurons). Of a module without parameters, what it is given may be data: it is
+reported, as a note, only where it uses the statistics of the batch in training, as batch norm does.
 
 How to fix it
 -------------

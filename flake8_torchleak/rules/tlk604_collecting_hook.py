@@ -18,7 +18,11 @@ A hook lives as long as its module. What it appends stays, with the graph that m
 but not the activation itself. A hook that is registered in every step runs once more with each: time and memory grow.
 
 An object that hooks a model which it was handed, and throws the handle away, stays with that model for good: what
-makes such an object for every image, or once more after a failure, adds a hook each time.
+makes such an object for every image, or once more after a failure, adds a hook each time. So does a function that
+hooks its caller's model for one run, and leaves the hook there.
+
+An object whose hooks collect for one run should empty its lists when that is over: what is emptied only before the
+next run holds the graph of the last one for as long as the object lives (a note).
 
 Measured
 --------
@@ -33,8 +37,8 @@ When it stays silent
 --------------------
 The list is emptied or bound anew, the handle is kept and one is removed anywhere in the file, `with` or an exit stack
 removes it (`contextlib.closing` does not: a handle has no `close`), the hook overwrites one slot or keeps numbers only,
-or it is a test. An object that is a module itself, or lives as long as its model (an optimizer,
-a trainer, a callback), may leave its hooks on it.
+or it is a test. A function that runs the model in a loop is a program of its own, and hooks it once. An object that
+is a module itself, or lives as long as its model (an optimizer, a trainer, a callback), may leave its hooks on it.
 
 How to fix it
 -------------
@@ -50,8 +54,10 @@ from collections.abc import Iterator
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model import hooks
+from flake8_torchleak.model.lastrun import kept_until_next
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.onerun import one_run
 from flake8_torchleak.model.unhooking import is_removed
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
@@ -69,6 +75,8 @@ from flake8_torchleak.wording import short
 def check(module: Module) -> Iterator[Report]:
     again, steps = set(module.loops.steps(ast.Call)), set[ast.AST](module.loops.steps(ast.Assign))
     told: set[ast.AST] = set()
+    yield from _half_emptied(module)
+    yield from _until_next(module)
     for call in hooks.registrations(module):
         module_name = short(call.func.value) if isinstance(call.func, ast.Attribute) else "the module"
         remedy = f"handle = {module_name}.{last_name(call.func)}(...), and handle.remove() after use"
@@ -91,6 +99,16 @@ def check(module: Module) -> Iterator[Report]:
                 )
         if removed:
             continue
+        ran = one_run(module, call)
+        if ran is not None:
+            yield Report(
+                call,
+                "a hook for one run stays on the module, and every further call adds one; remove it after the run",
+                notes=((ran, "the module is run here"),),
+                severity=Severity.WARNING,
+                remedy=remedy,
+            )
+            continue
         guest = hooks.guest(module, call)
         if call in again or any(function.name == "forward" for function in hooks.functions_around(module, call)[:1]):
             yield Report(
@@ -108,3 +126,32 @@ def check(module: Module) -> Iterator[Report]:
                 severity=Severity.WARNING,
                 remedy=remedy,
             )
+
+
+def _half_emptied(module: Module) -> Iterator[Report]:
+    """Lists that the hooks of an object fill, and that it does not empty with the others, though it removes hooks."""
+    told: set[ast.AST] = set()
+    found = set(hooks.registrations(module))
+    for call in hooks.all_registrations(module):
+        for holder, value, node, other in hooks.left_full(module, call) if call not in found else ():
+            if node not in told:
+                told.add(node)
+                yield Report(
+                    node,
+                    f"the hook keeps `{short(value)}` of every forward call in `{holder}`, which is not emptied where "
+                    f"`{other}` is",
+                    notes=((call, "the hook is registered here"),),
+                    remedy=f"{holder}.clear() wherever `{other}` is emptied",
+                )
+
+
+def _until_next(module: Module) -> Iterator[Report]:
+    """One run's activations with their graph, for as long as the object lives."""
+    for call, holder, value, node in kept_until_next(module):
+        yield Report(
+            node,
+            f"`{holder}` keeps `{short(value)}` of the last run with its autograd graph until the next one; detach it",
+            notes=((call, "the hook is registered here"),),
+            severity=Severity.NOTE,
+            remedy=f"store `{short(value)}.detach()`, or {holder}.clear() when it was used",
+        )

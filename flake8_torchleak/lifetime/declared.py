@@ -1,0 +1,55 @@
+"""Methods that a class only declares, and leaves to the classes below it."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FunctionNode
+
+
+def left_open(info: ClassInfo, function: FunctionNode) -> set[str]:
+    """The methods that a method calls on its object, itself or by other methods, and that the class only declares."""
+    found: set[str] = set()
+    seen = {function.name}
+    stack = [function]
+    while stack:
+        for name in _called(stack.pop()) - seen:
+            seen.add(name)
+            method = info.method(name)
+            if method is not None and _only_declares(method[1]):
+                found.add(name)
+            elif method is not None:
+                stack.append(method[1])
+    return found
+
+
+def _called(function: FunctionNode) -> set[str]:
+    """The methods that a method calls on its object."""
+    own = next(iter(function.args.args), None)
+    return {
+        node.func.attr
+        for node in walk(function)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and own is not None
+        and node.func.value.id == own.arg
+    }
+
+
+def _only_declares(function: FunctionNode) -> bool:
+    """Whether a function does nothing but refuse: `raise NotImplementedError`, `pass`, or a text alone."""
+    if any(last_name(each) == "abstractmethod" for each in function.decorator_list):
+        return True
+    for statement in function.body:
+        if isinstance(statement, ast.Raise) and statement.exc is not None:
+            raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+            if last_name(raised) != "NotImplementedError":
+                return False
+        elif not isinstance(statement, ast.Pass):
+            if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Constant):
+                return False
+    return True

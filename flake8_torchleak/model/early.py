@@ -1,0 +1,149 @@
+"""Handles that are opened on first use, where the first use is not in a worker: in `__init__`, or in `__len__`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.handles import Handle, opened
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_IN_MAIN = ("__init__", "__len__")
+"""What runs before the workers start; samplers ask for the length."""
+_MOST_FUNCTIONS = 30
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Early:
+    """An attribute that a function of the main process opens for the workers, too. call: the way there."""
+
+    dataset: DatasetFacts
+    name: str
+    handle: Handle
+    place: ast.AST
+    entry: FunctionNode
+    call: ast.AST
+
+
+def early(module: Module) -> Iterator[Early]:
+    """Every handle of a Dataset that is opened if it is not open, and that the main process opens first."""
+    for dataset in module.datasets.all:
+        if not module.loaders.may_have_workers(dataset.facts.node) or _asks_process(module, dataset):
+            continue
+        told: set[str] = set()
+        for name in _IN_MAIN:
+            entry = dataset.facts.methods.get(name)
+            reached = _reached(module, dataset, entry) if entry is not None else {}
+            for function, call in reached.items():
+                for attr, handle, place in _opened_in(module, dataset, function):
+                    if attr in told or entry is None or _is_closed(module, attr, reached, call):
+                        continue
+                    if _is_left_open(module, dataset, attr) and attr not in _renewed(module):
+                        told.add(attr)
+                        yield Early(dataset, f"self.{attr}", handle, place, entry, call)
+
+
+def _reached(module: Module, dataset: DatasetFacts, entry: FunctionNode) -> dict[FunctionNode, ast.AST]:
+    """A function of the main process, and the methods that it calls -> the call in it that leads there."""
+    found: dict[FunctionNode, ast.AST] = {entry: entry}
+    queue = [entry]
+    while queue and len(found) < _MOST_FUNCTIONS:
+        function = queue.pop(0)
+        for call in module.tree.calls(function):
+            callee = dataset.resolve(call)
+            if callee is not None and callee not in found and callee in dataset.facts.all_functions:
+                found[callee] = call if function is entry else found[function]
+                queue.append(callee)
+    return found
+
+
+def _opened_in(module: Module, dataset: DatasetFacts, function: FunctionNode) -> Iterator[tuple[str, Handle, ast.AST]]:
+    for key, definitions in dataset.facts.attributes.items():
+        for each in definitions:
+            if each.how is How.ASSIGN and each.value is not None and module.tree.function(each.node) is function:
+                handle = opened(module, each.value)
+                if handle is not None:
+                    yield key.removeprefix("self."), handle, each.statement
+
+
+def _is_closed(module: Module, attr: str, reached: dict[FunctionNode, ast.AST], call: ast.AST) -> bool:
+    """Whether the main process closes it again, sets it to None or deletes it: in the entry, behind the call."""
+    entry = next(iter(reached))
+    for function in reached:
+        for node in module.classes.self_uses(function).get(attr, ()):
+            parent = module.tree.parents[node]
+            if function is entry and getattr(parent, "lineno", 0) <= getattr(call, "lineno", 0):
+                continue
+            statement = module.tree.statement(node)
+            none = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
+            if isinstance(node.ctx, ast.Del) or (isinstance(node.ctx, ast.Store) and none):
+                return True
+            if isinstance(parent, ast.Attribute) and parent.attr == "close":
+                return True
+    return False
+
+
+def _is_left_open(module: Module, dataset: DatasetFacts, attr: str) -> bool:
+    """Whether sample functions use it, and open it only where it is not open yet."""
+    uses = {function: module.classes.self_uses(function).get(attr, ()) for function in dataset.calls_in}
+    if not any(_is_use(module, node) for found in uses.values() for node in found):
+        return False
+    opens = False
+    for function, found in uses.items():
+        stores = [node for node in found if isinstance(node.ctx, ast.Store)]
+        calls = [c for f in dataset.calls_in for c in module.tree.calls(f) if dataset.resolve(c) is function]
+        opens = opens or bool(stores)
+        if all(_is_first(module, each, attr) for each in stores):
+            continue
+        if not calls or not all(_is_first(module, each, attr) for each in calls):
+            return False
+    return opens
+
+
+def _is_use(module: Module, node: ast.Attribute) -> bool:
+    """Whether it is read other than by a condition."""
+    up: ast.AST = node
+    while not isinstance(up, ast.stmt):
+        up = module.tree.parents[up]
+    return isinstance(node.ctx, ast.Load) and not isinstance(up, ast.If)
+
+
+def _is_first(module: Module, node: ast.AST, attr: str) -> bool:
+    """Whether a condition about the attribute is around: `if self.file is None:`."""
+    for up in module.tree.ancestors(node):
+        if isinstance(up, FUNCTIONS):
+            return False
+        if isinstance(up, ast.If):
+            for each in ast.walk(up.test):
+                if isinstance(each, ast.Attribute) and each.attr == attr:
+                    return True
+                if isinstance(each, ast.Constant) and each.value == attr:
+                    return True  # hasattr(self, "file")
+    return False
+
+
+def _renewed(module: Module) -> set[str]:
+    """Attributes that a worker_init_fn of the file sets."""
+    return {
+        node.attr
+        for function in module.workers.initialisers
+        for node in module.tree.within(function)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, (ast.Store, ast.Del))
+    }
+
+
+def _asks_process(module: Module, dataset: DatasetFacts) -> bool:
+    """Whether the class asks which process, or worker, it is in."""
+    asked = {"getpid", "get_worker_info", "current_process"}
+    return any(
+        isinstance(node, (ast.Name, ast.Attribute)) and (node.id if isinstance(node, ast.Name) else node.attr) in asked
+        for function in dataset.facts.all_functions
+        for node in module.tree.within(function)
+    )
