@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,7 +17,9 @@ from flake8_torchleak.shells.process import Terminated, Unwritable, complain, in
 from flake8_torchleak.wording import printable
 
 if TYPE_CHECKING:
+    from flake8_torchleak.config import Config
     from flake8_torchleak.shells.baseline import Baseline
+    from flake8_torchleak.shells.look import Look
     from flake8_torchleak.shells.policy import Policy
     from flake8_torchleak.shells.run import Treatment
     from flake8_torchleak.shells.settings import Setting
@@ -98,10 +100,49 @@ def _check(arguments: argparse.Namespace) -> int:
     output = Output(
         arguments.output_format, arguments.statistics, arguments.color, arguments.output_file, arguments.show
     )
-    treatment: Callable[[Complain], Treatment] = partial(Checking, policy)
-    if _wants_change(arguments):
+    treatment: Callable[[Complain], Treatment]
+    if not _wants_change(arguments):
+        treatment = partial(Checking, policy, look=_look(arguments, policy.config, settings))
+    else:
         treatment = (_silencing if arguments.add_noqa else _repairing)(arguments, policy)
     return run(inputs, output, treatment)
+
+
+def _look(arguments: argparse.Namespace, config: Config, settings: Mapping[str, Setting]) -> Look:
+    """How files come to their findings: by what earlier runs kept, too, if there is a place for it."""
+    from flake8_torchleak.shells.formats import WITH_CONVENTIONS
+    from flake8_torchleak.shells.look import Look, Remembering
+
+    conventions = arguments.output_format in WITH_CONVENTIONS
+    place = "" if arguments.no_cache else _cache(arguments, settings)
+    if not place:
+        return Look(config, conventions)
+    from flake8_torchleak.shells.cache.store import Store
+
+    return Remembering(config, Store(place, f"{conventions} {config!r}"), conventions)
+
+
+def _cache(arguments: argparse.Namespace, settings: Mapping[str, Setting]) -> str:
+    """The folder in which findings are kept; "" for none."""
+    from flake8_torchleak.shells.cache.folder import beside
+
+    if arguments.cache_dir is not None:
+        return os.path.abspath(str(arguments.cache_dir))
+    origins = (each for setting in settings.values() for each in setting.origins)
+    return beside("" if arguments.config else next((each for each in origins if os.path.isabs(each)), ""))
+
+
+def _clear(arguments: argparse.Namespace) -> int:
+    """`torchleak cache clear`. Raises ConfigError where something cannot be removed."""
+    from flake8_torchleak.shells.cache.folder import clear
+
+    place = _cache(arguments, _settings(arguments))
+    try:
+        gone = bool(place) and clear(place)
+    except OSError as error:
+        raise ConfigError(f"{place}: {error.strerror}") from None
+    print(f"Removed {printable(os.path.relpath(place))}." if gone else "There is no cache.")
+    return CLEAN
 
 
 def _wants_change(arguments: argparse.Namespace) -> bool:
@@ -147,7 +188,7 @@ def _silencing(arguments: argparse.Namespace, policy: Policy) -> Callable[[Compl
 
 def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
     """The settings in force. Raises ConfigError for one that is wrong."""
-    from flake8_torchleak.rule import all_rules
+    from flake8_torchleak.catalogue import catalogue
     from flake8_torchleak.shells.settings import SETTINGS, settings
 
     try:
@@ -155,7 +196,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
     except OSError as error:
         raise ConfigError(f"the current folder: {error.strerror}") from None
     given = {option.name: getattr(arguments, option.field) for option in SETTINGS}
-    pairs = [(each.code, each.slug) for each in all_rules()]
+    pairs = list(catalogue())
     found = settings(given, pairs, arguments.config, arguments.isolated)
     if not arguments.isolated:
         from flake8_torchleak.shells.neighbours import disagreement
@@ -242,6 +283,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "config": _config,
     "write": _write,
     "prune": _prune,
+    "clear": _clear,
     "explain": _explain,
     "rules": _rules,
     "run": _run,

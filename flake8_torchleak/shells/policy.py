@@ -33,17 +33,25 @@ class Policy:
         ignored = value["ignore"] + value["extend-ignore"]
         self._selection = Selection(value["select"], value["extend-select"], ignored)
         self._by_file = [(Globs([glob]), codes) for glob, codes in value["per-file-ignores"]]
+        self._takers: dict[tuple[str, ...], Callable[[str], bool]] = {}
         self._hidden = 0
 
     def takes(self, path: str) -> Callable[[str], bool]:
         """Whether findings of a code are reported in the file at `path`."""
-        place = os.path.abspath(path)
-        ignored = [code for globs, codes in self._by_file if globs.cover(place) for code in codes]
-        return self._selection.without(ignored).takes
+        ignored: tuple[str, ...] = ()
+        if self._by_file:
+            place = os.path.abspath(path)
+            ignored = tuple(code for globs, codes in self._by_file if globs.cover(place) for code in codes)
+        return self._takers.setdefault(ignored, self._selection.without(ignored).takes)
 
     def wanted(self, path: str) -> Callable[[str], bool] | None:
         """The codes worth looking for in a file; None where all are: they tell what vanished, and what is unused."""
-        return None if self.report_unused or self.baseline is not None else self.takes(path)
+        return None if self.reads_all else self.takes(path)
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether each file's text matters, even if nothing is found in it."""
+        return self.report_unused or self.baseline is not None
 
     def selected(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
         """Those of all that was found in a text that are selected, and that no `# noqa` hides."""

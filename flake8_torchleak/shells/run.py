@@ -6,26 +6,25 @@ import gc
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TextIO
 
 from flake8_torchleak.config import Config
-from flake8_torchleak.conventions import resting
 from flake8_torchleak.finding import BOUND, Finding, FixLevel, gathered
 from flake8_torchleak.gate import by_words
-from flake8_torchleak.lint import lint
-from flake8_torchleak.model.importers import forget
+from flake8_torchleak.model.reading import forget
 from flake8_torchleak.shells import formats, process, report
 from flake8_torchleak.shells.fold import columns, folded
 from flake8_torchleak.shells.formats import Complaint
+from flake8_torchleak.shells.look import Look
 from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.progress import Progress
 from flake8_torchleak.shells.sample import Sample
 from flake8_torchleak.shells.selection import INTERNAL
-from flake8_torchleak.shells.texts import Complain, File, Inputs, guarded, parsing, texts
+from flake8_torchleak.shells.texts import Complain, File, Inputs, guarded, listed, parsing, texts
 from flake8_torchleak.wording import printable
 
 
@@ -49,6 +48,7 @@ class Treatment(Protocol):
     stdout_taken: something else is written to stdout (a diff, a fixed text), so the report goes to stderr.
     lists: findings are shown one by one, even if the report has no file of its own.
     changes: files are changed. tells: what was found, or stays, is told at all. config: how files are checked.
+    rests: findings come with the conventions that they rest on.
     """
 
     config: Config
@@ -56,9 +56,19 @@ class Treatment(Protocol):
     lists: bool
     changes: bool
     tells: bool
+    rests: bool
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
         """The text as it is now and the findings that stay in it; None if it could not be checked: complained of."""
+
+    def begin(self, paths: Sequence[str]) -> None:
+        """These files are going to come, in this order."""
+
+    def is_clean(self, path: str) -> bool:
+        """Whether nothing is to be found in a file, or to be done with it: it need not be read to know that."""
+
+    def end(self) -> None:
+        """No file comes any more."""
 
     def unread(self, raw: bytes) -> None:
         """What becomes of stdin that cannot be read as Python."""
@@ -67,27 +77,53 @@ class Treatment(Protocol):
         """Lines that say what was done, or could be."""
 
 
+class ReadingAll:
+    """What a treatment does that reads each file, when its turn comes."""
+
+    rests = False
+
+    def begin(self, paths: Sequence[str]) -> None:
+        pass
+
+    def is_clean(self, path: str) -> bool:
+        return False
+
+    def end(self) -> None:
+        pass
+
+
 class Checking:
-    """`torchleak check` without `--fix`."""
+    """`torchleak check` without `--fix`. look: how files come to their findings."""
 
     stdout_taken = False
     lists = True
     changes = False
     tells = True
 
-    def __init__(self, policy: Policy, complain: Complain) -> None:
+    def __init__(self, policy: Policy, complain: Complain, look: Look | None = None) -> None:
         self.config, self._policy, self._complain = policy.config, policy, complain
+        self._look = look if look is not None else Look(policy.config)
+        self.rests = self._look.conventions
         self._fixable: Counter[FixLevel] = Counter()
 
+    def begin(self, paths: Sequence[str]) -> None:
+        self._look.begin(paths, self._policy.wanted)
+
+    def is_clean(self, path: str) -> bool:
+        return not self._policy.reads_all and self._look.is_clean(path, self._policy.wanted(path))
+
+    def end(self) -> None:
+        self._look.end()
+
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
-        config, wanted = self._policy.config, self._policy.wanted(file.path)
-        found = parsing(
-            file.path, self._complain, lambda: lint(file.text, config, path=file.path, fixes=True, wanted=wanted)
-        )
+        if not file.is_read:
+            return "", []
+        wanted = self._policy.wanted(file.path)
+        found = parsing(file.path, self._complain, lambda: self._look(file, wanted))
         if found is None:
             return None
         shown = self._policy.shown(file.path, file.text, found, whole=not (file.notebook and file.notebook.broken))
-        if file.notebook and file.notebook.broken and by_words(file.notebook.words, config.dataset_bases):
+        if file.notebook and file.notebook.broken and by_words(file.notebook.words, self.config.dataset_bases):
             for error in file.notebook.broken:
                 self._complain(f"{file.path}:{error}", file.path)
             # What cannot be read may need what a fix would change.
@@ -123,10 +159,12 @@ class Complaints:
 def treated(inputs: Inputs, treat: Treatment, complain: Complaints) -> Iterator[tuple[File, str, list[Finding]]]:
     """Each file that could be checked, its text as it is now, and the findings that stay in it."""
     forget()  # what an earlier run of this process read may have changed
-    complain.progress = Progress(wanted=not treat.stdout_taken)
     try:
+        paths = listed(inputs, complain)
+        complain.progress = Progress(wanted=not treat.stdout_taken, total=len(paths))
         with _undisturbed():
-            for file in texts(inputs, complain, treat.unread):
+            treat.begin(paths)
+            for file in texts(paths, inputs.stdin_filename, complain, treat.unread, treat.is_clean):
                 complain.progress.at(file.path)
                 done = guarded(file.path, complain, partial(treat, file))
                 if done is None:
@@ -135,6 +173,7 @@ def treated(inputs: Inputs, treat: Treatment, complain: Complaints) -> Iterator[
                     if each.code == INTERNAL:
                         complain(f"{file.path}: {each.message}", file.path)
                 yield file, *done
+        treat.end()
     finally:
         complain.progress.clear()
 
@@ -165,9 +204,8 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
             if not findings:
                 continue
             hit += 1
-            if output.format in formats.WITH_CONVENTIONS:
-                asked = partial(resting, findings, text, treat.config, file.path)
-                findings = guarded(file.path, complain, asked) or findings
+            if output.format in formats.WITH_CONVENTIONS and not treat.rests:
+                findings = guarded(file.path, complain, partial(_resting, findings, text, treat, file)) or findings
             told = gathered(findings)
             beside += len(findings) - len(told)
             counts.update((finding.code, finding.slug) for finding in told)
@@ -197,6 +235,12 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
         process.complain(counted)
     # That a file is too large to be analysed in full is no finding in it.
     return 2 if complain.made else 1 if any(code != BOUND for code, _ in counts) else 0
+
+
+def _resting(findings: list[Finding], text: str, treat: Treatment, file: File) -> list[Finding]:
+    from flake8_torchleak.conventions import resting  # with all rules: the most there is to import
+
+    return resting(findings, text, treat.config, file.path)
 
 
 def _shown(shown: formats.Report, file: File, text: str, findings: list[Finding]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
@@ -34,6 +34,7 @@ class File:
     """One file as it was read.
 
     path: what to call it; place: where it is ("-" for stdin and stdout); text: its Python, of a notebook as one module.
+    is_read: it was: else nothing but its place is known.
     """
 
     path: str
@@ -41,6 +42,7 @@ class File:
     raw: bytes
     text: str
     notebook: Notebook | None = None
+    is_read: bool = True
 
     def encoded(self, text: str) -> bytes:
         """The file with `text`, which has grown from its own.
@@ -66,13 +68,28 @@ class Inputs(NamedTuple):
     force: bool = False
 
 
-def texts(inputs: Inputs, complain: Complain, unread: Callable[[bytes], None]) -> Iterator[File]:
+def listed(inputs: Inputs, complain: Complain) -> list[str]:
+    """The files that a run reads; what cannot be listed is complained of."""
+    return list(files.python_files(inputs.paths, complain, inputs.excluded, inputs.force))
+
+
+def texts(
+    paths: Iterable[str],
+    stdin_filename: str,
+    complain: Complain,
+    unread: Callable[[bytes], None],
+    is_clean: Callable[[str], bool],
+) -> Iterator[File]:
     """Each file that can be read and decoded; the others are complained of.
 
-    unread: told what came on stdin if it is no such file.
+    unread: told what came on stdin if it is no such file. is_clean: whether a file need not be read: it comes without
+    its text.
     """
-    for path in files.python_files(inputs.paths, complain, inputs.excluded, inputs.force):
-        name = inputs.stdin_filename if path == "-" else path
+    for path in paths:
+        name = stdin_filename if path == "-" else path
+        if path != "-" and is_clean(path):
+            yield File(path, path, b"", "", is_read=False)
+            continue
         raw, file = b"", None
         try:
             if path == "-":
