@@ -79,7 +79,8 @@ TEXTS = st.one_of(
 NAMES = tuple(
     f"{folder}{name}.py" for folder in ("", "pack/", "src/pack/") for name in ("main", "helper", "other", "__init__")
 )
-SETTINGS = ("", 'loss-names = ["criterion"]\n', "follow-imports = \"no\"\n", 'select = ["TLK4"]\n', 'exclude = ["pack/"]\n',
+SETTINGS = (
+    "", 'loss-names = ["criterion"]\n', 'follow-imports = "no"\n', 'select = ["TLK4"]\n', 'exclude = ["pack/"]\n',
             'per-file-ignores = { "main.py" = ["TLK4"] }\n')  # fmt: skip
 
 CHANGES = st.one_of(

@@ -89,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="default: auto, on terminals"
     )
+    check.add_argument("-j", "--jobs", type=int, metavar="N", help="processes that check (default: one for each core)")
     check.add_argument("--no-cache", action="store_true", help="neither use nor keep findings of earlier runs")
     _cache_dir(check)
     check.add_argument("--no-color", dest="color", action="store_const", const="never", help="as --color=never")

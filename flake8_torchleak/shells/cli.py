@@ -115,11 +115,21 @@ def _look(arguments: argparse.Namespace, config: Config, settings: Mapping[str, 
 
     conventions = arguments.output_format in WITH_CONVENTIONS
     place = "" if arguments.no_cache else _cache(arguments, settings)
-    if not place:
+    jobs = _jobs(arguments.jobs)
+    if not place and jobs == 1:
         return Look(config, conventions)
     from flake8_torchleak.shells.cache.store import Store
 
-    return Remembering(config, Store(place, f"{conventions} {config!r}"), conventions)
+    return Remembering(config, Store(place, f"{conventions} {config!r}"), conventions, jobs)
+
+
+def _jobs(given: int | None) -> int:
+    """How many processes lint: as many as there are cores for us, unless told. Raises ConfigError for none."""
+    if given is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if given < 1:
+        raise ConfigError(f"--jobs takes a count, not {given}")
+    return given
 
 
 def _cache(arguments: argparse.Namespace, settings: Mapping[str, Setting]) -> str:

@@ -14,7 +14,6 @@ from typing import Protocol, TextIO
 
 from flake8_torchleak.config import Config
 from flake8_torchleak.finding import BOUND, Finding, FixLevel, gathered
-from flake8_torchleak.gate import by_words
 from flake8_torchleak.model.reading import forget
 from flake8_torchleak.shells import formats, process, report
 from flake8_torchleak.shells.fold import columns, folded
@@ -26,6 +25,7 @@ from flake8_torchleak.shells.sample import Sample
 from flake8_torchleak.shells.selection import INTERNAL
 from flake8_torchleak.shells.texts import Complain, File, Inputs, guarded, listed, parsing, texts
 from flake8_torchleak.wording import printable
+from flake8_torchleak.words import may_matter
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ class Treatment(Protocol):
     def is_clean(self, path: str) -> bool:
         """Whether nothing is to be found in a file, or to be done with it: it need not be read to know that."""
 
-    def end(self) -> None:
-        """No file comes any more."""
+    def end(self, whole: bool) -> None:
+        """No file comes any more. whole: all have come; else something ended the run."""
 
     def unread(self, raw: bytes) -> None:
         """What becomes of stdin that cannot be read as Python."""
@@ -88,7 +88,7 @@ class ReadingAll:
     def is_clean(self, path: str) -> bool:
         return False
 
-    def end(self) -> None:
+    def end(self, whole: bool) -> None:
         pass
 
 
@@ -110,20 +110,23 @@ class Checking:
         self._look.begin(paths, self._policy.wanted)
 
     def is_clean(self, path: str) -> bool:
-        return not self._policy.reads_all and self._look.is_clean(path, self._policy.wanted(path))
+        return self._look.is_clean(path, self._policy.wanted(path)) and not self._policy.reads_all
 
-    def end(self) -> None:
-        self._look.end()
+    def end(self, whole: bool) -> None:
+        self._look.end(whole)
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
         if not file.is_read:
             return "", []
         wanted = self._policy.wanted(file.path)
+        if lost := self._look.lost(file.path):
+            self._complain(f"{file.path}: the process that checked it has ended: {lost}", file.path)
+            return None
         found = parsing(file.path, self._complain, lambda: self._look(file, wanted))
         if found is None:
             return None
         shown = self._policy.shown(file.path, file.text, found, whole=not (file.notebook and file.notebook.broken))
-        if file.notebook and file.notebook.broken and by_words(file.notebook.words, self.config.dataset_bases):
+        if file.notebook and file.notebook.broken and may_matter(file.notebook.words, self.config.dataset_bases):
             for error in file.notebook.broken:
                 self._complain(f"{file.path}:{error}", file.path)
             # What cannot be read may need what a fix would change.
@@ -159,10 +162,11 @@ class Complaints:
 def treated(inputs: Inputs, treat: Treatment, complain: Complaints) -> Iterator[tuple[File, str, list[Finding]]]:
     """Each file that could be checked, its text as it is now, and the findings that stay in it."""
     forget()  # what an earlier run of this process read may have changed
+    whole = False
     try:
         paths = listed(inputs, complain)
         complain.progress = Progress(wanted=not treat.stdout_taken, total=len(paths))
-        with _undisturbed():
+        with undisturbed():
             treat.begin(paths)
             for file in texts(paths, inputs.stdin_filename, complain, treat.unread, treat.is_clean):
                 complain.progress.at(file.path)
@@ -173,8 +177,9 @@ def treated(inputs: Inputs, treat: Treatment, complain: Complaints) -> Iterator[
                     if each.code == INTERNAL:
                         complain(f"{file.path}: {each.message}", file.path)
                 yield file, *done
-        treat.end()
+        whole = True
     finally:
+        treat.end(whole)
         complain.progress.clear()
 
 
@@ -273,7 +278,7 @@ def _sink(path: str | None, stream: TextIO) -> AbstractContextManager[TextIO]:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Without the garbage collector's frequent passes over syntax trees, and without the parser's warnings.
 
     The trees are freed by reference counting; a pass now and then catches what is cyclic.

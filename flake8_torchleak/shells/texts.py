@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from flake8_torchleak import lint
 from flake8_torchleak.disk import read
 from flake8_torchleak.shells import files
 from flake8_torchleak.shells.globs import Globs
@@ -96,7 +95,7 @@ def texts(
                 raw = sys.stdin.buffer.read()
             else:
                 raw = read(path)
-            file = guarded(name, complain, partial(_file, name, path, raw))
+            file = guarded(name, complain, partial(made, name, path, raw))
         except OSError as error:
             complain(f"{path}: {error.strerror or error}", name)
         except SourceError as error:
@@ -107,7 +106,7 @@ def texts(
             unread(raw)
 
 
-def _file(name: str, place: str, raw: bytes) -> File | None:
+def made(name: str, place: str, raw: bytes) -> File | None:
     """A file by its name and content; None for a notebook in another language. Raises SourceError."""
     if not name.endswith(".ipynb"):
         return File(name, place, raw, decode(raw))
@@ -137,6 +136,8 @@ def guarded(name: str, complain: Complain, work: Callable[[], T]) -> T | None:
     except (SourceError, BrokenPipeError, Unwritable):
         raise
     except Exception as error:
+        from flake8_torchleak import lint  # with all rules: the most there is to import
+
         if lint.reraise:
             raise
         complain(f"{name}: internal error: {trouble(error)}", name)

@@ -20,6 +20,15 @@ _ALONE = frozenset({"real", "is_folder"})
 """Kinds that cost no more than to see whether anything is new."""
 
 
+class Known:
+    """The numbers here of what another process numbers from 0 on."""
+
+    def __init__(self) -> None:
+        self.places: list[int] = []
+        self.tables: list[int] = []
+        self.questions: list[int] = []
+
+
 class Evidence:
     """Questions, each under a number. What is handed in may be of any form: whatever does not fit raises or is false.
 
@@ -34,6 +43,7 @@ class Evidence:
         self._tables: dict[int, bool] = {}
         self.is_new = False
         """Whether something was added, or learnt that saves work the next time."""
+        self._told = [len(places), len(tables), len(questions)]
         self._numbers: dict[tuple[Any, ...], int] = {}
         """The numbers of what was added, by all that it is."""
 
@@ -116,6 +126,52 @@ class Evidence:
             self.places.append([path, *seen])
         return self._numbers[key]
 
+    def fresh(self) -> list[list[Row]]:
+        """What was added since this was asked last: places, tables, questions."""
+        rows = [self.places, self.tables, self.questions]
+        found = [each[start:] for each, start in zip(rows, self._told)]
+        self._told = [len(each) for each in rows]
+        return found
+
+    def merge(self, known: Known, rows: list[list[Row]]) -> None:
+        """Add what is fresh in evidence that another process gathers. known: our numbers of what came from there."""
+        places, tables, questions = rows
+        known.places += [self._once(self.places, "place", *each) for each in places]
+        # Tables and questions name each other; a table is told of once all that it is made of is.
+        first = len(known.questions)
+        waiting = {first + at: each for at, each in enumerate(questions)}
+        known.questions += [-1] * len(questions)
+        starts = len(known.tables)
+        known.tables += [-1] * len(tables)
+
+        def number(at: int) -> int:
+            if known.questions[at] < 0:
+                kind, place, mark, rest = waiting[at]
+                home = known.places[place] if is_of_place(kind) else table(place)
+                known.questions[at] = self._once(self.questions, "question", kind, home, mark, rest)
+            return known.questions[at]
+
+        def table(at: int) -> int:
+            if known.tables[at] < 0:
+                name, arguments, made_of = tables[at - starts]
+                known.tables[at] = self._once(self.tables, "made", name, arguments, [number(each) for each in made_of])
+            return known.tables[at]
+
+        for at in waiting:
+            number(at)
+
+    def _once(self, rows: list[Row], *row: Any) -> int:
+        """The number of a row, which is added if it is not there. It holds."""
+        kind, *parts = row
+        key = (kind, *(tuple(each) if isinstance(each, list) else each for each in parts))
+        if key not in self._numbers:
+            self._numbers[key] = len(rows)
+            rows.append(parts)
+            self.is_new = True
+            if rows is self.questions:
+                self._answers[len(rows) - 1] = True
+        return self._numbers[key]
+
     def _table(self, name: str, arguments: Sequence[str]) -> int:
         key = ("table", name, *arguments)
         if key not in self._numbers:
@@ -138,7 +194,7 @@ class Evidence:
                 continue
             kind, at, mark, rest = self.questions[number]
             renumbered[number] = len(kept)
-            if kind in _OF_FILES or kind in _OF_FOLDERS or kind in _ALONE:
+            if is_of_place(kind):
                 kept.append([kind, places.setdefault(at, len(places)), mark, rest])
             else:
                 if at not in order:
@@ -148,6 +204,11 @@ class Evidence:
                 kept.append([kind, order[at], mark, rest])
         whole = [[name, arguments, [renumbered[each] for each in made]] for name, arguments, made in tables.values()]
         return [self.places[at] for at in places], whole, kept, renumbered
+
+
+def is_of_place(kind: str) -> bool:
+    """Whether a question is about a file or folder, and not for a row of a table."""
+    return kind in _OF_FILES or kind in _OF_FOLDERS or kind in _ALONE
 
 
 def _mark(reader: Reader, kind: str, path: str, rest: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from binascii import crc32
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -18,13 +18,29 @@ from flake8_torchleak.disk import read
 from flake8_torchleak.finding import Finding
 from flake8_torchleak.model.reading import Question, Reader, Seen, digest, reading, sign, signed, status
 from flake8_torchleak.shells.cache import codec, folder
-from flake8_torchleak.shells.cache.evidence import Evidence, Row
+from flake8_torchleak.shells.cache.evidence import Evidence, Known, Row
 
 FORM = 1
 _MOST = 64_000_000
 """Bytes of a file of findings: one that would be larger is not written."""
 _BAD = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 """What reading data of any form may raise."""
+
+
+Told = tuple[str, str, list[int], list[list[Row]], list[Any]]
+"""Of a file: sign, digest, numbers of the questions, what is new of these, findings."""
+
+
+class Gatherer:
+    """What a process that only lints has to tell of each file."""
+
+    def __init__(self) -> None:
+        self.reader = Reader(notes=True)
+        self._evidence = Evidence(self.reader, [], [], [])
+
+    def told(self, seen: Seen, findings: Sequence[Finding], asked: Sequence[Question]) -> Told:
+        """What `Store.take` takes. Raises ValueError where a file was changed while it was read."""
+        return *seen, self._evidence.added(asked), self._evidence.fresh(), codec.packed(findings)
 
 
 class Store:
@@ -34,6 +50,8 @@ class Store:
         self.reader = Reader(notes=True)
         self._folder = place if place and folder.is_ours(place) else ""
         self._wanted_folder = place
+        self.keeps = bool(place)
+        """Whether what is found is kept for other runs."""
         self._key = f"{FORM} {__version__} {_installed()} {sys.version} {_user()} {settings}"
         self._name = f"findings-{crc32(self._key.encode()):08x}.json"
         self._entries: dict[str, Row] = {}
@@ -42,6 +60,7 @@ class Store:
         self._evidence = Evidence(self.reader, [], [], [])
         self._fine: dict[str, bool] = {}
         """The files that were looked up, and whether their entries hold."""
+        self._known: dict[int, Known] = {}
         self._is_new = False
         self._load()
 
@@ -57,6 +76,11 @@ class Store:
         with suppress(*_BAD):
             return self._holds(os.path.abspath(path), codes)
         return False
+
+    def weight(self, paths: Iterable[str]) -> int:
+        """How many bytes files have, as far as one can tell."""
+        states = (self.reader.state(os.path.abspath(path)) for path in paths)
+        return sum(state.st_size for state in states if state is not None)
 
     def findings(self, path: str, raw: bytes, codes: str) -> list[Finding] | None:
         """The findings of a file with this content; None if they are not known."""
@@ -79,11 +103,21 @@ class Store:
         if seen.digest != digest(raw):
             return  # it has been changed since
         with suppress(ValueError):
-            numbers = self._evidence.added(asked)
-            if codes not in self._codes:
-                self._codes.append(codes)
-            self._entries[place] = [*seen, self._codes.index(codes), numbers, codec.packed(findings)]
-            self._fine[place] = self._is_new = True
+            self._put(place, seen, codes, self._evidence.added(asked), codec.packed(findings))
+
+    def take(self, path: str, worker: int, codes: str, told: Told) -> None:
+        """Keep what another process has found in a file, which tells all that it has by `Gatherer`."""
+        mark, content, numbers, rows, findings = told
+        known = self._known.setdefault(worker, Known())
+        self._evidence.merge(known, rows)
+        asked = [known.questions[each] for each in numbers]
+        self._put(os.path.abspath(path), Seen(mark, content), codes, asked, findings)
+
+    def _put(self, place: str, seen: Seen, codes: str, numbers: list[int], findings: list[Any]) -> None:
+        if codes not in self._codes:
+            self._codes.append(codes)
+        self._entries[place] = [*seen, self._codes.index(codes), numbers, findings]
+        self._fine[place] = self._is_new = True
 
     def save(self) -> None:
         """Write down what is known, if that is more than before. What cannot be written is not."""
