@@ -46,11 +46,11 @@ def linted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     from flake8_torchleak import lint
 
     names: list[str] = []
-    real = lint.lint
+    real: Any = lint.lint
 
-    def noting(source: str, *arguments: object, path: str, **more: object) -> list[Finding]:
+    def noting(source: str, *arguments: object, path: str, **more: object) -> Any:
         names.append(path)
-        return real(source, *arguments, path=path, **more)  # type: ignore[arg-type]
+        return real(source, *arguments, path=path, **more)
 
     monkeypatch.setattr(lint, "lint", noting)
     return names
@@ -167,8 +167,13 @@ def test_who_is_imported_by_more_files_is_looked_at_again(project: Path, capsys:
     assert check(capsys)[1].count("TLK501") == 0
     assert sorted(linted) == ["evaluation.py", "main.py"]
     linted.clear()
-    # A file that says nothing of it changes nothing.
+    # A file that says nothing of it changes nothing, nor does another folder, or what is not imported.
     (project / "more.py").write_text("import os\n")
+    (project / "docs").mkdir()
+    assert check(capsys)[1].count("TLK501") == 0
+    assert linted == ["more.py"]
+    linted.clear()
+    (project / "more.py").write_text("import os  # as before\n")
     assert check(capsys)[1].count("TLK501") == 0
     assert linted == ["more.py"]
 
@@ -209,8 +214,14 @@ def test_parts_of_a_project_keep_what_is_known_of_others(project: Path, capsys: 
     assert len(linted) == 4
 
 
-def test_paths_in_evidence_are_seen_from_here(project: Path, capsys: Capture) -> None:
-    main(["check"])
+def test_paths_in_evidence_are_seen_from_here(project: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = Finding(
+        "TLK401", "slug", "message", Span(1, 0, 1, 5), Severity.ERROR, FixLevel.HINT,
+        (Note(Span(2, 0, 2, 1), "there", "helper.py"),),
+    )  # fmt: skip
+    with monkeypatch.context() as patch:
+        patch.setattr("flake8_torchleak.lint.lint", lambda *_, **__: [finding])
+        main(["check", "."])
     assert "note: helper.py:2:" in capsys.readouterr().out
     (project / "sub").mkdir()
     os.chdir(project / "sub")
@@ -268,10 +279,10 @@ def test_a_file_that_changes_while_it_is_looked_at_is_not_kept(
 ) -> None:
     from flake8_torchleak import lint
 
-    real = lint.lint
+    real: Any = lint.lint
 
-    def changing(source: str, *arguments: object, path: str, **more: object) -> list[Finding]:
-        found = real(source, *arguments, path=path, **more)  # type: ignore[arg-type]
+    def changing(source: str, *arguments: object, path: str, **more: object) -> Any:
+        found = real(source, *arguments, path=path, **more)
         if path == "leak.py":
             (project / path).write_text("import torch\n")
         if path == "uses.py":
@@ -334,9 +345,10 @@ def test_a_folder_of_ones_choice(project: Path, capsys: Capture, linted: list[st
     check(capsys, "--no-cache", "--cache-dir=mine")
     assert len(linted) == 4
     (project / "mine" / "notes.txt").write_text("")
+    (project / "mine" / ".gitignore").write_text("mine\n")
     assert main(["cache", "clear", "--cache-dir=mine"]) == 0
     assert capsys.readouterr().out == "Removed mine.\n"
-    assert [each.name for each in (project / "mine").iterdir()] == ["notes.txt"]
+    assert sorted(each.name for each in (project / "mine").iterdir()) == [".gitignore", "notes.txt"]
     assert main(["cache", "clear", "--cache-dir=none"]) == 0
     assert capsys.readouterr().out == "There is no cache.\n"
 
@@ -545,7 +557,10 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
 def test_whatever_is_wrong_is_as_if_it_were_not_there(project: Path, name: str, capsys: Capture) -> None:
     first = check(capsys)
     (file,) = kept(project)
-    file.write_bytes(SPOILT[name](file.read_bytes()))
+    spoilt = SPOILT[name](file.read_bytes())
+    file.write_bytes(spoilt)
+    assert check(capsys, "-j1") == first
+    file.write_bytes(spoilt)
     for path in ("uses.py", "."):  # what was not looked up is not trusted either when it is written down again
         assert check(capsys, path) == check(capsys, path, "--no-cache")
     assert check(capsys) == first
@@ -572,6 +587,15 @@ FINDING = Finding(
 def test_findings_come_back_as_they_were() -> None:
     plain = Finding("TLK402", "slug", "message", Span(1, 0, 1, 5), Severity.NOTE, FixLevel.HINT)
     assert codec.unpacked(json.loads(json.dumps(codec.packed([FINDING, plain])))) == [FINDING, plain]
+
+
+def test_a_place_that_no_text_has() -> None:
+    for span in ([0, 0, 1, 0], [1, 0, 0, 0], [1, -1, 1, 0], [1, 0, 1, -1]):
+        (row,) = codec.packed([FINDING])
+        assert isinstance(row, list)
+        row[3] = span
+        with pytest.raises(ValueError, match="no place in a text"):
+            codec.unpacked([row])
 
 
 @pytest.mark.parametrize("at", range(12))

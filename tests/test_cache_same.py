@@ -140,15 +140,14 @@ def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
     return status, shown.out, shown.err
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.lists(CHANGES, min_size=1, max_size=6), min_size=2, max_size=5), st.booleans())
-def test_the_report_is_the_same(
+def compared(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     rounds: list[list[tuple[Any, ...]]],
     settle: bool,
 ) -> None:
+    """Compare the reports with and without what is kept, after each round of changes."""
     top = tmp_path / "project"
     shutil.rmtree(tmp_path, ignore_errors=True)
     (tmp_path / "elsewhere").mkdir(parents=True)
@@ -157,9 +156,8 @@ def test_the_report_is_the_same(
     top.mkdir()
     (top / "pyproject.toml").write_text("[tool.torchleak]\n")
     monkeypatch.chdir(top)
-    if settle:
-        # As if all had been changed long ago: what the file system says is believed.
-        monkeypatch.setattr("flake8_torchleak.model.reading._SETTLED", -1)
+    # As if all had been changed long ago: what the file system says is believed.
+    monkeypatch.setattr("flake8_torchleak.model.reading._SETTLED", -1 if settle else 2_000_000_000)
     for changes in rounds:
         for each in changes:
             change(top, *each)
@@ -167,3 +165,32 @@ def test_the_report_is_the_same(
         assert report(capsys) == plain
         assert report(capsys) == plain
         assert report(capsys, "pack", "main.py") == report(capsys, "--no-cache", "pack", "main.py")
+
+
+ROUNDS = st.lists(st.lists(CHANGES, min_size=1, max_size=6), min_size=2, max_size=5)
+QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
+
+@settings(max_examples=15, suppress_health_check=QUIET)
+@given(ROUNDS, st.booleans())
+def test_the_report_is_the_same(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    rounds: list[list[tuple[Any, ...]]],
+    settle: bool,
+) -> None:
+    compared(tmp_path, monkeypatch, capsys, rounds, settle)
+
+
+@pytest.mark.long
+@settings(max_examples=400, suppress_health_check=QUIET)
+@given(ROUNDS, st.booleans())
+def test_the_report_is_the_same_after_many_changes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    rounds: list[list[tuple[Any, ...]]],
+    settle: bool,
+) -> None:
+    compared(tmp_path, monkeypatch, capsys, rounds, settle)

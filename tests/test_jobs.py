@@ -28,6 +28,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for count in range(16):
         (tmp_path / f"leak{count}.py").write_text(f"from helper import keep{count % 3}\n{LEAK}" + "#" * count)
     (tmp_path / "helper.py").write_text("import torch\nkept = []\ndef keep0(x):\n    kept.append(x)\n")
+    (tmp_path / "evaluation.py").write_text(
+        "import torch\n\ndef evaluate(model, loader):\n    model.eval()\n    right = 0\n    for x, y in loader:\n"
+        "        right += (model(x).argmax(1) == y).sum().item()\n    return right\n"
+    )
+    (tmp_path / "evaluating.py").write_text(
+        "import torch\nfrom evaluation import evaluate\nwith torch.no_grad():\n    evaluate(model, loader)\n"
+    )
     (tmp_path / "broken.py").write_text("import torch\nfor\n")
     (tmp_path / "latin.py").write_bytes(b"import torch  # \xff\n")
     book = {"cells": [], "metadata": {"language_info": {"name": "R"}}, "nbformat": 4, "nbformat_minor": 5}
@@ -60,7 +67,10 @@ def test_what_workers_found_is_kept(capsys: Capture, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(look, "_LIGHT", 1000)  # what cannot be read is tried again
     assert check(capsys, "-j3") == plain
     (project / "helper.py").write_text("kept = 1\n")
-    assert check(capsys, "-j1") == check(capsys, "-j1", "--no-cache")
+    (project / "evaluating.py").write_text("import torch\nfrom evaluation import evaluate\nevaluate(model, loader)\n")
+    changed = check(capsys, "-j1")
+    assert "TLK501" in changed[1]
+    assert changed == check(capsys, "-j1", "--no-cache")
 
 
 def test_standard_input_is_for_the_first_process(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
