@@ -247,7 +247,24 @@ def test_what_goes_wrong_is_told_each_time(project: Path, capsys: Capture, linte
     assert "broken.py:2:4: syntax error" in first[2]
     linted.clear()
     assert (main(["check"]), *capsys.readouterr()) == first
-    assert linted == ["broken.py"]
+    assert linted == []
+
+
+def test_an_error_without_a_place(project: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> list[Finding]:
+        if changes:
+            (project / "clean.py").write_text("import torch  # other\n")
+        raise SyntaxError("too deep")
+
+    for changes in (True, False):  # noqa: B007
+        (project / "clean.py").write_text("import torch\n")
+        with monkeypatch.context() as patch:
+            patch.setattr("flake8_torchleak.lint.lint", fail)
+            assert main(["check", "clean.py"]) == 2
+            first = capsys.readouterr()
+            assert first.err == "torchleak: error: clean.py: syntax error: too deep\n"
+    assert main(["check", "clean.py"]) == 2  # as if it had been so
+    assert capsys.readouterr() == first
 
 
 def test_an_internal_error_is_not_kept(project: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -254,12 +254,14 @@ def status(path: str) -> os.stat_result | None:
 
 
 def signed(state: os.stat_result | None) -> Sign:
-    """The sign of a file or folder; empty where it does not tell whether that is changed later."""
-    return sign(state) if state is not None and is_settled(state) else ""
+    """The sign of a file or folder, or of none; empty where it does not tell whether that is changed later."""
+    return "" if state is not None and not is_settled(state) else sign(state)
 
 
-def sign(status: os.stat_result) -> Sign:
-    """What the file system says of a file, as one text."""
+def sign(status: os.stat_result | None) -> Sign:
+    """What the file system says of a file, as one text; that there is none is told too."""
+    if status is None:
+        return "none"
     return f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 

@@ -102,8 +102,12 @@ class Remembering(Look):
         known = self._store.findings(file.path, file.raw, codes)
         if known is not None:
             return known
-        with self._store.noted() as asked:
-            findings = super().__call__(file, wanted)
+        try:
+            with self._store.noted() as asked:
+                findings = super().__call__(file, wanted)
+        except SyntaxError as error:
+            self._store.put_error(file.path, file.raw, codes, error)
+            raise
         if all(each.code != INTERNAL for each in findings):
             self._store.put(file.path, file.raw, codes, findings, tuple(asked))
         return findings

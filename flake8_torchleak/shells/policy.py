@@ -42,7 +42,9 @@ class Policy:
         if self._by_file:
             place = os.path.abspath(path)
             ignored = tuple(code for globs, codes in self._by_file if globs.cover(place) for code in codes)
-        return self._takers.setdefault(ignored, self._selection.without(ignored).takes)
+        if ignored not in self._takers:
+            self._takers[ignored] = self._selection.without(ignored).takes
+        return self._takers[ignored]
 
     def wanted(self, path: str) -> Callable[[str], bool] | None:
         """The codes worth looking for in a file; None where all are: they tell what vanished, and what is unused."""

@@ -19,8 +19,16 @@ def packed(findings: Iterable[Finding]) -> list[object]:
     return [_packed(each) for each in findings]
 
 
+def packed_error(error: SyntaxError) -> list[object]:
+    """Why a file does not parse, in the place of its findings."""
+    return ["error", error.msg, error.lineno or 0, error.offset or 0]
+
+
 def unpacked(data: object) -> list[Finding]:
-    """The findings. Raises ValueError for data that is no such thing."""
+    """The findings. Raises SyntaxError if there are none for that reason, ValueError for data that is no such thing."""
+    if _the(list, data)[:1] == ["error"]:
+        _, message, line, column = _the(list, data)
+        raise SyntaxError(_the(str, message), (None, _the(int, line) or None, _the(int, column), None))
     return [_unpacked(each) for each in _the(list, data)]
 
 

@@ -76,7 +76,7 @@ class Evidence:
             place = self.places[at]
             path, known, content = place
             state = status(path) if is_folder else self.reader.state(path)
-            found = bool(known) and state is not None and sign(state) == known
+            found = bool(known) and sign(state) == known
             if not found:
                 seen = self._seen(path, is_folder)
                 found = seen.digest == content

@@ -61,12 +61,13 @@ class Store:
         self._fine: dict[str, bool] = {}
         """The files that were looked up, and whether their entries hold."""
         self._known: dict[int, Known] = {}
+        self._places: dict[str, str] = {}
         self._is_new = False
         self._load()
 
     def is_clean(self, path: str, codes: str) -> bool:
         """Whether nothing is to be found in a file, which need not be read to know that. codes: what is looked for."""
-        place = os.path.abspath(path)
+        place = self._place(path)
         with suppress(*_BAD):
             return self._holds(place, codes) and not self._entries[place][4]
         return False
@@ -74,21 +75,28 @@ class Store:
     def knows(self, path: str, codes: str) -> bool:
         """Whether the findings of a file are known."""
         with suppress(*_BAD):
-            return self._holds(os.path.abspath(path), codes)
+            return self._holds(self._place(path), codes)
         return False
 
     def weight(self, paths: Iterable[str]) -> int:
         """How many bytes files have, as far as one can tell."""
-        states = (self.reader.state(os.path.abspath(path)) for path in paths)
+        states = (self.reader.state(self._place(path)) for path in paths)
         return sum(state.st_size for state in states if state is not None)
 
     def findings(self, path: str, raw: bytes, codes: str) -> list[Finding] | None:
-        """The findings of a file with this content; None if they are not known."""
-        place = os.path.abspath(path)
+        """The findings of a file with this content; None if they are not known. Raises SyntaxError as linting would."""
+        place = self._place(path)
         with suppress(*_BAD):
             if self._holds(place, codes) and self._entries[place][1] == digest(raw):
                 return codec.unpacked(self._entries[place][4])
         return None
+
+    def put_error(self, path: str, raw: bytes, codes: str, error: SyntaxError) -> None:
+        """Keep that a file with this content does not parse."""
+        place = self._place(path)
+        seen = seen_file(place)
+        if seen.digest == digest(raw):
+            self._put(place, seen, codes, [], codec.packed_error(error))
 
     @contextmanager
     def noted(self) -> Iterator[dict[Question, None]]:
@@ -98,7 +106,7 @@ class Store:
 
     def put(self, path: str, raw: bytes, codes: str, findings: Sequence[Finding], asked: Sequence[Question]) -> None:
         """Keep what was found in a file with this content. asked: what the findings rest on."""
-        place = os.path.abspath(path)
+        place = self._place(path)
         seen = seen_file(place)
         if seen.digest != digest(raw):
             return  # it has been changed since
@@ -111,7 +119,14 @@ class Store:
         known = self._known.setdefault(worker, Known())
         self._evidence.merge(known, rows)
         asked = [known.questions[each] for each in numbers]
-        self._put(os.path.abspath(path), Seen(mark, content), codes, asked, findings)
+        self._put(self._place(path), Seen(mark, content), codes, asked, findings)
+
+    def _place(self, path: str) -> str:
+        """The path in full: asked for several times."""
+        found = self._places.get(path)
+        if found is None:
+            found = self._places[path] = os.path.abspath(path)
+        return found
 
     def _put(self, place: str, seen: Seen, codes: str, numbers: list[int], findings: list[Any]) -> None:
         if codes not in self._codes:
@@ -187,7 +202,7 @@ class Store:
         if self._codes[code] != codes:
             return False
         state = self.reader.state(path)
-        is_same = bool(known) and state is not None and sign(state) == known
+        is_same = bool(known) and sign(state) == known
         if not is_same:
             seen = seen_file(path)
             is_same = seen.digest == content
