@@ -61,13 +61,24 @@ class Evidence:
             path = self.places[at][0]
             return _mark(self.reader, kind, path, rest) == str(mark)
         if kind in _OF_FILES or kind in _OF_FOLDERS:
-            if self._is_same(at, kind in _OF_FOLDERS):
+            is_folder = kind in _OF_FOLDERS
+            if self._is_same(at, is_folder):
                 return True
-            return _mark(self.reader, kind, self.places[at][0], rest) == str(mark)
+            path = self.places[at][0]
+            if _mark(self.reader, kind, path, rest) != str(mark):
+                return False
+            # From now on it belongs to what is there now, so that it need not be asked again.
+            question[1], self.is_new = self._place(path, self._seen(path, is_folder)), True
+            return True
         name, arguments, made_of = self.tables[at]
         if at not in self._tables:
             self._tables[at] = all(self.holds(each) for each in made_of)
-        return self._tables[at] or _row(self.reader, name, arguments, rest) == str(mark)
+        if self._tables[at]:
+            return True
+        if _row(self.reader, name, arguments, rest) != str(mark):
+            return False
+        question[1], self.is_new = self._table(name, arguments), True
+        return True
 
     def _is_same(self, at: int, is_folder: bool) -> bool:
         """Whether a file or folder is as it was. By what the file system says, if that tells; else by its content."""
