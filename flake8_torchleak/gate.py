@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 from enum import Enum
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.words import holds_any, is_of_torch
 
 
 class Subject(Enum):
@@ -26,10 +26,6 @@ class Subject(Enum):
     OPENCV = "cv2: in a helper of a Dataset of another module, too"
     TORCH = "anything of PyTorch: for rules that name words of their own"
 
-
-_TORCH = ("torch", "lightning", "accelerate", "transformers", "Dataset", "oader", ".backward(", ".eval()",
-          "register_forward_")  # fmt: skip
-"""A module with none of these is not about PyTorch (a Dataset's base may come from the project itself)."""
 
 _OTHER_FRAMEWORKS = frozenset({
     "tensorflow", "keras", "jax", "flax", "paddle", "mxnet", "mindspore", "chainer", "oneflow",
@@ -60,25 +56,16 @@ def imports_pytorch(text: str) -> bool:
     return _IMPORTED.search(text) is not None
 
 
-def holds_any(text: str, words: Iterable[str]) -> bool:
-    """Whether one of these words stands in a text. A loop: `any` takes as long as the search itself."""
-    for word in words:  # noqa: SIM110
-        if word in text:
-            return True
-    return False
-
-
 def by_words(text: str, bases: tuple[str, ...]) -> frozenset[Subject]:
     """The subjects that a text may hold, by a few words alone; `by_words_of_loops` looks for more.
 
     bases: further names that make a class a Dataset.
     """
-    configured = any(each.rpartition(".")[2] in text for each in bases)
     found = {Subject.OPENCV} if "cv2" in text else set()
-    if not configured and not holds_any(text, _TORCH):
+    if not is_of_torch(text, bases):
         return frozenset(found)
     found |= {Subject.TORCH, *_LOOPING}
-    if configured or holds_any(text, _DATASET):
+    if holds_any(text, _DATASET) or holds_any(text, (each.rpartition(".")[2] for each in bases)):
         found.add(Subject.DATASET)
     return frozenset(found)
 

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
-from flake8_torchleak.gate import Subject, holds_any
+from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module

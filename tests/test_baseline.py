@@ -258,7 +258,7 @@ def test_unused_comments_and_failed_rules_are_not_listed(
     assert listed() == [OLD]
     assert main(["check", f"--baseline={NAME}"]) == 1
     internal = Finding("TLK000", "internal-error", "it broke", Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT)
-    monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: [internal])
+    monkeypatch.setattr("flake8_torchleak.lint.lint", lambda *_, **__: [internal])
     # What a rule that failed would have found is kept, and nothing has vanished.
     for action in ("write", "prune"):
         assert main(["baseline", action]) == 2

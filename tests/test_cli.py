@@ -187,7 +187,7 @@ def test_a_syntax_error_without_a_place(leak: Path, capsys: Capture, monkeypatch
     def refuse(*_: object, **__: object) -> list[Finding]:
         raise SyntaxError("too deeply nested")
 
-    monkeypatch.setattr("flake8_torchleak.shells.run.lint", refuse)
+    monkeypatch.setattr("flake8_torchleak.lint.lint", refuse)
     assert main(["check", "leak.py"]) == 2
     assert capsys.readouterr().err == "torchleak: error: leak.py: syntax error: too deeply nested\n"
 
@@ -206,7 +206,7 @@ def test_noqa(leak: Path) -> None:
 
 def test_an_exception_in_a_rule_is_an_error(leak: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     internal = Finding("TLK000", "internal-error", "it broke", Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT)
-    monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: [internal])
+    monkeypatch.setattr("flake8_torchleak.lint.lint", lambda *_, **__: [internal])
     assert main(["check", "--select=TLK4", "leak.py"]) == 2
     told = "No findings, 1 file checked, 1 could not be.\n"
     assert capsys.readouterr() == (told, "torchleak: error: leak.py: it broke\n")
@@ -306,7 +306,7 @@ def test_an_interrupt_shows_no_traceback(leak: Path, capsys: Capture, monkeypatc
     def interrupt(*_: object, **__: object) -> list[Finding]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flake8_torchleak.shells.run.lint", interrupt)
+    monkeypatch.setattr("flake8_torchleak.lint.lint", interrupt)
     assert main(["check", "leak.py"]) == 130
     assert capsys.readouterr().err == ""
 

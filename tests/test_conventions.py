@@ -150,7 +150,7 @@ def test_other_formats_do_not_ask(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("named.py").write_text(NAMED)
-    monkeypatch.setattr("flake8_torchleak.shells.run.resting", lambda *args: pytest.fail("asked"))
+    monkeypatch.setattr("flake8_torchleak.conventions.resting", lambda *args: pytest.fail("asked"))
     assert main(["check", "--output-format=sarif", "named.py"]) == 1
     assert main(["check", "named.py"]) == 1
 

@@ -176,7 +176,7 @@ def test_github_annotations_of_several_lines_and_of_other_severities(
         Finding("TLK401", "accumulated-graph", "a", Span(1, 2, 3, 4), Severity.WARNING, FixLevel.HINT),
         Finding("TLK907", "oversized-workers", "b", Span(2, 0, 2, 6), Severity.NOTE, FixLevel.HINT),
     ]
-    monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: made)
+    monkeypatch.setattr("flake8_torchleak.lint.lint", lambda *_, **__: made)
     monkeypatch.chdir(leak)
     assert main(["check", "--select=TLK", "--output-format=github"]) == 1
     one, several, note = (annotation(line) for line in capsys.readouterr().out.splitlines())
@@ -282,7 +282,7 @@ def test_a_fingerprint_of_what_is_no_text_or_past_the_end(leak: Path, monkeypatc
         Finding("TLK401", "accumulated-graph", "a", Span(line, 0, line, 1), Severity.NOTE, FixLevel.HINT)
         for line in (2, 90)
     ]
-    monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: made)
+    monkeypatch.setattr("flake8_torchleak.lint.lint", lambda *_, **__: made)
     assert main(["check", str(leak), "--min-severity=note", "--output-format=gitlab"]) == 1
 
 

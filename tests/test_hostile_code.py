@@ -88,7 +88,7 @@ def _as_users_see_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 WHERE = {
     "reading": "flake8_torchleak.shells.texts.decode",
-    "linting": "flake8_torchleak.shells.run.lint",
+    "linting": "flake8_torchleak.lint.lint",
     "statements": "flake8_torchleak.lint.Outline",
     "comments": "flake8_torchleak.shells.policy.Suppressions",
     "rendering": "flake8_torchleak.shells.formats.text._excerpt",

@@ -62,7 +62,17 @@ def test_the_plugin_loads_no_rule_until_the_first_file(tmp_path: Path) -> None:
         "flake8_torchleak.config",
         "flake8_torchleak.shells",
         "flake8_torchleak.shells.flake8_plugin",
+        "flake8_torchleak.words",
     }
+
+
+def test_flake8_loads_no_rule_for_files_without_words_of_ours(tmp_path: Path) -> None:
+    code = (
+        "import ast; from flake8_torchleak.shells.flake8_plugin import TorchLeak as T;"
+        "assert not list(T(ast.parse('import numpy'), ['import numpy'], 'a.py').run())"
+    )
+    before, after = (modules(each, tmp_path) for each in (f"import ast; {PLUGIN}", code))
+    assert after == before
 
 
 def test_a_report_loads_its_own_format_alone(leak: Path) -> None:

@@ -325,7 +325,7 @@ def test_an_internal_error_is_of_its_notebook(monkeypatch: pytest.MonkeyPatch, c
     from flake8_torchleak.finding import Finding, FixLevel, Severity, Span
 
     internal = Finding("TLK000", "internal-error", "it broke", Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT)
-    monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: [internal])
+    monkeypatch.setattr("flake8_torchleak.lint.lint", lambda *_, **__: [internal])
     put(notebook(prose("x"), "%%time\nimport torch"))
     assert main(["check"]) == 2
     assert capsys.readouterr().err == "torchleak: error: nb.ipynb: it broke\n"

@@ -78,7 +78,7 @@ def test_an_interrupted_run_leaves_the_old_report(leak: Path, monkeypatch: pytes
         raise KeyboardInterrupt
 
     (leak / "report").write_text("old")
-    monkeypatch.setattr("flake8_torchleak.shells.run.lint", interrupt)
+    monkeypatch.setattr("flake8_torchleak.lint.lint", interrupt)
     assert main(["check", "--output-file=report"]) == 130
     assert (leak / "report").read_text() == "old"
     assert sorted(os.listdir(leak)) == ["leak.py", "report"]

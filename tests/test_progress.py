@@ -70,8 +70,8 @@ def seen(shown: str) -> str:
 
 def test_a_long_run_says_how_far_it_is_and_leaves_no_trace(files: Path) -> None:
     shown = on_terminal(files, "--output-format=concise")
-    assert shown.startswith(f"{ERASE}1 files: a.py{ERASE}a.py:9:")
-    assert f"{ERASE}2 files: b\\u001b[2J日本語.py{ERASE}3 files: c.py{ERASE}c.py:9:" in shown
+    assert shown.startswith(f"{ERASE}1/3 files: a.py{ERASE}a.py:9:")
+    assert f"{ERASE}2/3 files: b\\u001b[2J日本語.py{ERASE}3/3 files: c.py{ERASE}c.py:9:" in shown
     plain = on_terminal(files, "--output-format=concise", delay=NEVER)
     assert ERASE not in plain
     assert seen(shown) == plain
@@ -80,21 +80,21 @@ def test_a_long_run_says_how_far_it_is_and_leaves_no_trace(files: Path) -> None:
 def test_errors_get_a_line_of_their_own(files: Path) -> None:
     (files / "b.py").write_text("import torch\nloss.backward(\nDataLoader Dataset cv2\n")
     shown = on_terminal(files)
-    assert f"{ERASE}3 files: b.py{ERASE}torchleak: error: b.py:2:" in shown
+    assert f"{ERASE}3/4 files: b.py{ERASE}torchleak: error: b.py:2:" in shown
     assert seen(shown) == on_terminal(files, delay=NEVER)
 
 
 def test_a_line_is_cut_to_the_terminal(files: Path) -> None:
-    shown = on_terminal(files, "--output-format=concise", columns=21)
+    shown = on_terminal(files, "--output-format=concise", columns=23)
     # Wide characters count twice, and the last column stays free.
-    assert f"{ERASE}2 files: b\\u001b[2J{ERASE}" in shown
-    assert f"{ERASE}2 files: b\\u001b[2J日{ERASE}" in on_terminal(files, "--output-format=concise", columns=22)
+    assert f"{ERASE}2/3 files: b\\u001b[2J{ERASE}" in shown
+    assert f"{ERASE}2/3 files: b\\u001b[2J日{ERASE}" in on_terminal(files, "--output-format=concise", columns=24)
 
 
 def test_the_report_in_a_file_and_the_progress_on_the_terminal(files: Path) -> None:
     with open(files / "out", "wb") as out:
         shown = on_terminal(files, "--output-format=json", stdout=out.fileno())
-    assert shown == f"{ERASE}1 files: a.py{ERASE}{ERASE}2 files: b\\u001b[2J日本語.py{ERASE}3 files: c.py{ERASE}"
+    assert shown == f"{ERASE}1/3 files: a.py{ERASE}{ERASE}2/3 files: b\\u001b[2J日本語.py{ERASE}3/3 files: c.py{ERASE}"
     assert (files / "out").read_text().startswith("[\n")
 
 

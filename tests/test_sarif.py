@@ -242,7 +242,7 @@ def test_nothing_found(tmp_path: Path, runs: Runs) -> None:
 
 def test_an_internal_error_is_a_notification(leak: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     internal = Finding("TLK000", "internal-error", "it broke", Span(1, 0, 1, 0), Severity.ERROR, FixLevel.HINT)
-    monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: [internal])
+    monkeypatch.setattr("flake8_torchleak.lint.lint", lambda *_, **__: [internal])
     run = runs.run(status=2)
     assert run["results"] == []
     (told_of,) = run["invocations"][0]["toolExecutionNotifications"]
@@ -255,7 +255,7 @@ def test_messages_hold_no_placeholders_and_no_links(leak: Path, runs: Runs, monk
     finding = Finding(
         "TLK402", "stored-graph", text, Span(1, 0, 1, 1), Severity.NOTE, FixLevel.HINT, (note, note), remedy="do {2}"
     )
-    monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: [finding])
+    monkeypatch.setattr("flake8_torchleak.lint.lint", lambda *_, **__: [finding])
     (result,) = runs.run("--min-severity=note")["results"]
     assert told(result["message"]) == "`{i: {1}}` keeps `layers[0] (x)`\nremedy: do {2}"
     assert told(result["relatedLocations"][0]["message"]) == "`{0}` from `heads[0] (x)`"

@@ -54,29 +54,31 @@ class File:
         """The names that stand in a statement."""
         return frozenset(node.id for node in self.indexed(statement).all(ast.Name))
 
-    @remembered
     def mentioned(self, statement: ast.stmt) -> tuple[str, ...]:
         """Dotted names, as the file imports them, of what a statement derives classes from, or calls."""
-        found: dict[str, None] = {}
+        # What a name is taken for is not remembered: it is not always to be trusted.
+        return tuple(dict.fromkeys(name for head, name in self._mentions(statement) if not hints.is_model(head)))
+
+    @remembered
+    def _mentions(self, statement: ast.stmt) -> tuple[tuple[str, str], ...]:
+        """The same, each with its first part as it is written."""
+        found: dict[tuple[str, str], None] = {}
         for node in self.indexed(statement).by_depth(ast.ClassDef, ast.Call):
             if isinstance(node, ast.ClassDef):
                 found.update(dict.fromkeys(self._imported_as(base) for base in node.bases))
             elif isinstance(node.func, ast.Name):
                 found[self._imported_as(node.func)] = None
-        found.pop("", None)
-        return tuple(found)
+        return tuple(each for each in found if each[1])
 
-    def _imported_as(self, expression: ast.expr) -> str:
-        """The dotted name that an expression was imported under; "" if it was not."""
+    def _imported_as(self, expression: ast.expr) -> tuple[str, str]:
+        """The first part of an expression, and the dotted name that it was imported under; "" if it was not."""
         head, *rest = dotted(expression) or [""]
-        if hints.is_model(head):
-            return ""
         for each in self._index.get(head, ()):
             for alias in each.names if isinstance(each, (ast.Import, ast.ImportFrom)) else ():
                 if (alias.asname or alias.name) == head:
                     name = imported(each, alias) if isinstance(each, ast.ImportFrom) else alias.name
-                    return ".".join([name, *rest]) if "." in name or rest else ""
-        return ""
+                    return head, ".".join([name, *rest]) if "." in name or rest else ""
+        return head, ""
 
     @cached_property
     def stars(self) -> list[ast.ImportFrom]:

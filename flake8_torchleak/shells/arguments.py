@@ -108,6 +108,9 @@ def _parser() -> _Parser:
     check.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="default: auto, on terminals"
     )
+    check.add_argument("-j", "--jobs", type=int, metavar="N", help="processes that check (default: one for each core)")
+    check.add_argument("--no-cache", action="store_true", help="neither use nor keep findings of earlier runs")
+    _cache_dir(check)
     check.add_argument("--no-color", dest="color", action="store_const", const="never", help="as --color=never")
     _settings(check)
 
@@ -120,6 +123,13 @@ def _parser() -> _Parser:
     prune = _command(actions, "prune", "take out of the baseline what has vanished from the code")
     _paths(prune)
     _settings(prune)
+
+    cache = _command(commands, "cache", "look after the findings that are kept from run to run")
+    actions = cache.add_subparsers(metavar="ACTION")
+    cache.commands = actions.choices
+    clear = _command(actions, "clear", "remove them")
+    _cache_dir(clear)
+    _settings(clear)
 
     config = _command(commands, "config", "list the settings in force, and where each comes from")
     config.add_argument(
@@ -190,6 +200,10 @@ def _command(commands: argparse._SubParsersAction[_Parser], name: str, text: str
     command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
     command.set_defaults(command=name, parser=command)
     return command
+
+
+def _cache_dir(command: _Parser) -> None:
+    command.add_argument("--cache-dir", metavar="DIR", help="where (default: .torchleak_cache beside the settings)")
 
 
 def _paths(command: _Parser) -> None:

@@ -15,6 +15,7 @@ from flake8_torchleak.finding import Severity
 from flake8_torchleak.shells.arguments import parsed
 from flake8_torchleak.shells.changing import repairing, silencing, wants_change
 from flake8_torchleak.shells.formats import FOR_PEOPLE
+from flake8_torchleak.shells.looking import cache, look
 from flake8_torchleak.shells.process import Terminated, Unwritable, complain, interruptible, open_streams, settle
 from flake8_torchleak.wording import printable
 
@@ -119,15 +120,30 @@ def _checked(arguments: argparse.Namespace) -> int:
         Severity(arguments.fail_on) if arguments.fail_on else None,
         arguments.exit_zero,
     )
-    treatment: Callable[[Complain], Treatment] = partial(Checking, policy)
+    treatment: Callable[[Complain], Treatment]
     if wants_change(arguments):
         treatment = (silencing if arguments.add_noqa else repairing)(arguments, policy)
+    else:
+        treatment = partial(Checking, policy, look=look(arguments, policy.config, settings))
     return run(inputs, output, treatment)
+
+
+def _clear(arguments: argparse.Namespace) -> int:
+    """`torchleak cache clear`. Raises ConfigError where something cannot be removed."""
+    from flake8_torchleak.shells.cache.folder import clear
+
+    place = cache(arguments, _settings(arguments))
+    try:
+        gone = bool(place) and clear(place)
+    except OSError as error:
+        raise ConfigError(f"{place}: {error.strerror}") from None
+    print(f"Removed {printable(os.path.relpath(place))}." if gone else "There is no cache.")
+    return CLEAN
 
 
 def _settings(arguments: argparse.Namespace, says: bool = True) -> dict[str, Setting]:
     """The settings in force. says: where flake8's differ, on stderr. Raises ConfigError for one that is wrong."""
-    from flake8_torchleak.rule import all_rules
+    from flake8_torchleak.catalogue import catalogue
     from flake8_torchleak.shells.settings import SETTINGS, settings
 
     try:
@@ -135,7 +151,7 @@ def _settings(arguments: argparse.Namespace, says: bool = True) -> dict[str, Set
     except OSError as error:
         raise ConfigError(f"the current folder: {error.strerror}") from None
     given = {option.name: getattr(arguments, option.field) for option in SETTINGS}
-    pairs = [(each.code, each.slug) for each in all_rules()]
+    pairs = list(catalogue())
     found = settings(given, pairs, arguments.config, arguments.isolated)
     if says and not arguments.isolated and not getattr(arguments, "quiet", False):
         from flake8_torchleak.shells.neighbours import disagreement
@@ -250,6 +266,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "config": _config,
     "write": _write,
     "prune": _prune,
+    "clear": _clear,
     "explain": _explain,
     "rules": _rules,
     "run": _run,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from flake8_torchleak import __version__
 from flake8_torchleak.config import DEFAULT, OPTIONS, Config, ConfigError, build
+from flake8_torchleak.words import may_matter
 
 if TYPE_CHECKING:
     from flake8.options.manager import OptionManager
@@ -39,12 +40,14 @@ class TorchLeak:
 
     def run(self) -> Iterator[tuple[int, int, str, type[TorchLeak]]]:
         """(1-based line, 0-based code-point column, "TLK101 message", type); flake8 adds one to the column."""
+        text = "".join(self.lines)
+        if not may_matter(text, self.config.dataset_bases):
+            return
         # Imported here: importing the rules takes longer than all the rest of a plugin's start.
         from flake8_torchleak.finding import OF_PROJECT, Severity, gathered, is_told
         from flake8_torchleak.lint import lint
         from flake8_torchleak.suppress import Suppressions
 
-        text = "".join(self.lines)
         # The collector would go through all of flake8's objects again and again for those made here.
         collects = gc.isenabled()
         gc.disable()

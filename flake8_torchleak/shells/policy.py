@@ -34,17 +34,27 @@ class Policy:
         ignored = value["ignore"] + value["extend-ignore"]
         self._selection = Selection(value["select"], value["extend-select"], ignored)
         self._by_file = [(Globs([glob]), codes) for glob, codes in value["per-file-ignores"]]
+        self._takers: dict[tuple[str, ...], Callable[[str], bool]] = {}
         self._hidden = self._below = 0
 
     def takes(self, path: str) -> Callable[[str], bool]:
         """Whether findings of a code are reported in the file at `path`."""
-        place = os.path.abspath(path)
-        ignored = [code for globs, codes in self._by_file if globs.cover(place) for code in codes]
-        return self._selection.without(ignored).takes
+        ignored: tuple[str, ...] = ()
+        if self._by_file:
+            place = os.path.abspath(path)
+            ignored = tuple(code for globs, codes in self._by_file if globs.cover(place) for code in codes)
+        if ignored not in self._takers:
+            self._takers[ignored] = self._selection.without(ignored).takes
+        return self._takers[ignored]
 
     def wanted(self, path: str) -> Callable[[str], bool] | None:
         """The codes worth looking for in a file; None where all are: they tell what vanished, and what is unused."""
-        return None if self.report_unused or self.baseline is not None else self.takes(path)
+        return None if self.reads_all else self.takes(path)
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether each file's text matters, even if nothing is found in it."""
+        return self.report_unused or self.baseline is not None
 
     def tells(self, finding: Finding) -> bool:
         """Whether a finding is as bad as `min-severity` asks."""

@@ -21,9 +21,9 @@ INTERVAL = 0.1
 class Progress:
     """Nothing at all where `wanted` is false, stderr is no terminal, or stdout is a pipe: a pager has the screen."""
 
-    def __init__(self, wanted: bool) -> None:
+    def __init__(self, wanted: bool, total: int = 0) -> None:
         self._next = monotonic() + DELAY if wanted and _on_screen() else math.inf
-        self._files = 0
+        self._files, self._total = 0, total
         self._shown = False
 
     def at(self, path: str) -> None:
@@ -34,7 +34,7 @@ class Progress:
             return
         self._next = now + INTERVAL
         columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
-        self._write(_cut(f"{self._files} files: {printable(path)}", columns))
+        self._write(_cut(f"{self._files}/{self._total} files: {printable(path)}", columns))
         self._shown = True
 
     def clear(self) -> None:

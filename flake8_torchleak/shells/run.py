@@ -6,27 +6,26 @@ import gc
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TextIO
 
 from flake8_torchleak.config import Config
-from flake8_torchleak.conventions import resting
 from flake8_torchleak.finding import BOUND, Finding, FixLevel, Severity, gathered
-from flake8_torchleak.gate import by_words
-from flake8_torchleak.lint import lint
-from flake8_torchleak.model.importers import forget
+from flake8_torchleak.model.reading import forget
 from flake8_torchleak.shells import formats, process, report
 from flake8_torchleak.shells.fold import columns, folded
 from flake8_torchleak.shells.formats import Complaint
+from flake8_torchleak.shells.look import Look
 from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.progress import Progress
 from flake8_torchleak.shells.sample import Sample
 from flake8_torchleak.shells.selection import INTERNAL
-from flake8_torchleak.shells.texts import Complain, File, Inputs, guarded, parsing, texts
+from flake8_torchleak.shells.texts import Complain, File, Inputs, guarded, listed, parsing, texts
 from flake8_torchleak.wording import printable
+from flake8_torchleak.words import may_matter
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,7 @@ class Treatment(Protocol):
     stdout_taken: something else is written to stdout (a diff, a fixed text), so the report goes to stderr.
     lists: findings are shown one by one, even if the report has no file of its own.
     changes: files are changed. tells: what was found, or stays, is told at all. config: how files are checked.
+    rests: findings come with the conventions that they rest on.
     """
 
     config: Config
@@ -67,9 +67,19 @@ class Treatment(Protocol):
     lists: bool
     changes: bool
     tells: bool
+    rests: bool
 
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
         """The text as it is now and the findings that stay in it; None if it could not be checked: complained of."""
+
+    def begin(self, paths: Sequence[str]) -> None:
+        """These files are going to come, in this order."""
+
+    def is_clean(self, path: str) -> bool:
+        """Whether nothing is to be found in a file, or to be done with it: it need not be read to know that."""
+
+    def end(self, whole: bool) -> None:
+        """No file comes any more. whole: all have come; else something ended the run."""
 
     def unread(self, raw: bytes) -> None:
         """What becomes of stdin that cannot be read as Python."""
@@ -78,27 +88,56 @@ class Treatment(Protocol):
         """Lines that say what was done, or could be."""
 
 
+class ReadingAll:
+    """What a treatment does that reads each file, when its turn comes."""
+
+    rests = False
+
+    def begin(self, paths: Sequence[str]) -> None:
+        pass
+
+    def is_clean(self, path: str) -> bool:
+        return False
+
+    def end(self, whole: bool) -> None:
+        pass
+
+
 class Checking:
-    """`torchleak check` without `--fix`."""
+    """`torchleak check` without `--fix`. look: how files come to their findings."""
 
     stdout_taken = False
     lists = True
     changes = False
     tells = True
 
-    def __init__(self, policy: Policy, complain: Complain) -> None:
+    def __init__(self, policy: Policy, complain: Complain, look: Look | None = None) -> None:
         self.config, self._policy, self._complain = policy.config, policy, complain
+        self._look = look if look is not None else Look(policy.config)
+        self.rests = self._look.conventions
         self._fixable: Counter[FixLevel] = Counter()
 
+    def begin(self, paths: Sequence[str]) -> None:
+        self._look.begin(paths, self._policy.wanted)
+
+    def is_clean(self, path: str) -> bool:
+        return self._look.is_clean(path, self._policy.wanted(path)) and not self._policy.reads_all
+
+    def end(self, whole: bool) -> None:
+        self._look.end(whole)
+
     def __call__(self, file: File) -> tuple[str, list[Finding]] | None:
-        config, wanted = self._policy.config, self._policy.wanted(file.path)
-        found = parsing(
-            file.path, self._complain, lambda: lint(file.text, config, path=file.path, fixes=True, wanted=wanted)
-        )
+        if not file.is_read:
+            return "", []
+        wanted = self._policy.wanted(file.path)
+        if lost := self._look.lost(file.path):
+            self._complain(f"{file.path}: the process that checked it has ended: {lost}", file.path)
+            return None
+        found = parsing(file.path, self._complain, lambda: self._look(file, wanted))
         if found is None:
             return None
         shown = self._policy.shown(file.path, file.text, found, whole=not (file.notebook and file.notebook.broken))
-        if file.notebook and file.notebook.broken and by_words(file.notebook.words, config.dataset_bases):
+        if file.notebook and file.notebook.broken and may_matter(file.notebook.words, self.config.dataset_bases):
             for error in file.notebook.broken:
                 self._complain(f"{file.path}:{error}", file.path)
             # What cannot be read may need what a fix would change.
@@ -136,10 +175,13 @@ def treated(
 ) -> Iterator[tuple[File, str, list[Finding]]]:
     """Each file that could be checked, its text as it is now, and the findings that stay in it."""
     forget()  # what an earlier run of this process read may have changed
-    complain.progress = Progress(wanted=not treat.stdout_taken and not quiet)
+    whole = False
     try:
-        with _undisturbed():
-            for file in texts(inputs, complain, treat.unread):
+        paths = listed(inputs, complain)
+        complain.progress = Progress(wanted=not treat.stdout_taken and not quiet, total=len(paths))
+        with undisturbed():
+            treat.begin(paths)
+            for file in texts(paths, inputs.stdin_filename, complain, treat.unread, treat.is_clean):
                 complain.progress.at(file.path)
                 done = guarded(file.path, complain, partial(treat, file))
                 if done is None:
@@ -148,7 +190,9 @@ def treated(
                     if each.code == INTERNAL:
                         complain(f"{file.path}: {each.message}", file.path)
                 yield file, *done
+        whole = True
     finally:
+        treat.end(whole)
         complain.progress.clear()
 
 
@@ -180,9 +224,8 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
             if not findings:
                 continue
             hit += 1
-            if output.format in formats.WITH_CONVENTIONS:
-                asked = partial(resting, findings, text, treat.config, file.path)
-                findings = guarded(file.path, complain, asked) or findings
+            if output.format in formats.WITH_CONVENTIONS and not treat.rests:
+                findings = guarded(file.path, complain, partial(_resting, findings, text, treat, file)) or findings
             told = gathered(findings)
             beside += len(findings) - len(told)
             counts.update((finding.code, finding.slug) for finding in told)
@@ -212,6 +255,12 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
     else:
         process.complain(counted)
     return 2 if complain.made else 1 if fails else 0
+
+
+def _resting(findings: list[Finding], text: str, treat: Treatment, file: File) -> list[Finding]:
+    from flake8_torchleak.conventions import resting  # with all rules: the most there is to import
+
+    return resting(findings, text, treat.config, file.path)
 
 
 def _shown(shown: formats.Report, file: File, text: str, findings: list[Finding]) -> str:
@@ -244,7 +293,7 @@ def _sink(path: str | None, stream: TextIO) -> AbstractContextManager[TextIO]:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Without the garbage collector's frequent passes over syntax trees, and without the parser's warnings.
 
     The trees are freed by reference counting; a pass now and then catches what is cyclic.

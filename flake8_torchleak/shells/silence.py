@@ -7,13 +7,13 @@ from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.comments import annotated
 from flake8_torchleak.shells.placing import Placing
 from flake8_torchleak.shells.policy import Policy
-from flake8_torchleak.shells.run import Checking
+from flake8_torchleak.shells.run import Checking, ReadingAll
 from flake8_torchleak.shells.selection import INTERNAL
 from flake8_torchleak.shells.texts import Complain, File, parsing
 from flake8_torchleak.wording import printable
 
 
-class Silencing:
+class Silencing(ReadingAll):
     """Adds comments to files in place (stdin to stdout), or, for `--diff`, shows them and writes nothing."""
 
     tells = True

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from flake8_torchleak import lint
 from flake8_torchleak.disk import read
 from flake8_torchleak.shells import files
 from flake8_torchleak.shells.globs import Globs
@@ -34,6 +33,7 @@ class File:
     """One file as it was read.
 
     path: what to call it; place: where it is ("-" for stdin and stdout); text: its Python, of a notebook as one module.
+    is_read: it was: else nothing but its place is known.
     """
 
     path: str
@@ -41,6 +41,7 @@ class File:
     raw: bytes
     text: str
     notebook: Notebook | None = None
+    is_read: bool = True
 
     def encoded(self, text: str) -> bytes:
         """The file with `text`, which has grown from its own.
@@ -66,20 +67,35 @@ class Inputs(NamedTuple):
     force: bool = False
 
 
-def texts(inputs: Inputs, complain: Complain, unread: Callable[[bytes], None]) -> Iterator[File]:
+def listed(inputs: Inputs, complain: Complain) -> list[str]:
+    """The files that a run reads; what cannot be listed is complained of."""
+    return list(files.python_files(inputs.paths, complain, inputs.excluded, inputs.force))
+
+
+def texts(
+    paths: Iterable[str],
+    stdin_filename: str,
+    complain: Complain,
+    unread: Callable[[bytes], None],
+    is_clean: Callable[[str], bool],
+) -> Iterator[File]:
     """Each file that can be read and decoded; the others are complained of.
 
-    unread: told what came on stdin if it is no such file.
+    unread: told what came on stdin if it is no such file. is_clean: whether a file need not be read: it comes without
+    its text.
     """
-    for path in files.python_files(inputs.paths, complain, inputs.excluded, inputs.force):
-        name = inputs.stdin_filename if path == "-" else path
+    for path in paths:
+        name = stdin_filename if path == "-" else path
+        if path != "-" and is_clean(path):
+            yield File(path, path, b"", "", is_read=False)
+            continue
         raw, file = b"", None
         try:
             if path == "-":
                 raw = sys.stdin.buffer.read()
             else:
                 raw = read(path)
-            file = guarded(name, complain, partial(_file, name, path, raw))
+            file = guarded(name, complain, partial(made, name, path, raw))
         except OSError as error:
             complain(f"{path}: {error.strerror or error}", name)
         except SourceError as error:
@@ -90,7 +106,7 @@ def texts(inputs: Inputs, complain: Complain, unread: Callable[[bytes], None]) -
             unread(raw)
 
 
-def _file(name: str, place: str, raw: bytes) -> File | None:
+def made(name: str, place: str, raw: bytes) -> File | None:
     """A file by its name and content; None for a notebook in another language. Raises SourceError."""
     if not name.endswith(".ipynb"):
         return File(name, place, raw, decode(raw))
@@ -120,6 +136,8 @@ def guarded(name: str, complain: Complain, work: Callable[[], T]) -> T | None:
     except (SourceError, BrokenPipeError, Unwritable):
         raise
     except Exception as error:
+        from flake8_torchleak import lint  # with all rules: the most there is to import
+
         if lint.reraise:
             raise
         complain(f"{name}: internal error: {trouble(error)}", name)

@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Any
 
-ALWAYS = ("--output-format=json-lines", "--exit-zero", "--quiet")
+ALWAYS = ("--output-format=json-lines", "--exit-zero", "--quiet", "--no-cache", "--jobs=1")
 
 _START = """\
 import sys

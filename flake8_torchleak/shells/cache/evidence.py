@@ -1,0 +1,257 @@
+"""What findings rest on: questions about other files and folders, and whether their answers are still the same.
+
+A question belongs to a version of a file or folder, known by the digest of its content. While that is the same, so is
+the answer. After that the question is asked again: few questions depend on all that stands in a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from flake8_torchleak.model.reading import Question, Reader, Seen, digest, sign, status
+
+Row = list[Any]
+"""[kind, number of the place (of a table, for one of its rows), the answer in short, further arguments]."""
+
+_OF_FILES = frozenset({"text", "imports", "holds"})
+_OF_FOLDERS = frozenset({"names", "has"})
+_ALONE = frozenset({"real", "is_folder"})
+"""Kinds that cost no more than to see whether anything is new."""
+
+
+class Known:
+    """The numbers here of what another process numbers from 0 on."""
+
+    def __init__(self) -> None:
+        self.places: list[int] = []
+        self.tables: list[int] = []
+        self.questions: list[int] = []
+
+
+class Evidence:
+    """Questions, each under a number. What is handed in may be of any form: whatever does not fit raises or is false.
+
+    places: [path, sign, digest] each; tables: [name, arguments, numbers of the questions that it is made of] each.
+    """
+
+    def __init__(self, reader: Reader, places: list[Row], tables: list[Row], questions: list[Row]) -> None:
+        self.reader = reader
+        self.places, self.tables, self.questions = places, tables, questions
+        self._answers: dict[int, bool] = {}
+        self._same: dict[int, bool] = {}
+        self._tables: dict[int, bool] = {}
+        self.is_new = False
+        """Whether something was added, or learnt that saves work the next time."""
+        self._told = [len(places), len(tables), len(questions)]
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        """The numbers of what was added, by all that it is."""
+
+    def holds(self, number: int) -> bool:
+        """Whether a question has the answer that it had."""
+        found = self._answers.get(number)
+        if found is None:
+            self._answers[number] = False  # a table that is made of itself never holds
+            found = self._answers[number] = self._holds(self.questions[number])
+        return found
+
+    def _holds(self, question: Row) -> bool:
+        kind, at, mark, rest = question
+        if kind in _ALONE:
+            path = self.places[at][0]
+            return _mark(self.reader, kind, path, rest) == str(mark)
+        if kind in _OF_FILES or kind in _OF_FOLDERS:
+            is_folder = kind in _OF_FOLDERS
+            if self._is_same(at, is_folder):
+                return True
+            path = self.places[at][0]
+            if _mark(self.reader, kind, path, rest) != str(mark):
+                return False
+            # From now on it belongs to what is there now, so that it need not be asked again.
+            question[1], self.is_new = self._place(path, self._seen(path, is_folder)), True
+            return True
+        name, arguments, made_of = self.tables[at]
+        if at not in self._tables:
+            self._tables[at] = all(self.holds(each) for each in made_of)
+        if self._tables[at]:
+            return True
+        if _row(self.reader, name, arguments, rest) != str(mark):
+            return False
+        question[1], self.is_new = self._table(name, arguments), True
+        return True
+
+    def _is_same(self, at: int, is_folder: bool) -> bool:
+        """Whether a file or folder is as it was. By what the file system says, if that tells; else by its content."""
+        found = self._same.get(at)
+        if found is None:
+            place = self.places[at]
+            path, known, content = place
+            state = status(path) if is_folder else self.reader.state(path)
+            found = bool(known) and sign(state) == known
+            if not found:
+                seen = self._seen(path, is_folder)
+                found = seen.digest == content
+                if found and seen.sign:
+                    place[1], self.is_new = seen.sign, True
+            self._same[at] = found
+        return found
+
+    def _seen(self, path: str, is_folder: bool) -> Seen:
+        if is_folder:
+            self.reader.names(path)
+            return self.reader.folders[path]
+        if path not in self.reader.files:
+            self.reader.text(path)
+        return self.reader.files[path]
+
+    # -- What is added ----------------------------------------------------------------------------------------
+
+    def added(self, asked: Iterable[Question]) -> list[int]:
+        """The numbers of these questions, which the reader has just answered. Raises ValueError for a torn answer."""
+        return [self._number(each) for each in asked]
+
+    def _number(self, asked: Question) -> int:
+        known = self._numbers.get(asked)
+        if known is not None:
+            return known
+        kind, path, *rest = asked
+        if kind in _OF_FILES or kind in _OF_FOLDERS:
+            at = self._place(path, self._seen(path, kind in _OF_FOLDERS))
+            question = [kind, at, _mark(self.reader, kind, path, rest), rest]
+        elif kind in _ALONE:
+            question = [kind, self._place(path, Seen("", "")), _mark(self.reader, kind, path, rest), rest]
+        else:
+            arguments, key = [path, *rest[:-1]], rest[-1:]
+            question = [kind, self._table(kind, arguments), _row(self.reader, kind, arguments, key), key]
+        number = self._numbers[asked] = len(self.questions)
+        self.questions.append(question)
+        self._answers[number] = self.is_new = True
+        return number
+
+    def _place(self, path: str, seen: Seen) -> int:
+        if seen.digest == "?":
+            raise ValueError(f"{path} was changed while it was read")
+        key = ("place", path, seen)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.places)
+            self.places.append([path, *seen])
+        return self._numbers[key]
+
+    def fresh(self) -> list[list[Row]]:
+        """What was added since this was asked last: places, tables, questions."""
+        rows = [self.places, self.tables, self.questions]
+        found = [each[start:] for each, start in zip(rows, self._told)]
+        self._told = [len(each) for each in rows]
+        return found
+
+    def merge(self, known: Known, rows: list[list[Row]]) -> None:
+        """Add what is fresh in evidence that another process gathers. known: our numbers of what came from there."""
+        places, tables, questions = rows
+        known.places += [self._once(self.places, "place", *each) for each in places]
+        # Tables and questions name each other; a table is told of once all that it is made of is.
+        first = len(known.questions)
+        waiting = {first + at: each for at, each in enumerate(questions)}
+        known.questions += [-1] * len(questions)
+        starts = len(known.tables)
+        known.tables += [-1] * len(tables)
+
+        def number(at: int) -> int:
+            if known.questions[at] < 0:
+                kind, place, mark, rest = waiting[at]
+                home = known.places[place] if is_of_place(kind) else table(place)
+                known.questions[at] = self._once(self.questions, "question", kind, home, mark, rest)
+            return known.questions[at]
+
+        def table(at: int) -> int:
+            if known.tables[at] < 0:
+                name, arguments, made_of = tables[at - starts]
+                known.tables[at] = self._once(self.tables, "made", name, arguments, [number(each) for each in made_of])
+            return known.tables[at]
+
+        for at in waiting:
+            number(at)
+
+    def _once(self, rows: list[Row], *row: Any) -> int:
+        """The number of a row, which is added if it is not there. It holds."""
+        kind, *parts = row
+        key = (kind, *(tuple(each) if isinstance(each, list) else each for each in parts))
+        if key not in self._numbers:
+            self._numbers[key] = len(rows)
+            rows.append(parts)
+            self.is_new = True
+            if rows is self.questions:
+                self._answers[len(rows) - 1] = True
+        return self._numbers[key]
+
+    def _table(self, name: str, arguments: Sequence[str]) -> int:
+        key = ("table", name, *arguments)
+        if key not in self._numbers:
+            made_of = self.added(self.reader.tables[(name, *arguments)])
+            self._numbers[key] = len(self.tables)
+            self.tables.append([name, list(arguments), made_of])
+        return self._numbers[key]
+
+    def only(self, numbers: Iterable[int]) -> tuple[list[Row], list[Row], list[Row], dict[int, int]]:
+        """What these questions need, as the constructor takes it, and their new numbers."""
+        places: dict[int, int] = {}
+        tables: dict[int, Row] = {}
+        renumbered: dict[int, int] = {}
+        kept: list[Row] = []
+        order: dict[int, int] = {}
+        waiting = list(numbers)[::-1]
+        while waiting:
+            number = waiting.pop()
+            if number in renumbered:
+                continue
+            kind, at, mark, rest = self.questions[number]
+            renumbered[number] = len(kept)
+            if is_of_place(kind):
+                kept.append([kind, places.setdefault(at, len(places)), mark, rest])
+            else:
+                if at not in order:
+                    order[at] = len(order)
+                    tables[at] = self.tables[at]
+                    waiting += self.tables[at][2]
+                kept.append([kind, order[at], mark, rest])
+        whole = [[name, arguments, [renumbered[each] for each in made]] for name, arguments, made in tables.values()]
+        return [self.places[at] for at in places], whole, kept, renumbered
+
+
+def is_of_place(kind: str) -> bool:
+    """Whether a question is about a file or folder, and not for a row of a table."""
+    return kind in _OF_FILES or kind in _OF_FOLDERS or kind in _ALONE
+
+
+def _mark(reader: Reader, kind: str, path: str, rest: Sequence[str]) -> str:
+    """The answer to a question, in short."""
+    if kind == "text":
+        return reader.files[path].digest  # it has been looked at for what the question belongs to
+    if kind == "names":
+        return reader.folders[path].digest
+    if kind == "imports":
+        if path not in reader.marks:
+            reader.imports(path)
+        return reader.marks[path]
+    if kind == "real":
+        real = reader.real(path)
+        return "" if real == path else real
+    if kind == "holds":
+        (word,) = rest
+        return "y" if reader.holds(path, word) else ""
+    if kind == "has":
+        (name,) = rest
+        return "y" if reader.has(path, name) else ""
+    return "y" if reader.is_folder(path) else ""
+
+
+def _row(reader: Reader, name: str, arguments: Sequence[str], rest: Sequence[str]) -> str:
+    """A row of a table, in short. Raises ValueError for a table that there is not."""
+    from flake8_torchleak.model import importers
+
+    make = importers.TABLES.get(name)
+    if make is None:
+        raise ValueError(f"no table {name!r:.80}")
+    top, marked = arguments
+    (key,) = rest
+    row = reader.row(make, (top, marked), key)
+    return "-" if row is None else digest("\0".join(row))
