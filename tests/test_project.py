@@ -10,7 +10,7 @@ import pytest
 
 from flake8_torchleak.config import Config
 from flake8_torchleak.lint import lint
-from flake8_torchleak.model import firstparty, project
+from flake8_torchleak.model import firstparty, project, reading
 from flake8_torchleak.shells.cli import main
 
 BASE = """
@@ -156,7 +156,7 @@ def test_what_cannot_be_read_or_leads_nowhere_is_unknown(tmp_path: Path, text: s
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(firstparty, "_LARGEST", 10)
+    monkeypatch.setattr(reading, "_LARGEST", 10)
     put(tmp_path, base=BASE, photos=dataset("from base import Records"))
     assert found(tmp_path / "photos.py") == []
 

@@ -10,24 +10,24 @@ import ast
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TypeVar
 
-from flake8_torchleak.disk import read
 from flake8_torchleak.model.files import File, imported
+from flake8_torchleak.model.reading import Imports, forget, made, reader
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS
-from flake8_torchleak.source import Source, SourceError, decode, parse
+from flake8_torchleak.source import Source, parse
+
+__all__ = ["Finder", "forget", "holds", "importing", "listing", "parsed", "real", "text_of", "whole"]
 
 M = TypeVar("M")
 
 _MOST_FILES = 40
 """Other files that are read for one module."""
-_LARGEST = 400_000
-"""Bytes of a file that is still read."""
 _MOST_LEVELS = 8
 """Folders above the module in which its imports are looked for."""
-_MARKERS = frozenset({".git", "pyproject.toml", "setup.py", "setup.cfg"})
+_MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
 
 class Finder:
@@ -125,7 +125,7 @@ class Finder:
     @property
     def is_marked(self) -> bool:
         """Whether `top` is known to be a project's folder."""
-        return bool(_MARKERS & listing(self.top))
+        return _is_marked(self.top)
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:
@@ -135,20 +135,26 @@ class Finder:
     @remembered
     def _homes(self, head: str) -> list[str]:
         """Those of these folders that hold a module or folder of this name."""
-        return [root for root in self._roots if f"{head}.py" in listing(root) or head in listing(root)]
+        has = reader().has
+        return [root for root in self._roots if has(root, f"{head}.py") or has(root, head)]
 
     def is_near(self, head: str) -> bool:
         """Whether a top-level name is a module of the project (or the import is relative)."""
         return head == "" or bool(self._homes(head))
 
 
-@lru_cache(maxsize=4096)
+def _is_marked(folder: str) -> bool:
+    return any(reader().has(folder, marker) for marker in _MARKERS)
+
+
+@made(4096)
 def _top(folder: str) -> str:
+    has = reader().has
     nearest = folder
-    while "__init__.py" in listing(nearest) and os.path.dirname(nearest) != nearest:
+    while has(nearest, "__init__.py") and os.path.dirname(nearest) != nearest:
         nearest = os.path.dirname(nearest)
     for _ in range(_MOST_LEVELS):
-        if _MARKERS & listing(folder):
+        if _is_marked(folder):
             return folder
         if os.path.dirname(folder) == folder:
             break
@@ -156,14 +162,14 @@ def _top(folder: str) -> str:
     return nearest
 
 
-@lru_cache(maxsize=4096)
+@made(4096)
 def _roots(folder: str) -> tuple[str, ...]:
+    has = reader().has
     top, found = _top(folder), []
     while True:
-        names = listing(folder)
-        if "__init__.py" not in names:
+        if not has(folder, "__init__.py"):
             found.append(folder)
-        if "src" in names:
+        if has(folder, "src"):
             found.append(os.path.join(folder, "src"))
         if folder == top or os.path.dirname(folder) == folder:
             return tuple(found)
@@ -178,57 +184,54 @@ def _upwards(importer: str, level: int) -> str:
     return folder
 
 
-@lru_cache(maxsize=8192)
+@made(8192)
 def _files_of(place: str) -> tuple[str, ...]:
     """The files that a module at a path without its ending may be, those that exist."""
     paths = (f"{place}.py", os.path.join(place, "__init__.py"))
-    return tuple(path for path in paths if os.path.basename(path) in listing(os.path.dirname(path)))
+    return tuple(path for path in paths if reader().has(*os.path.split(path)))
 
 
-def forget() -> None:
-    """Forget what was read: for processes that outlive changes on disk."""
-    for cache in (listing, real, _files_of, _top, _roots, holds, parsed, whole):
-        cache.cache_clear()
-
-
-@lru_cache(maxsize=4096)
 def listing(folder: str) -> frozenset[str]:
     """The names in a folder; empty if it cannot be read."""
-    try:
-        return frozenset(os.listdir(folder))
-    except OSError:
-        return frozenset()
+    return reader().names(folder)
 
 
-@lru_cache(maxsize=8192)
 def real(path: str) -> str:
     """A path without links."""
-    return os.path.realpath(path)
+    return reader().real(path)
+
+
+def _inside(path: str, top: str) -> str:
+    """Where a file is, if that is inside the project; else ""."""
+    place = real(path)
+    return place if place.startswith(os.path.join(real(top), "")) else ""
 
 
 def text_of(path: str, top: str) -> str | None:
     """The text of a file inside the project; None if it is too large, elsewhere, no file, or cannot be read."""
-    try:
-        place = real(path)
-        return decode(read(place, _LARGEST)) if place.startswith(os.path.join(real(top), "")) else None
-    except (OSError, SourceError):
-        return None
+    place = _inside(path, top)
+    return reader().text(place) if place else None
 
 
-@lru_cache(maxsize=8192)
 def holds(path: str, top: str, word: str) -> bool:
-    """Whether a word stands in a file inside the project: few do, and many modules ask."""
-    text = text_of(path, top)
-    return text is not None and word in text
+    """Whether a word stands in a file inside the project."""
+    place = _inside(path, top)
+    return bool(place) and reader().holds(place, word)
 
 
-@lru_cache(maxsize=16)
+def importing(path: str, top: str) -> Imports:
+    """The words of the import statements of a file inside the project."""
+    place = _inside(path, top)
+    return reader().imports(place) if place else ()
+
+
+@made(16)
 def parsed(path: str, top: str) -> File | None:
     """The file at a path inside the project; None if it cannot be read or parsed."""
     return _made(path, top, lambda text: File(path, text))
 
 
-@lru_cache(maxsize=16)
+@made(16)
 def whole(path: str, top: str) -> tuple[Source, ast.Module] | None:
     """All of the file at a path inside the project; None if it cannot be read or parsed."""
     return _made(path, top, lambda text: (Source(text), parse(text)))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import os
 import re
-from functools import lru_cache
 
-from flake8_torchleak.model import firstparty
-from flake8_torchleak.model.firstparty import Finder, listing, text_of
+from flake8_torchleak.model.firstparty import Finder, holds, importing, listing
+from flake8_torchleak.model.reading import Imports, forget, reader
+
+__all__ = ["forget", "importers"]
 
 _MOST_FILES = 3000
 """Files of a project whose imports are listed: past that, none is."""
@@ -17,7 +18,6 @@ _MOST_READ = 200
 _HOPS = 2
 """Modules that import what imports the module."""
 _SKIPPED = frozenset({"build", "dist", "node_modules", "site-packages", "venv"})
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+\(?([^#\n]*)|import[ \t]+([^#\n]+))", re.MULTILINE)
 _NAME = re.compile(r"\w+")
 
 
@@ -28,24 +28,24 @@ def importers(path: str, words: tuple[str, ...], most: int) -> tuple[list[str], 
     most: how many are of use.
     """
     finder = Finder(path)
-    known = _by_name(finder.top, finder.is_marked)
-    if known is None:
-        return [], False
+    table = finder.top, "marked" if finder.is_marked else ""
     found: list[str] = []
     queue, seen, read = [(finder.path, _HOPS)], {finder.path}, 0
     while queue:
         target, hops = queue.pop(0)
-        for each in _nearest(known.get(_module_name(target), ()), target):
+        named = reader().row(_by_name, table, _module_name(target))
+        if named is None:
+            return [], False
+        for each in _nearest(named, target):
             if each in seen:
                 continue
-            text = text_of(each, finder.top) or ""
-            useful = all(word in text for word in words)
+            useful = all(holds(each, finder.top, word) for word in words)
             if not useful and hops == 1:
                 continue
             if read == _MOST_READ:
                 return found, False
             read += 1
-            if target in _imports(each, text, _module_name(target)):
+            if target in _imports(each, importing(each, finder.top), _module_name(target)):
                 seen.add(each)
                 queue += [(each, hops - 1)] if hops > 1 else []
                 if useful and len(found) == most:
@@ -54,16 +54,10 @@ def importers(path: str, words: tuple[str, ...], most: int) -> tuple[list[str], 
     return found, True
 
 
-def forget() -> None:
-    """Forget what was read: for processes that outlive changes on disk."""
-    firstparty.forget()
-    _by_name.cache_clear()
-
-
-def _imports(path: str, text: str, name: str) -> list[str]:
+def _imports(path: str, words: Imports, name: str) -> list[str]:
     """The files that those imports of a file lead to in which a name stands."""
     statements: list[ast.Import | ast.ImportFrom] = []
-    for module, names, modules in _IMPORT.findall(text):
+    for module, names, modules in words:
         dotted = [each.split()[0] for each in modules.split(",") if each.strip()]
         if module and name in (*_NAME.findall(module)[-1:], *_NAME.findall(names)):
             bare = module.lstrip(".")
@@ -86,19 +80,17 @@ def _nearest(paths: tuple[str, ...], target: str) -> list[str]:
     return sorted(paths, key=lambda path: (-len(os.path.commonpath([path, target])), path.count(os.sep), path))
 
 
-@lru_cache(maxsize=8)
-def _by_name(top: str, marked: bool) -> dict[str, tuple[str, ...]] | None:
+def _by_name(top: str, marked: str) -> dict[str, tuple[str, ...]] | None:
     """Every name that stands in an import of a file below `top` -> those files; None for too large a project.
 
-    marked: whether `top` is known to be a project's folder; of any other, only the files right in it are read.
+    marked: empty unless `top` is known to be a project's folder; of any other, only the files right in it are read.
     """
-    paths = _files(top, marked)
+    paths = _files(top, bool(marked))
     if len(paths) > _MOST_FILES:
         return None
     found: dict[str, dict[str, None]] = {}
     for path in paths:
-        for match in _IMPORT.finditer(text_of(path, top) or ""):
-            module, names, modules = match.groups("")
+        for module, names, modules in importing(path, top):
             for name in [*_NAME.findall(module)[-1:], *_NAME.findall(names + modules)]:
                 found.setdefault(name, {})[path] = None
     return {name: tuple(files) for name, files in found.items()}
@@ -114,7 +106,6 @@ def _files(top: str, below: bool) -> list[str]:
             place = os.path.join(folder, name)
             if name.endswith(".py"):
                 found.append(place)
-            elif below and "." not in name and name not in _SKIPPED and os.path.isdir(place):
-                if not os.path.islink(place):
-                    folders.append(place)
+            elif below and "." not in name and name not in _SKIPPED and reader().is_folder(place):
+                folders.append(place)
     return found

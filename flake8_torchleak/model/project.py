@@ -19,6 +19,7 @@ from flake8_torchleak.model.files import File
 from flake8_torchleak.model.firstparty import Finder, holds, listing, text_of, whole
 from flake8_torchleak.model.index import Index
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
 Links = dict[tuple[ast.Module, str], ast.AST]
@@ -154,7 +155,7 @@ class Project:
         own, top = self._finder.path, self._finder.top
         folder = os.path.dirname(own)
         paths = self._finder.imports(tree.all(ast.Import, ast.ImportFrom))
-        while "__init__.py" in listing(folder) and os.path.dirname(folder) != folder:
+        while reader().has(folder, "__init__.py") and os.path.dirname(folder) != folder:
             paths.append(os.path.join(folder, "__init__.py"))
             folder = os.path.dirname(folder)
         for name in _SCRIPTS:

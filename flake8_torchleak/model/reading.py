@@ -1,0 +1,306 @@
+"""The one way in which the model asks for what lies around a module: other files, folders, and where links lead.
+
+A reader remembers its answers for as long as it lives, and can note every question that was asked, those too to which
+nothing was found: whoever keeps findings (`shells/cache/`) asks them again to learn whether the findings still hold.
+A subclass that answers `content` and `entries` in another way shows the model other texts than those on disk.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
+
+from flake8_torchleak.disk import read
+from flake8_torchleak.source import SourceError, decode
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+Question = tuple[str, ...]
+"""What was asked: one of the methods of Reader, by name, and its arguments; or a row of a table (`Reader.row`)."""
+Sign = str
+"""What a file system says of a file: device, number, size, times of change of its content and of what is said of it.
+
+Empty where that may be the same after a change.
+"""
+Imports = tuple[tuple[str, str, str], ...]
+
+_LARGEST = 400_000
+"""Bytes of a file that is still read."""
+_SETTLED = 2_000_000_000
+"""Nanoseconds, of the clock that tells times worst, after which a file that is changed again gets another time."""
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+\(?([^#\n]*)|import[ \t]+([^#\n]+))", re.MULTILINE)
+_HAS_TIME_OF_CHANGE = _LINKS_ARE_SIMPLE = os.name == "posix"
+"""Whether a path leads through a link only where one of its parts is one."""
+
+
+class Seen(NamedTuple):
+    """A file or folder as it was read. digest: of the file's bytes ("" if it has none), or of the folder's names."""
+
+    sign: Sign
+    digest: str
+
+
+class Reader:
+    """Reads from disk. notes: whether questions are noted, for `noted`; it costs a digest of what is read."""
+
+    def __init__(self, notes: bool = False) -> None:
+        self.notes = notes
+        self._noted: dict[Question, None] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was read: it may have changed."""
+        self.files: dict[str, Seen] = {}
+        """What was read, by path without links; only if questions are noted."""
+        self.folders: dict[str, Seen] = {}
+        """What was listed; only if questions are noted."""
+        self.tables: dict[Question, tuple[Question, ...]] = {}
+        """The tables that rows were asked of, each with the questions whose answers it is made of."""
+        self._rows: dict[Question, dict[str, Any] | None] = {}
+        self._answers: dict[Question, Any] = {}
+        self._plain: dict[str, bool] = {}
+        self._made: dict[object, dict[tuple[object, ...], tuple[Any, tuple[Question, ...]]]] = {}
+
+    # -- What a subclass may answer in another way ------------------------------------------------------------
+
+    def content(self, path: str) -> bytes:
+        """The content of a file. Raises OSError for what cannot be read or is too large."""
+        return read(path, _LARGEST)
+
+    def entries(self, folder: str) -> list[str]:
+        """The names in a folder. Raises OSError for what cannot be listed."""
+        return os.listdir(folder)
+
+    # -- Questions --------------------------------------------------------------------------------------------
+
+    def names(self, folder: str) -> frozenset[str]:
+        """The names in a folder; empty if it cannot be read."""
+        found: frozenset[str] = self._kept(("names", folder), self._listed, folder)
+        return found
+
+    def has(self, folder: str, name: str) -> bool:
+        """Whether a name is in a folder: an answer that other names do not change."""
+        self._note("has", folder, name)
+        return name in self._listed(folder)
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder, and no link to one."""
+        found: bool = self._kept(("is_folder", path), _is_folder, path)
+        return found
+
+    def real(self, path: str) -> str:
+        """A path without links."""
+        found: str = self._kept(("real", path), self._real, path)
+        return found
+
+    def text(self, path: str) -> str | None:
+        """The text of a file; None if it is too large, no file, or cannot be read. Texts are large: none is remembered."""
+        self._note("text", path)
+        return self._text(path)
+
+    def holds(self, path: str, word: str) -> bool:
+        """Whether a word stands in a file: few do, and many modules ask."""
+        found: bool = self._kept(("holds", path, word), lambda *_: word in (self._text(path) or ""))
+        return found
+
+    def imports(self, path: str) -> Imports:
+        """The words of the import statements of a file: (module, names), or modules."""
+        self._note("imports", path)
+        return tuple(_IMPORT.findall(self._text(path) or ""))
+
+    # -- What is made of the answers --------------------------------------------------------------------------
+
+    def made(self, make: Callable[..., Any], arguments: tuple[Any, ...], most: int) -> Any:
+        """What a function makes of answers, and of nothing else: worked out once for the same arguments.
+
+        most: how many such things are kept.
+        """
+        kept = self._made.setdefault(make, {})
+        found = kept.pop(arguments, None)
+        if found is None:
+            with self.noted() as asked:
+                value = make(*arguments)
+            found = value, tuple(asked)
+            if len(kept) >= most:
+                del kept[next(iter(kept))]
+        kept[arguments] = found
+        if self.notes:
+            self._noted.update(dict.fromkeys(found[1]))
+        return found[0]
+
+    def row(self, make: Callable[..., dict[str, Any] | None], arguments: tuple[str, ...], key: str) -> Any:
+        """One row of a table, () if it has none; None if there is no table. All that is noted is the row itself.
+
+        make: makes the table, by row, of the answers to many questions; its name is the table's.
+        """
+        table = (make.__name__, *arguments)
+        if table not in self._rows:
+            before, self._noted = self._noted, {}
+            try:
+                self._rows[table] = make(*arguments)
+                self.tables[table] = tuple(self._noted)
+            finally:
+                self._noted = before
+        rows = self._rows[table]
+        self._note(*table, key)
+        return None if rows is None else rows.get(key, ())
+
+    @contextmanager
+    def noted(self) -> Iterator[dict[Question, None]]:
+        """The questions that are asked meanwhile, in order; empty if none are noted."""
+        before, self._noted = self._noted, {}
+        try:
+            yield self._noted
+        finally:
+            before.update(self._noted)
+            self._noted = before
+
+    # -- Inside -----------------------------------------------------------------------------------------------
+
+    def _note(self, *question: str) -> None:
+        if self.notes:
+            self._noted[question] = None
+
+    def _kept(self, question: Question, work: Callable[..., Any], *arguments: str) -> Any:
+        if self.notes:
+            self._noted[question] = None
+        if question in self._answers:
+            return self._answers[question]
+        answer = self._answers[question] = work(*arguments)
+        return answer
+
+    def _listed(self, folder: str) -> frozenset[str]:
+        found: frozenset[str] | None = self._answers.get(("", folder))
+        if found is None:
+            sign = signed(folder, os.stat) if self.notes else ""
+            try:
+                found = frozenset(self.entries(folder))
+            except OSError:
+                found = frozenset()
+            self._answers["", folder] = found
+            if self.notes:
+                self.folders[folder] = Seen(sign, digest("\0".join(sorted(found))))
+        return found
+
+    def _real(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        if _LINKS_ARE_SIMPLE and name not in ("", os.curdir, os.pardir) and self._is_plain(folder):
+            try:
+                if not stat.S_ISLNK(os.lstat(path).st_mode):
+                    return path
+            except FileNotFoundError:
+                return path
+            except OSError:
+                pass
+        return os.path.realpath(path)
+
+    def _is_plain(self, folder: str) -> bool:
+        """Whether a folder is reached through no link."""
+        found = self._plain.get(folder)
+        if found is None:
+            above, name = os.path.split(folder)
+            found = folder == os.sep or (
+                name not in ("", os.curdir, os.pardir) and _is_folder(folder) and self._is_plain(above)
+            )
+            self._plain[folder] = found
+        return found
+
+    def _text(self, path: str) -> str | None:
+        sign = signed(path, os.lstat) if self.notes else ""
+        raw: bytes | None = None
+        try:
+            raw = self.content(path)
+            return decode(raw)
+        except (OSError, SourceError):
+            return None
+        finally:
+            if self.notes:
+                self._saw(path, Seen(sign, digest(raw) if raw is not None else ""))
+
+    def _saw(self, path: str, seen: Seen) -> None:
+        known = self.files.setdefault(path, seen)
+        if known.digest != seen.digest:
+            self.files[path] = Seen("", "?")  # it changed while we looked: of no use to anybody later
+
+
+def signed(path: str, ask: Callable[[str], os.stat_result]) -> Sign:
+    """What the file system says of a path; empty where that does not tell whether it is changed later."""
+    try:
+        status = ask(path)
+    except (OSError, ValueError):
+        return ""
+    return sign(status) if is_settled(status) else ""
+
+
+def sign(status: os.stat_result) -> Sign:
+    """What the file system says of a file, as one text."""
+    return f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+def is_settled(status: os.stat_result) -> bool:
+    """Whether a later change shows in what the file system says.
+
+    Not where the last one was just now (within one tick of the clock there can be another), or will be, by its time;
+    nor where the system keeps no time of change that programs cannot set.
+    """
+    past = time.time_ns() - _SETTLED
+    recent = past < status.st_mtime_ns < past + 2 * _SETTLED
+    return _HAS_TIME_OF_CHANGE and status.st_ctime_ns < past and not recent
+
+
+def digest(content: bytes | str) -> str:
+    """A short name of a content, which no other has."""
+    import hashlib  # only here: it loads a library of its own
+
+    raw = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+    return hashlib.blake2b(raw, digest_size=16).hexdigest()
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+_reader: ContextVar[Reader] = ContextVar("reader", default=Reader())  # noqa: B039
+
+
+def reader() -> Reader:
+    """The reader that is asked."""
+    return _reader.get()
+
+
+@contextmanager
+def reading(by: Reader) -> Iterator[Reader]:
+    """Ask this reader."""
+    before = _reader.set(by)
+    try:
+        yield by
+    finally:
+        _reader.reset(before)
+
+
+def forget() -> None:
+    """Forget what was read: for processes that outlive changes on disk."""
+    reader().forget()
+
+
+def made(most: int) -> Callable[[F], F]:
+    """A function of answers, and of its arguments: a reader works it out once. most: see `Reader.made`."""
+
+    def decorated(function: F) -> F:
+        @wraps(function)
+        def answer(*arguments: object) -> object:
+            return _reader.get().made(function, arguments, most)
+
+        return answer  # type: ignore[return-value]
+
+    return decorated
