@@ -112,6 +112,8 @@ def _parser() -> argparse.ArgumentParser:
     rules = _command(commands, "rules", "list all rules")
     rules.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default: text")
     _run(commands)
+    server = _command(commands, "server", "serve an editor by the language server protocol, on stdin and stdout")
+    server.add_argument("--stdio", action="store_true", help="the only way there is; editors name it")
     return parser
 
 

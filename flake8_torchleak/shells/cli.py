@@ -237,6 +237,16 @@ def _run(arguments: argparse.Namespace) -> int:
     return run(arguments, _settings(arguments))
 
 
+def _serve(arguments: argparse.Namespace) -> int:
+    """`torchleak server`. Raises ConfigError where the extra is missing."""
+    try:
+        from flake8_torchleak.server.serving import serve
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"the server needs {error.name}: pip install 'flake8-torchleak[server]'") from error
+    serve()
+    return CLEAN
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "config": _config,
@@ -245,4 +255,5 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "explain": _explain,
     "rules": _rules,
     "run": _run,
+    "server": _serve,
 }
