@@ -62,13 +62,13 @@ class Checker:
 
     def look(self) -> tuple[frozenset[str], bool]:
         """Take in what has changed on disk: as `show`, and whether settings did."""
-        paths, names = self.overlay.behind()
+        paths = self.overlay.behind()
         settings = self.policies.behind()
         if settings:
             self.policies.forget()
         if paths:
             self._whole.clear()
-        return (self.overlay.changed(paths, names) if paths else paths), settings
+        return self.overlay.changed(paths), settings
 
     def check(self, view: View) -> Checked:
         """What is found in a text, as the command reports it."""

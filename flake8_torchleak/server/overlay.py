@@ -10,12 +10,10 @@ from contextlib import suppress
 from flake8_torchleak.model.reading import Imports, Question, Reader
 from flake8_torchleak.source import SourceError, decode, encode
 
-_CONTENT = frozenset({"text", "holds", "imports"})
-"""The questions that the content of a file answers."""
-_PLACES = frozenset({"names", "has", "is_folder", "real"})
-"""Those that folders answer. All others are rows of tables of what is imported."""
-IMPORTS, NAMES = "imports", "names"
-"""Among the paths of what has changed: what the project imports; and which files there are, and which are links."""
+_OF_PATHS = frozenset({"", "text", "holds", "imports", "names", "is_folder", "real"})
+"""The questions about one path, their first argument. All others but "has" are rows of tables of what is imported."""
+IMPORTS = "imports"
+"""Stands, among the paths of what has changed, for what the project imports."""
 
 Stamp = tuple[int, int, int]
 
@@ -71,8 +69,10 @@ class Overlay(Reader):
         differ = {path for path in {*texts, *self._texts} if texts.get(path) != self._texts.get(path)}
         before = {path: self._current(path) for path in differ}
         self._texts = dict(texts)
-        differ = {path for path in differ if self._current(path) != before[path]}
-        return self.changed(differ, any(before[path] is None or self._current(path) is None for path in differ))
+        now = {path: self._current(path) for path in differ}
+        differ = {path for path in differ if now[path] != before[path]}
+        # A file that is nowhere but in the editor is in its folder, too.
+        return self.changed(differ | {os.path.dirname(each) for each in differ if None in (before[each], now[each])})
 
     def _current(self, path: str) -> str | None:
         """What is to be read at a path; None where there is nothing."""
@@ -80,50 +80,61 @@ class Overlay(Reader):
             return self._texts[path]
         return self.lines_of(path) if os.path.exists(path) else None
 
-    def changed(self, paths: Iterable[str], names: bool = False) -> frozenset[str]:
-        """Forget what was made of some files. names: files came or went, or were exchanged for links.
+    def changed(self, paths: Iterable[str]) -> frozenset[str]:
+        """Forget what was made of some files, and of the names in some folders.
 
-        Gives the paths, and IMPORTS and NAMES among them if these may have changed.
+        Gives the paths, and IMPORTS among them if what the project imports may have changed.
         """
         paths = frozenset(paths)
-        if names:
-            self.forget()
-            return paths | {IMPORTS, NAMES}
         if not paths:
             return paths
-        before = {path: self._imports.pop(path, None) for path in paths}
-        for question in [each for each in self._answers if each[0] in _CONTENT and each[1] in paths]:
+        known = {path: self._imports.pop(path) for path in paths if path in self._imports}
+        for question in [each for each in self._answers if _about(each) in paths]:
             del self._answers[question]
         for kept in self._made.values():
-            stale = [key for key, (_, asked) in kept.items() if any(_is_about(each, paths) for each in asked)]
+            stale = [key for key, (_, asked) in kept.items() if any(_about(each) in paths for each in asked)]
             for key in stale:
                 del kept[key]
         for path in paths:
             self._stamps.pop(path, None)
+            self._plain.pop(path, None)
             self.files.pop(path, None)
+            self.folders.pop(path, None)
         with self.noted():
-            imports = any(known is not None and known != self.imports(path) for path, known in before.items())
-        if imports:
-            self._rows.clear()
-            self.tables.clear()
-        return paths | {IMPORTS} if imports else paths
+            differs = {path for path, before in known.items() if self.imports(path) != before}
+        rows = {
+            table
+            for table, asked in self.tables.items()
+            if any(_about(each) in (differs if each[0] == "imports" else paths) for each in asked)
+        }
+        for table in rows:
+            del self._rows[table], self.tables[table]
+        return paths | {IMPORTS} if rows else paths
 
-    def behind(self) -> tuple[frozenset[str], bool]:
-        """The files and folders that have changed on disk since they were read; and whether some came or went."""
-        gone = {path for path, stamp in self._stamps.items() if path not in self._texts and stamp_of(path) != stamp}
-        return frozenset(gone), any(os.path.isdir(each) or not os.path.exists(each) for each in gone)
+    def behind(self) -> frozenset[str]:
+        """What has changed on disk since it was read: files, folders, and what came into those or went."""
+        found: set[str] = set()
+        for path, stamp in self._stamps.items():
+            if path in self._texts or stamp_of(path) == stamp:
+                continue
+            names: frozenset[str] | None = self._answers.get(("", path))
+            found.add(path)
+            if names is not None:
+                with suppress(OSError):
+                    found.update(os.path.join(path, name) for name in names ^ set(os.listdir(path)))
+        return frozenset(found)
 
-    def concerns(self, asked: Iterable[Question], changed: frozenset[str]) -> bool:
-        """Whether the answers to some questions may be others since something has changed."""
-        return any(
-            _is_about(each, changed)
-            or (NAMES if each[0] in _PLACES else "" if each[0] in _CONTENT else IMPORTS) in changed
-            for each in asked
-        )
+
+def concerns(asked: Iterable[Question], changed: frozenset[str]) -> bool:
+    """Whether the answers to some questions may be others since something has changed."""
+    return any(_about(each) in changed for each in asked)
 
 
-def _is_about(question: Question, paths: frozenset[str]) -> bool:
-    return question[0] in _CONTENT and question[1] in paths
+def _about(question: Question) -> str:
+    """The path that a question is about, or IMPORTS."""
+    if question[0] == "has":
+        return os.path.join(question[1], question[2])
+    return question[1] if question[0] in _OF_PATHS else IMPORTS
 
 
 def stamp_of(path: str) -> Stamp | None:

@@ -27,7 +27,8 @@ class Wishes:
     """What the editor says. Raises ConfigError, one line, for what it cannot say."""
 
     def __init__(self, raw: object = None) -> None:
-        given = raw if isinstance(raw, Mapping) else {}
+        given = dict(raw) if isinstance(raw, Mapping) else {}
+        self._given = given
         known = {each.name: each.name for each in SETTINGS} | dict.fromkeys(OWN, "")
         for name, value in given.items():
             if name not in known:
@@ -42,6 +43,12 @@ class Wishes:
         self.run: str = given.get("run") or _RUNS[0]
         if self.run not in _RUNS:
             raise ConfigError(f"{EDITOR}: run: expected one of {', '.join(_RUNS)}, not {self.run!r}")
+
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Wishes) and self._given == other._given
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Terms:

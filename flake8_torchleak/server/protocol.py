@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import Callable
 
 from lsprotocol import types
 from pygls.protocol import LanguageServerProtocol, lsp_method
@@ -19,20 +18,24 @@ NOTEBOOKS = types.NotebookDocumentSyncOptions(
 )
 
 
-def _handed_on(method: str) -> Callable[..., Generator[Any, Any, None]]:
+def _handed_on(method: str) -> Callable[..., None]:
     @lsp_method(method)
-    def handler(self: LanguageServerProtocol, params: object) -> Generator[Any, Any, None]:
-        yield self.fm.features[method], (params,), None
+    def handler(self: LanguageServerProtocol, params: object) -> None:
+        self.fm.features[method](params)
 
     return handler
 
 
 class Protocol(LanguageServerProtocol):
-    """Texts are ours alone: pygls would keep them too, and takes a form feed for the end of a line."""
+    """Texts are ours alone: pygls would keep them too, and takes a form feed for the end of a line.
 
-    opened = _handed_on(types.TEXT_DOCUMENT_DID_OPEN)
-    changed = _handed_on(types.TEXT_DOCUMENT_DID_CHANGE)
-    closed = _handed_on(types.TEXT_DOCUMENT_DID_CLOSE)
-    notebook_opened = _handed_on(types.NOTEBOOK_DOCUMENT_DID_OPEN)
-    notebook_changed = _handed_on(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    notebook_closed = _handed_on(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    Its own handlers of the same names are replaced. They are generators, of each of which pygls 2.1 keeps a Future for
+    good: one for every keystroke.
+    """
+
+    lsp_text_document__did_open = _handed_on(types.TEXT_DOCUMENT_DID_OPEN)
+    lsp_text_document__did_change = _handed_on(types.TEXT_DOCUMENT_DID_CHANGE)
+    lsp_text_document__did_close = _handed_on(types.TEXT_DOCUMENT_DID_CLOSE)
+    lsp_notebook_document__did_open = _handed_on(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    lsp_notebook_document__did_change = _handed_on(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    lsp_notebook_document__did_close = _handed_on(types.NOTEBOOK_DOCUMENT_DID_CLOSE)

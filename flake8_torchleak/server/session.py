@@ -14,6 +14,7 @@ from flake8_torchleak.model.reading import Question
 from flake8_torchleak.server.checking import Checked, Checker
 from flake8_torchleak.server.diagnostics import ByUri, Shown, diagnostics, moved
 from flake8_torchleak.server.documents import Documents, View, path_of
+from flake8_torchleak.server.overlay import concerns
 from flake8_torchleak.server.policies import Wishes
 from flake8_torchleak.server.worker import Urgency, Worker
 from flake8_torchleak.source import SourceError
@@ -59,6 +60,7 @@ class Session:
         self.documents = Documents()
         self.known: dict[str, Known] = {}
         self.wishes = Wishes()
+        self._terms: tuple[list[str], dict[str, Wishes]] | None = None
         self.can_show = Shown()
         self.everything = False
         """Whether files that are not open are shown, too: since somebody asked for it."""
@@ -92,8 +94,12 @@ class Session:
 
     def settings_changed(self, folders: list[str], wishes: dict[str, Wishes]) -> None:
         """The editor has other settings, or other folders."""
+        if (folders, wishes) == self._terms:
+            return
+        self._terms = folders, wishes
         self.wishes = wishes.get("", self.wishes)
-        self._run(Urgency.ASKED, lambda: self.checker.policies.set(folders, wishes), lambda _: self._all())
+        uris = {*self.known, *self.documents.uris()}
+        self._run(Urgency.ASKED, lambda: self.checker.policies.set(folders, wishes), lambda _: self._all(uris))
 
     def look(self) -> None:
         """See what has changed on disk, or was closed; check what that concerns."""
@@ -105,7 +111,11 @@ class Session:
             self._hand(changed)
             return settings
 
-        self._run(Urgency.TYPED, work, lambda settings: self._all() if settings else None)
+        def then(settings: bool) -> None:
+            if settings:
+                self._all({*self.known, *self.documents.uris()})
+
+        self._run(Urgency.TYPED, work, then)
 
     def watch(self) -> None:
         """From now on, look now and then, while something is shown."""
@@ -186,8 +196,8 @@ class Session:
         for each in self.known.pop(uri, Known()).shown:
             self._editor.publish(each, None, [])
 
-    def _all(self) -> None:
-        for uri in {*self.known, *self.documents.uris()}:
+    def _all(self, uris: set[str]) -> None:
+        for uri in uris:
             self.schedule(uri, 0, Urgency.FOLLOWS)
 
     def _follow(self, changed: frozenset[str], but: str) -> None:
@@ -195,7 +205,7 @@ class Session:
         for uri, known in list(self.known.items()):
             is_open = uri in self.documents.uris()
             own = not is_open and path_of(uri) in changed
-            if uri != but and (own or self.checker.overlay.concerns(known.asked, changed)):
+            if uri != but and (own or concerns(known.asked, changed)):
                 self.schedule(uri, 0, Urgency.FOLLOWS)
 
     # -- Timers, tasks, messages ---------------------------------------------------------------------------
