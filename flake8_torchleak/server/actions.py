@@ -34,7 +34,7 @@ class Offer(NamedTuple):
 def offers(finding: Finding) -> Iterator[Offer]:
     """What can be done about one finding, and about those of the same cause."""
     for each in (finding, *finding.members):
-        for one in each.fixes:
+        for one in sorted(each.fixes, key=lambda fix: fix.level is not FixLevel.SAFE):
             safe = one.level is FixLevel.SAFE
             manner = "" if safe else " (unsafe: may change type, timing or cost)"
             yield Offer(f"Fix {each.code}{manner}: {one.title}", FIX, each, safe, one)

@@ -80,7 +80,9 @@ class Server(LanguageServer):
     def configure(self, raw: dict[str, object]) -> None:
         """Take the editor's settings, by folder. Of what it cannot say a message tells, and all stays as it was."""
         try:
-            self._wishes = {folder: Wishes(plain(each)) for folder, each in raw.items()}
+            said = {folder: plain(each) for folder, each in raw.items()}
+            # A folder of which nothing is said has what is said of all.
+            self._wishes = {folder: Wishes(each) for folder, each in said.items() if each or not folder}
         except ConfigError as error:
             self.session.tell(str(error))
         self.session.settings_changed([path for _, path in self._folders], self._wishes)
@@ -162,12 +164,12 @@ class Server(LanguageServer):
             self.session.tell(f"{action.title}: not done, for the result would not be clean")
         return done
 
-    async def explain(self, code: str) -> str:
+    def explain(self, code: str) -> str:
         """Open the page of a rule in the user's browser, or show its short form. Gives the address."""
         address = rule_page(code) if short_form(code, False) else SITE
         window = self.client_capabilities.window
         if window and window.show_document and window.show_document.support:
-            await self.window_show_document_async(types.ShowDocumentParams(address, external=True))
+            self.window_show_document(types.ShowDocumentParams(address, external=True))
         else:
             text = short_form(code, False) or address
             self.window_show_message(types.ShowMessageParams(types.MessageType.Info, text))

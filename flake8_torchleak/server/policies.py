@@ -44,7 +44,6 @@ class Wishes:
         if self.run not in _RUNS:
             raise ConfigError(f"{EDITOR}: run: expected one of {', '.join(_RUNS)}, not {self.run!r}")
 
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Wishes) and self._given == other._given
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import BinaryIO
 
@@ -109,8 +110,8 @@ def build() -> Server:
         return await server.hover(params)
 
     @server.command(EXPLAIN)
-    async def explain(code: str) -> str:
-        return await server.explain(code)
+    def explain(code: str) -> str:
+        return server.explain(code)
 
     @server.command(CHECK_ALL)
     async def check_workspace() -> str:
@@ -122,6 +123,8 @@ def build() -> Server:
 def serve(stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
     """Serve an editor on stdin and stdout, until it leaves."""
     stdin, stdout = stdin or sys.stdin.buffer, stdout or sys.stdout.buffer
+    # What pygls merely wonders about (an answer that was cancelled too late) editors would log as an error.
+    logging.getLogger("pygls").setLevel(logging.ERROR)
     # Whatever prints must not get in between.
     sys.stdout = sys.stderr
     build().start_io(stdin, stdout)

@@ -37,7 +37,10 @@ class Editor:
     def __init__(self, folder: Path, able: Object | None = None, options: Object | None = None, **more: Any) -> None:
         self.folder = folder
         self.seen: list[Object] = []
-        self.answers: dict[str, Any] = {"workspace/configuration": [options or QUICK, None]}
+        self.answers: dict[str, Any] = {
+            "workspace/configuration": [options or QUICK, None],
+            "window/showDocument": {"success": True},
+        }
         self._loop = asyncio.new_event_loop()
         self._news = asyncio.Event()
         self._number = 0
@@ -77,7 +80,7 @@ class Editor:
         self._number += 1
         number = self._number
         self._run(self._later({"id": number, "method": method, "params": params}))
-        answer = self.until(lambda message: message.get("id") == number and "method" not in message)
+        answer = self.until(lambda message: message.get("id") == number and "method" not in message, only=True)
         assert "error" not in answer, answer
         return answer["result"]
 
@@ -91,9 +94,10 @@ class Editor:
         (answer,) = with_error
         return dict(answer)
 
-    def until(self, wanted: Callable[[Object], bool]) -> Object:
-        """The first message, of those not yet waited for, that is wanted; it and all before it are taken."""
-        return self._run(asyncio.wait_for(self._until(wanted), _PATIENCE))
+    def until(self, wanted: Callable[[Object], bool], only: bool = False) -> Object:
+        """The first message, of those not yet waited for, that is wanted; it and, unless `only`, all before it go."""
+        found: Object = self._run(asyncio.wait_for(self._until(wanted, only), _PATIENCE))
+        return found
 
     def idle(self, seconds: float = 0.15) -> list[Object]:
         """What the server sends of itself meanwhile."""
@@ -165,11 +169,11 @@ class Editor:
         self._handle(message)
         await asyncio.sleep(0)
 
-    async def _until(self, wanted: Callable[[Object], bool]) -> Object:
+    async def _until(self, wanted: Callable[[Object], bool], only: bool) -> Object:
         while True:
             for at, message in enumerate(self.seen):
                 if wanted(message):
-                    del self.seen[: at + 1]
+                    del self.seen[at * only : at + 1]
                     return message
             self._news.clear()
             await self._news.wait()
@@ -187,7 +191,12 @@ def edited(text: str, edits: list[Object]) -> str:
     """A text with edits of the protocol put into it, for text without wide characters."""
     lines = text.splitlines(True)
     starts = [sum(map(len, lines[:at])) for at in range(len(lines) + 1)]
-    for each in sorted(edits, key=lambda one: (one["range"]["start"]["line"], one["range"]["start"]["character"]))[::-1]:
-        start, end = (starts[each["range"][at]["line"]] + each["range"][at]["character"] for at in ("start", "end"))
+
+    def offset(each: Object, which: str) -> int:
+        place = each["range"][which]
+        return int(starts[place["line"]] + place["character"])
+
+    for each in sorted(edits, key=lambda one: offset(one, "start"), reverse=True):
+        start, end = offset(each, "start"), offset(each, "end")
         text = text[:start] + each["newText"] + text[end:]
     return text
