@@ -132,8 +132,11 @@ def _upwards(folder: str) -> Iterator[str]:
 
 
 def plain(raw: object) -> dict[str, Any]:
-    """Settings as editors send them: in an object of their own, or in one under the name "torchleak"."""
-    if isinstance(raw, Mapping):
-        inner = raw.get("torchleak", raw)
-        return dict(inner) if isinstance(inner, Mapping) else {}
-    return {}
+    """Settings as editors send them: in an object of their own, or in one under the name "torchleak".
+
+    What is meant for the editor's own side of the connection (`client`, and `trace` by custom) is left out.
+    """
+    inner = raw.get("torchleak", raw) if isinstance(raw, Mapping) else None
+    if not isinstance(inner, Mapping):
+        return {}
+    return {name: each for name, each in inner.items() if name not in ("client", "trace")}

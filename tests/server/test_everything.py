@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 
 import pytest
 
 from flake8_torchleak import lint
-from flake8_torchleak.server import checking, serving
+from flake8_torchleak.server import checking, documents, serving, session
 from flake8_torchleak.server.documents import path_of
+from flake8_torchleak.server.overlay import Overlay
 from flake8_torchleak.shells.cli import main
+from flake8_torchleak.source import SourceError
 from tests.conftest import LEAK, python
 from tests.server.client import Editor, Object, edited, span
 from tests.server.test_actions import named
@@ -211,6 +214,65 @@ def test_texts_that_no_file_can_hold(rich: Editor, tmp_path: Path) -> None:
     rich.shown("other.py")
     rich.change("train.py", "import torch\nfrom meter import Meter\nfrom other import x\nMeter().f(x())\n" + LEAK, 2)
     assert len(rich.shown("train.py")) == 1
+
+
+def test_a_notebook_that_cannot_be_read_is_said_once(rich: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_: bytes) -> object:
+        raise SourceError("no notebook at all")
+
+    monkeypatch.setattr(documents, "read", failing)
+    uri = notebook(rich, CELLS)
+    assert "train.ipynb: no notebook at all" in rich.said()
+    at = {"textDocument": {"uri": f"{uri}#c2"}, "position": {"line": 0, "character": 0}}
+    assert rich.ask("textDocument/hover", at) is None
+
+
+def test_a_fix_that_a_notebook_cannot_hold_is_not_offered(rich: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> object:
+        raise SourceError("would change what only IPython understands")
+
+    uri = notebook(rich, CELLS)
+    rich.shown_at(f"{uri}#c2")
+    monkeypatch.setattr(documents.NotebookView, "changes", failing)
+    params = {"textDocument": {"uri": f"{uri}#c2"}, "range": span(7, 8, 7, 8), "context": {"diagnostics": []}}
+    assert not [each for each in rich.ask("textDocument/codeAction", params) if "# noqa" in each["title"]]
+
+
+def test_more_texts_than_are_kept(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "_MOST_KEPT", 1)
+    monkeypatch.setattr(checking, "_COLLECT", 1)
+    for at in range(3):
+        editor.open(f"leak{at}.py", LEAK)
+    for at in (0, 1, 2, 0):
+        assert editor.actions(8, f"leak{at}.py")
+
+
+def test_work_is_done_with_or_without_the_collector(editor: Editor) -> None:
+    gc.disable()
+    try:
+        editor.open("leak.py", LEAK)
+        assert len(editor.shown()) == 1
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_folders_that_are_nowhere(tmp_path: Path) -> None:
+    overlay = Overlay()
+    assert overlay.lines_of(str(tmp_path / "gone.py")) == ""
+    with pytest.raises(OSError, match="No such file"):
+        overlay.entries(str(tmp_path / "gone"))
+    overlay.show({str(tmp_path / "gone" / "new.py"): "x = 1\n"})
+    assert overlay.entries(str(tmp_path / "gone")) == ["new.py"]
+    assert overlay.changed([]) == frozenset()
+
+
+def test_messages_have_an_end(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_MOST_SAID", 1)
+    editor.server.session.tell("one")
+    editor.server.session.tell("two")
+    assert editor.said() == "torchleak: one"
+    assert editor.idle() == []
 
 
 def test_paths() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from flake8_torchleak import __version__
 from flake8_torchleak.config import ConfigError
-from flake8_torchleak.server.policies import Policies, Wishes, plain
-from tests.conftest import LEAK
+from flake8_torchleak.server.policies import OWN, Policies, Wishes, plain
+from flake8_torchleak.shells.settings import SETTINGS
+from tests.conftest import LEAK, ROOT
 from tests.server.client import QUICK, RICH, Editor, Object
 from tests.server.conftest import Opened
 
@@ -100,8 +103,15 @@ def test_what_an_editor_can_say() -> None:
         {},
     )
     assert Wishes(None) == Wishes({}) != 3
-    assert plain({"torchleak": 3}) == plain(None) == {}
+    assert plain({"torchleak": 3}) == plain(None) == plain({"client": {}, "trace": {}}) == {}
     assert plain({"select": []}) == {"select": []}
+
+
+def test_the_extension_of_vs_code_has_all_settings_and_no_others() -> None:
+    package = json.loads((ROOT / "editors/vscode/package.json").read_text())
+    names = {name.removeprefix("torchleak.") for name in package["contributes"]["configuration"]["properties"]}
+    assert names == {option.name for option in SETTINGS} | set(OWN) | {"client.command"}
+    assert package["version"] == __version__
 
 
 def test_a_file_that_the_editor_names(started: Opened, tmp_path: Path) -> None:
