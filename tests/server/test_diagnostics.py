@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from flake8_torchleak.server import session
+from flake8_torchleak.server.worker import Urgency
 from tests.conftest import LEAK
 from tests.server.client import Editor, span
 from tests.server.conftest import Opened
@@ -109,6 +111,17 @@ def test_on_save_only(started: Opened) -> None:
     assert editor.idle() == []
     editor.save("leak.py")
     assert editor.shown() == []
+
+
+def test_what_is_found_in_a_text_that_is_gone_is_not_shown(started: Opened) -> None:
+    editor = started(None, {"debounce": 0, "run": "save"})
+    held = threading.Event()
+    editor.server.session.worker.submit(Urgency.ASKED, held.wait)
+    editor.open("leak.py", LEAK)
+    editor.idle(0.05)
+    editor.change("leak.py", MEND, 2)
+    held.set()
+    assert editor.idle(0.5) == []
 
 
 def test_what_is_closed_shows_nothing(editor: Editor) -> None:
@@ -241,7 +254,7 @@ def test_cancelling_takes_a_request_back(rich: Editor) -> None:
     rich.open("leak.py", LEAK)
     rich.shown()
     # The worker is busy; the request waits for it.
-    busy = rich.server.session.worker.submit(0, lambda: time.sleep(0.3))  # type: ignore[arg-type]
+    busy = rich.server.session.worker.submit(Urgency.ASKED, lambda: time.sleep(0.3))
     params = {"textDocument": {"uri": rich.uri("leak.py")}, "position": {"line": 8, "character": 9}}
     rich._run(rich._later({"id": 99, "method": "textDocument/hover", "params": params}))
     rich.send("$/cancelRequest", {"id": 99})

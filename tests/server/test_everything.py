@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import sys
 from pathlib import Path
 
@@ -195,7 +196,7 @@ def test_a_message_that_makes_no_sense_is_said_once(editor: Editor) -> None:
     wrong = span(0, 0, 0, 0)
     document = {"uri": editor.uri("leak.py"), "version": 2}
     changes = {"textDocument": document, "contentChanges": [{"text": "x", "range": wrong}]}
-    editor.server.session.documents.files[document["uri"]].text = None  # type: ignore[assignment]
+    editor.server.session.documents.files[editor.uri("leak.py")].text = None  # type: ignore[assignment]
     editor.send("textDocument/didChange", changes)
     assert "internal error" in editor.said()
 
@@ -279,6 +280,15 @@ def test_paths() -> None:
     assert path_of("untitled:x") == ""
     assert path_of("file://") == ""
     assert path_of("file:///a%20b/c.py") == "/a b/c.py"
+
+
+def test_served_until_the_editor_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sys.stdout
+    monkeypatch.setattr(sys, "stdout", before)
+    out = io.BytesIO()
+    serving.serve(io.BytesIO(b'Content-Length: 40\r\n\r\n{"jsonrpc":"2.0","method":"initialized"}'), out)
+    assert sys.stdout is sys.stderr
+    assert out.getvalue() == b""
 
 
 def test_the_command_serves(tmp_path: Path) -> None:
