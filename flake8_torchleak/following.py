@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.follow import Followed, followed
@@ -14,6 +14,7 @@ from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_small, worth
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.stores import Store, stored
 from flake8_torchleak.releases import in_evaluation
 from flake8_torchleak.rule import Report
 from flake8_torchleak.wording import short
@@ -22,44 +23,54 @@ FOLLOWED = "what is kept gets there through a call, an object or a record"
 """Why what was found by following calls is not fixed."""
 
 
-def with_calls(module: Module, code: str, direct: Iterable[Report]) -> Iterator[Report]:
-    """What the look at single functions finds for a rule, and what following the calls does.
+class Said(NamedTuple):
+    """What a rule says of what is kept by one statement in sight: its message, and what its `fix` is about."""
 
-    Of the former, what is harmless for certain where it is followed is left out: emptied by a helper, done a few times.
+    message: str
+    target: object
+    remedy: str = ""
+    severity: Severity | None = None
+    """Where the very statement shows more than what was followed does."""
+
+
+def reports(
+    module: Module, code: str, say: Callable[[Kept], Said | None], excused: Callable[[Kept], bool] = lambda _: False
+) -> Iterator[Report]:
+    """What the program keeps beyond a step, as far as a rule tells it.
+
+    say: what the rule says where it sees the very statement; None where what is kept gets there by a longer way.
+    excused: what the rule knows to be harmless.
     """
     found = followed(module)
     parts = worth(found.run)
-    known: set[ast.AST] = set()
     told: set[tuple[ast.AST, ast.AST]] = set()
-    for report in direct:
-        known.add(report.node)
-        if found.whole and _is_harmless(report.node, code, found):
-            continue
-        yield _weighed(report, found, parts, module) if found.whole and code in _OF_HISTORY else report
     for each in found.kept:
-        at = (each.node, each.at, module.tree.statement(each.node), *each.calls)
-        if _code(each) != code or not known.isdisjoint(at):
+        if (each.node, each.at) in told or _code(each) != code or (code == "TLK403" and _is_safe(each, module)):
             continue
-        if (each.node, each.at) in told or (code == "TLK403" and _is_safe(each, module)):
+        if excused(each):
             continue
         told.add((each.node, each.at))
+        said = say(each) if each.node is each.at or each.of_other else None
         yield Report(
             each.node,
-            _message(each),
+            said.message if said is not None else _message(each),
             notes=_notes(each, module),
-            severity=_severity(each, found, parts.get(each.at, Worth.UNSURE)),
-            target=each,
+            severity=(said and said.severity) or _severity(each, found, parts.get(each.at, Worth.UNSURE), module),
+            target=said.target if said is not None else each,
+            remedy=said.remedy if said is not None else "",
             under=in_evaluation(module, each.node),
         )
 
 
-def _is_harmless(node: ast.AST, code: str, found: Followed) -> bool:
-    """Whether what was followed shows that a statement, or a call with all that is called there, keeps nothing."""
-    keeper, seen = found.run.keeper, found.run.seen
-    harmless = keeper.contained if code in ("TLK404", "TLK408") else keeper.harmless
-    if node in seen.followed:
-        return node not in seen.unseen and harmless.get(node, node not in keeper.storing)
-    return harmless.get(node, False)
+def lasting_stores(module: Module) -> Iterator[Store]:
+    """Statements in steps that put something, whatever it is, into a container that outlives the step and grows."""
+    keeper = followed(module).run.keeper
+    nodes: list[ast.AST] = [*module.loops.steps(ast.Call), *module.loops.steps(ast.Assign)]
+    for node in (*nodes, *module.loops.steps(ast.AugAssign)):
+        if node in keeper.storing and not keeper.contained.get(node, False):
+            store = stored(node)
+            if store is not None:
+                yield store
 
 
 def _is_safe(kept: Kept, module: Module) -> bool:
@@ -70,7 +81,6 @@ def _is_safe(kept: Kept, module: Module) -> bool:
     return kept.owner in module.config.safe_meters or name in module.config.safe_meters
 
 
-_OF_HISTORY = ("TLK401", "TLK402", "TLK403")
 _BY_STEP = {FORWARD: "TLK601", HOOKED: "TLK604"}
 _CODES = {"batch": "TLK404", "error": "TLK408", "state": "TLK406"}
 
@@ -85,33 +95,33 @@ def _code(kept: Kept) -> str:
     return "TLK401" if kept.how == "sum" else "TLK402"
 
 
-def _weighed(report: Report, found: Followed, worths: dict[ast.AST, Worth], module: Module) -> Report:
-    """A report with the severity that following shows, where it shows more than the look at one function does."""
-    if is_small(found.run, report.node) or _is_decoded(report.node, found, module):
-        return replace(report, severity=Severity.NOTE)
-    known = worths.get(report.node, Worth.UNSURE)
-    if known is Worth.UNSURE:
-        return report
-    if known is Worth.NODES:
-        usual = report.severity if report.severity is not Severity.ERROR else None
-        return replace(report, severity=usual or Severity.WARNING)
-    return replace(report, severity=Severity.ERROR if known is Worth.ALL else Severity.NOTE)
-
-
-def _is_decoded(node: ast.AST, found: Followed, module: Module) -> bool:
-    """Whether a statement keeps what a loop makes of one sample, step by step of what it made before."""
-    return any(found.run.seen.decoding.get(loop, False) for loop in module.loops.step_loops(node)[:1])
-
-
-def _severity(kept: Kept, found: Followed, known: Worth) -> Severity:
+def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Severity:
     """What was differentiated has only its nodes left; what rests on more than the program shows is a note."""
-    if known is Worth.LITTLE or not is_certain(found.run, kept):
+    run = found.run
+    if known is Worth.LITTLE or is_small(run, kept.node) or _is_decoded(kept, found, module):
         return Severity.NOTE
-    if kept.how == "state" and not kept.sites.isdisjoint(found.run.seen.freed):
+    if not is_certain(run, kept) or (kept.how == "batch" and not _has_workers(kept, module)):
+        return Severity.NOTE
+    if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
         return Severity.NOTE  # the next step would fail: something that is not seen cuts it off
-    if kept.how == "error" or (kept.is_graph and is_freed(found.run, kept)):
+    bounded = kept.at in run.keeper.renewed or known is Worth.NODES
+    if kept.how == "error" or (kept.is_graph and (bounded or is_freed(run, kept))):
         return Severity.WARNING
     return Severity.ERROR
+
+
+def _is_decoded(kept: Kept, found: Followed, module: Module) -> bool:
+    """Whether a statement keeps what a loop makes of one sample, step by step of what it made before."""
+    loops = module.loops.step_loops(kept.node)[:1] if kept.node in module.tree.parents else []
+    return kept.is_graph and any(found.run.seen.decoding.get(loop, False) for loop in loops)
+
+
+def _has_workers(kept: Kept, module: Module) -> bool:
+    """Whether anything but a name speaks for workers of the loader whose batches are kept."""
+    loop = kept.loop.node
+    if isinstance(loop, (ast.For, ast.AsyncFor)) and loop in module.tree.parents:
+        return module.loaders.shows_workers(loop.iter)
+    return module.loaders.shows_workers(None)
 
 
 def _message(kept: Kept) -> str:

@@ -6,31 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
-from flake8_torchleak.finding import Fix, FixLevel, Severity
+from flake8_torchleak.finding import Fix, FixLevel
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.release.facts import Kept, carriers
-from flake8_torchleak.model.release.fate import Fate
+from flake8_torchleak.model.release.facts import carriers
+from flake8_torchleak.model.stores import Store
 from flake8_torchleak.wording import is_cut, released, short
 
 _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-
-
-def graph_severity(module: Module, value: ast.expr) -> Severity:
-    """What a kept graph costs: of what is differentiated only its nodes are left, of anything else all activations."""
-    return Severity.WARNING if module.retention.is_differentiated(value) else Severity.ERROR
-
-
-def worth(module: Module, kept: Kept, usual: Severity) -> Severity | None:
-    """How much a kept graph matters: None if it is differentiated later, less if code in reach may do so."""
-    if kept.key in module.infer.backward.slots(module.tree.scope(kept.node)):
-        return usual  # the last entry is differentiated, those before stay
-    fate = module.release.ending(kept).fate
-    if fate is Fate.DIFFERENTIATED:
-        return None
-    if fate >= Fate.HANDED:
-        return Severity.NOTE
-    return Severity.WARNING if fate is not Fate.READ else usual
 
 
 def remedy(module: Module, verb: str, value: ast.expr) -> str:
@@ -50,7 +33,7 @@ def in_evaluation(module: Module, node: ast.AST) -> tuple[str, ast.AST] | None:
     return ("TLK501", found.call) if found is not None else None
 
 
-def releases(kept: Kept, build: Builder) -> Iterator[Fix]:
+def releases(kept: Store, build: Builder) -> Iterator[Fix]:
     """`.item()` where the holder is only shown, and `.detach()`. Raises Unfixable for what is not proven a tensor."""
     module = build.module
     if kept.key in module.infer.backward.slots(module.tree.scope(kept.node)):
@@ -79,7 +62,7 @@ def _has_attributes(module: Module, name: ast.Name) -> bool:
     return name.id in module.flow.with_attributes(module.tree.scope(name))
 
 
-def _starts(kept: Kept, build: Builder) -> Iterator[ast.expr]:
+def _starts(kept: Store, build: Builder) -> Iterator[ast.expr]:
     """What else a sum gets with its graph: where it starts (`avg = loss`), or in the other branch of a ternary.
 
     It would carry every later step's addition along. Raises Unfixable for what is not proven a tensor.
@@ -109,7 +92,7 @@ def _reads(module: Module, value: ast.expr) -> list[Definition]:
     return [each for name in names for each in module.flow.reaching(name.id, name)]
 
 
-def _is_only_shown(kept: Kept, build: Builder) -> bool:
+def _is_only_shown(kept: Store, build: Builder) -> bool:
     """Whether a number would do: one element, and a local holder that is printed, formatted or logged."""
     module = build.module
     if not module.proof.is_scalar(kept.value):

@@ -11,7 +11,7 @@ import pytest
 
 from flake8_torchleak.builder import Builder
 from flake8_torchleak.finding import Edit, Fix, FixLevel, Span
-from flake8_torchleak.model.release.facts import Kept
+from flake8_torchleak.model.stores import Store
 from flake8_torchleak.rule import Report, all_rules
 from tests.conftest import LEAK
 from tests.fixer import fixed, left, mended, reasons
@@ -59,7 +59,7 @@ def bad(edit: Wrong) -> Callable[[Report, Builder], Iterator[Fix]]:
     """A fixer that is wrong where a `bad` stands."""
 
     def give(report: Report, build: Builder) -> Iterator[Fix]:
-        assert isinstance(report.target, Kept)
+        assert isinstance(report.target, Store)
         value = report.target.value
         if "bad" in ast.unparse(value):
             yield Fix(FixLevel.SAFE, "a bad fix", edit(value, build))
@@ -129,7 +129,7 @@ def test_two_fixes_that_do_not_hold_together_come_one_after_the_other(
     sums: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def give(report: Report, build: Builder) -> Iterator[Fix]:
-        assert isinstance(report.target, Kept)
+        assert isinstance(report.target, Store)
         value = report.target.value
         # Both want the same name first: the second is asked again when the first is there.
         new = "import a\n" if "import a" not in build.module.source.text else ""
@@ -145,7 +145,7 @@ def test_two_fixes_that_do_not_hold_together_come_one_after_the_other(
 
 def test_no_more_than_ten_passes(sums: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     def give(report: Report, build: Builder) -> Iterator[Fix]:
-        assert isinstance(report.target, Kept)
+        assert isinstance(report.target, Store)
         edits = build.method(report.target.value, "detach")
         yield Fix(FixLevel.SAFE, "a fix", (Edit(Span(1, 0, 1, 0), f"# {report.node.lineno}\n"), *edits))  # type: ignore[attr-defined]
 

@@ -18,8 +18,8 @@ meter = Meter()
 
 RELEASED = {
     "a name": ("total += loss", "total += loss.detach()"),
-    "an attribute": ("self.total += loss", "self.total += loss.detach()"),
-    "a subscript": ("total += loss['a']", "total += loss['a'].detach()"),
+    "an attribute": ("device.total += loss", "device.total += loss.detach()"),
+    "a subscript": ("total += (loss * x)[0]", "total += (loss * x)[0].detach()"),
     "a call": ("total += loss.sum()", "total += loss.sum().detach()"),
     "a call of a torch function": ("total += torch.stack([loss]).sum()", "total += torch.stack([loss]).sum().detach()"),
     "behind the sum": ("total = total + loss", "total = total + loss.detach()"),
@@ -54,7 +54,7 @@ RELEASED = {
         "kept.append((loss, [loss, {'a': (loss + 1)}]))",
         "kept.append((loss.detach(), [loss.detach(), {'a': (loss + 1).detach()}]))",
     ),
-    "a slot": ("kept[self.step] = loss", "kept[self.step] = loss.detach()"),
+    "a slot": ("kept[x] = loss", "kept[x] = loss.detach()"),
     "two on a line": ("kept.append(loss); total += loss", "kept.append(loss.detach()); total += loss.detach()"),
     "the same twice on a line": (
         "kept.append(loss); kept.append(loss)",

@@ -13,7 +13,7 @@ from flake8_torchleak.finding import Edit, Finding, Fix, FixLevel, Span
 from flake8_torchleak.fixing import fix as engine
 from flake8_torchleak.fixing import linted
 from flake8_torchleak.fixing.fix import Fixed
-from flake8_torchleak.model.release.facts import Kept
+from flake8_torchleak.model.stores import Store
 from flake8_torchleak.rule import Report, all_rules
 from tests.fixer import mended
 from tests.model import IMPORTS, step
@@ -31,7 +31,7 @@ def function(name: str, *sums: str) -> str:
 
 def give(report: Report, build: Builder) -> Iterator[Fix]:
     """The fix of a sum, and what a comment behind it says: trouble in the function of a name, text around a mark."""
-    assert isinstance(report.target, Kept)
+    assert isinstance(report.target, Store)
     value = report.target.value
     lines = build.module.source.lines
     edits = list(build.method(value, "detach"))

@@ -270,20 +270,6 @@ def test_a_file_that_ends_where_the_list_is_filled() -> None:
     )
 
 
-def test_what_comes_round_the_loop_meets_the_same_use() -> None:
-    text = """\
-def train(model, loader, criterion):
-    loss, total = 0, 0
-    for x, y in loader:
-        if total:
-            total += loss
-        loss.backward()
-        loss = criterion(model(x), y)
-    return total
-"""
-    assert fixed(text, codes=("TLK401",)) == text.replace("+= loss", "+= loss.detach()")
-
-
 def test_part_of_an_element_is_no_element() -> None:
     text = """\
 class Rows(Dataset):

@@ -143,10 +143,10 @@ PROGRAMS: dict[str, str] = {
             total = 0
             def add(v):
                 nonlocal total
-                total = total + v  # TLK401
+                total = total + v
             for x, y in loader:
                 STEP
-                add(loss)
+                add(loss)  # TLK401
             return total
     """),
     "a nonlocal last one": program("""

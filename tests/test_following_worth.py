@@ -108,7 +108,7 @@ GOING_ON = "h = self.cell(x, h, t)\n            x = self.out(h)"
 DRAWING = "x = self.out(rows[t])"
 
 
-@pytest.mark.parametrize(("step", "expected"), [(GOING_ON, ["note"]), (DRAWING, ["warning"])])
+@pytest.mark.parametrize(("step", "expected"), [(GOING_ON, []), (DRAWING, ["error"])])
 def test_what_a_sample_is_decoded_to(step: str, expected: list[str]) -> None:
     found = findings(program(DECODING.format(step=step).replace("x, h, count", "x, h, count, rows")))
     assert [each.severity.value for each in found] == expected

@@ -53,9 +53,9 @@ CHANGED = {
     ),
     "a list that is handed on": (JOINED, f"print(losses[0])\n        {JOINED}", Severity.ERROR),
     "a list that is not read": (JOINED, "pass", Severity.ERROR),
-    "a list that lives on": ("losses.append", "self.losses.append", Severity.WARNING),
-    "a list that is handed in": ("losses = []\n        for", "losses = self.losses\n        for", Severity.WARNING),
-    "a parameter": ("queries, loader):\n        losses = []", "queries, loader, losses):", Severity.WARNING),
+    "a list that lives on": ("losses.append", "self.losses.append", Severity.ERROR),
+    "a list that is handed in": ("losses = []\n        for", "losses = self.losses\n        for", Severity.ERROR),
+    "a parameter": ("queries, loader):\n        losses = []", "queries, loader, losses):", Severity.ERROR),
     "an empty zip": ("zip(supports, queries)", "zip()", Severity.ERROR),
 }
 

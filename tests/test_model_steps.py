@@ -89,7 +89,6 @@ def test_sums(text: str, found: list[str]) -> None:
 
 
 STORED = {
-    "a list that takes the entries of a loss": (step("kept += loss"), STORES),
     "a list that lives on": (step("kept.append(loss)"), STORES),
     "a list that is cut to its last entries": (step("kept.append(loss)\nkept = kept[-3:]"), []),
     "a list that is emptied in every step": (step("kept.append(loss)\nkept.clear()"), []),
@@ -368,7 +367,8 @@ def test_batches(body: str, count: int) -> None:
         ("loader = DataLoader(d, num_workers=2)", 1),
         ("loader = get_loader(d)", 0),
         ("loader = get_loader(d, num_workers=2)", 1),
-        ("loader = self.get_loader(d)", 1),
+        ("loader = self.get_loader(d)", 0),
+        ("loader = get_loader(d, num_workers=0)", 0),
     ],
 )
 def test_batches_are_shared_memory_where_there_are_workers(made: str, found: int) -> None:

@@ -149,6 +149,8 @@ class Expressions(Part):
     def combined(self, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
         """What an operator gives: lists are joined, all else is arithmetic."""
         run = self.run
+        if isinstance(op, (ast.Add, ast.Sub)) and run.loops:
+            run.keeper.terms[node] = (*left, *right)
         lists = [
             atom.made
             for value in (left, right)

@@ -57,6 +57,8 @@ class Foreign(Part):
             return run.make.tensor(node, Graph.YES if created else Graph.NO)
         if path == "torch.utils.checkpoint.checkpoint" and args:
             return run.calls.apply(args[0], args[1:], {}, node)
+        if name == "GradScaler":
+            return run.make.unknown(node)  # what it scales has the history of what it is given
         if path.startswith(("torch.utils.", "torch.distributed", "torch.cuda", "torch.backends", "torch.save")):
             return PLAIN if not path.startswith("torch.utils.checkpoint") else run.make.result(node, args)
         if path.startswith("torch."):

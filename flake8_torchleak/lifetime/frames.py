@@ -101,5 +101,7 @@ class Frame:
     yields: Obj | None = None
     unstepped: list[Loop] = field(default_factory=list)
     """Loops that are over, in which nothing stepped."""
+    given: tuple[Value, ...] = ()
+    """What it was handed."""
     sent: Value = ANYTHING
     """What a `yield` gives."""

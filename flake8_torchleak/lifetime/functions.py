@@ -71,6 +71,7 @@ class Functions(Part):
         scope = self.scope(made.node)
         variables = Obj("frame", None, run.tick())
         frame = Frame(variables, made.place, run.clock, scope, made, node, len(run.loops))
+        frame.given = (*args, *keywords.values())
         self._bind(made, frame, args, keywords)
         run.visited.add(made.node)
         if any(loop.again for loop in run.loops):

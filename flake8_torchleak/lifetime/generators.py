@@ -47,7 +47,7 @@ class Generators(Part):
             run.escape(value)
             return ANYTHING
         resumed = Frame(frame.variables, frame.place, run.clock, frame.scope, frame.function, node, len(run.loops))
-        resumed.yields, resumed.sent = made, value
+        resumed.yields, resumed.sent, resumed.given = made, value, (value,)
         run.frames.append(resumed)
         try:
             if isinstance(loop, ast.While):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Loop
+from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Frame, Loop
 from flake8_torchleak.lifetime.history import adds, joins
 from flake8_torchleak.lifetime.kept import Kept, how_of, is_other, owner_of
 from flake8_torchleak.lifetime.outliving import (
@@ -45,6 +45,10 @@ class Keeper(Part):
         """What holds what was there before, by what made it and when -> the statement that bound it first."""
         self._states: set[ast.AST] = set()
         """Calls of recurrent networks that are handed what earlier steps made."""
+        self.terms: dict[ast.AST, Value] = {}
+        """Additions -> what was added the last time, and to what."""
+        self.of_layers: set[ast.AST] = set()
+        """Of these, calls of layers of torch itself, which cut nothing off."""
         self.storing: set[ast.AST] = set()
         """Statements, and calls around them, that put something into a holder in a step."""
         self.weighed: dict[ast.AST, list[Atom]] = {}
@@ -114,6 +118,8 @@ class Keeper(Part):
             chained = {loop for loop, site in atom.past if site in before}
             started = [each for each in old if each.kind is not Kind.UNKNOWN]
             adding = chained and adds(atom, old, node, self.run.loops[-1].ident)
+            if not adding and self._adds_again(node, old, atom.site):
+                adding = chained = {loop for loop, _ in atom.past.intersection(*(each.past for each in old))}
             if not adding or not self._states.isdisjoint(atom.parts):
                 continue
             if self._told.setdefault((atom.site, atom.born), node) is not node:
@@ -129,6 +135,17 @@ class Keeper(Part):
                 self._add("store" if joins(atom.site) else "sum", node, target, loop, [], atom)
                 return
 
+    def _adds_again(self, node: ast.AST, old: Value, made: Site) -> bool:
+        """Whether a statement adds what is in the sum already, from an earlier addition, but is not made of the sum."""
+        terms = self.terms.get(node.value if isinstance(node, ast.Assign) else node, ())
+        own = {(each.site, each.born) for each in old}
+        return any((each.site, each.born) in own for each in terms) and any(
+            each.graph is Graph.YES
+            and (each.site, each.born) not in own
+            and not any(site == made for _, site in each.past)
+            for each in terms
+        )
+
     def _is_of_network(self, target: ast.expr) -> bool:
         """Whether an attribute belongs to the network whose method is being followed."""
         function = self.run.frame.function
@@ -140,16 +157,19 @@ class Keeper(Part):
             and (function is not None and getattr(function.node, "name", "") in ("forward", "__call__", "step"))
         )
 
-    def state(self, state: Value, node: ast.AST) -> None:
+    def state(self, state: Value, node: ast.AST, of_layer: bool) -> None:
         """A recurrent network is handed a state: what earlier steps made of it comes along, if nothing cut it off."""
         run = self.run
-        for atom, _ in run.within(state):
+        handed = [atom for atom, _ in run.within(state) if not isinstance(atom.made, Obj)]
+        for atom in handed:
             if atom.graph is not Graph.YES or run.grad_off:
                 continue
             loops = [loop for loop in run.loops if loop.again and any(loop.ident == past for past, _ in atom.past)]
             over_batches = [loop for loop in loops if loop.step != EVALUATING]
-            if over_batches and not any(each.born >= over_batches[-1].start and not each.past for each in state):
+            if over_batches and not any(each.born >= over_batches[-1].start and not each.past for each in handed):
                 self._states.add(node)
+                if of_layer:
+                    self.of_layers.add(node)
                 self._add("state", node, None, over_batches[-1], [], atom.but(since=run.clock))
                 return
 
@@ -251,6 +271,17 @@ class Keeper(Part):
         atom = atom.but(parts=atom.parts | {site for _, site in atom.past})  # its steps are past
         self._add(how, node, None, loop, list(holder), atom)
 
+    def _is_made_in(self, frame: Frame, atom: Atom) -> bool:
+        """Whether a call got a value by itself: it was made in it, or read from what outlives it, and not handed in."""
+        if frame.entered <= atom.since:
+            return True
+        sites, site = {*atom.parts, atom.site}, atom.site
+        while isinstance(site, tuple) and len(site) == 2:  # a part of what was handed in
+            site = site[0]
+            sites.add(site)
+        given = (each for value in frame.given for each, _ in self.run.within(value))
+        return not any(each.site in sites or not sites.isdisjoint(each.parts) for each in given)
+
     def _add(
         self,
         how: str,
@@ -266,7 +297,7 @@ class Keeper(Part):
         frames = run.frames
         at = len(frames) - 1
         first = 1 if at and isinstance(frames[1].call, FUNCTIONS) else 0  # nobody was seen to call it
-        while at > first and (frames[at].entered > atom.since or not frames[at].place.is_own):
+        while at > first and not (frames[at].place.is_own and self._is_made_in(frames[at], atom)):
             at -= 1
         if not frames[at].place.is_own:
             return

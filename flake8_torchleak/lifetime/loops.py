@@ -75,8 +75,7 @@ class Loops(Part):
         loop = Loop(run.loop_count, node, run.tick(), step=why or _step(over), small=_is_small(over))
         first = any(not outer.last for outer in run.loops)  # a loop around will come here once more
         run.loops.append(loop)
-        mark = run.journal.mark
-        kept = run.keeper.mark
+        mark, kept, known = run.journal.mark, run.keeper.mark, run.seen.surprises
         try:
             flow = self._once(loop, iteration)
             if alike and not loop.step:
@@ -86,6 +85,10 @@ class Loops(Part):
                 for outer in run.loops if loop.step or loop.unfinished else ():
                     outer.unfinished = True
             elif flow in (Flow.NEXT, Flow.CONTINUE) and ((loop.step and not loop.small) or loop.unfinished):
+                if run.seen.surprises > known:  # what it is made of was not known to have history
+                    begun = run.journal.mark
+                    self._once(loop, iteration)
+                    run.journal.beside(self._age(loop, begun))
                 loop.last, loop.again = True, bool(loop.step) and not loop.small
                 second = run.journal.mark
                 flow = self._once(loop, iteration)

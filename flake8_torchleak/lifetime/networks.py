@@ -46,13 +46,15 @@ class Networks(Part):
                 if not loop.step and any(loop.ident in each.vary for each in given):
                     loop.step = "" if loop.small else EVALUATING
         if len(inputs) > 1 and is_recurrent(atom):
-            run.keeper.state(join(inputs[1:]), node)
+            run.keeper.state(join(inputs[1:]), node, not isinstance(atom.made, Obj))
         # That a number is another one in each step makes no new data of it: it tells how far a decoder is.
         made = run.make.result(node, [value for value in inputs if any(a.kind is not Kind.NUMBER for a in value)])[0]
         born = run.tick()
         if run.grad_off or (atom.site, "frozen") in run.seen.networks:
             return (Atom(Kind.UNKNOWN, node, Graph.NO, vary=made.vary, born=born, since=born),)
         named = atom.site in run.seen.named and atom.site not in run.seen.networks
+        if named:
+            run.seen.callees[node] = atom.site
         parts = made.parts | {node, (BY_NAME if named else BY_CALL, node)}
         return (Atom(Kind.UNKNOWN, node, Graph.YES, None, parts, made.past, made.via, made.vary, born, born),)
 

@@ -230,10 +230,12 @@ class Run:
         for atom, holder in self.within(value):
             if atom.kind is Kind.NUMBER:
                 continue
+            self.seen.surprises += atom.graph is not Graph.YES
             self.seen.prove(atom.site)
             self.seen.roots.add(atom.site)
             made = self.seen.history(atom) | {site for _, site in atom.past} | {atom.site}
             self.seen.spent |= made
+            self.seen.prove_network(made)
             if not retained:
                 self.seen.freed |= made
             self.seen.read_back |= atom.via

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from flake8_torchleak.lifetime.values import NOTHING, Atom, Site, Value
+from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, NOTHING, Atom, Site, Value, is_marked
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
 
@@ -36,6 +36,10 @@ class Seen:
         """Loops in evaluation mode -> whether they only go on with what they made themselves: of one sample."""
         self.read_back: set[Site] = set()
         """Containers whose content was differentiated."""
+        self.callees: dict[Site, Site] = {}
+        """Calls of what is a network by its name alone -> what is called."""
+        self.surprises = 0
+        """How often something was differentiated that was not known to have history."""
         self.loaders: set[Site] = set()
         """DataLoaders that the program makes, with workers and the usual way to put batches together."""
         self.plain: set[Site] = set()
@@ -62,6 +66,12 @@ class Seen:
         if not atom.past:
             return atom.parts
         return atom.parts.union(*(self.histories.get(site, NOTHING) for _, site in atom.past))
+
+    def prove_network(self, history: Iterable[Site]) -> None:
+        """Something was differentiated: where one call alone may have given it its history, a network was called."""
+        begun = [site for site in history if is_marked(site, LEAF, BY_CALL, BY_NAME)]
+        if len(begun) == 1 and isinstance(begun[0], tuple) and begun[0][1] in self.callees:
+            self.networks.add(self.callees[begun[0][1]])
 
     def tensors_in(self, values: Iterable[Value]) -> None:
         """What these are is used as only tensors are."""

@@ -62,7 +62,8 @@ class Unseen(Part):
         if hints.makes_model(name) or (hints.is_model(name) and name[:1].isupper()):
             return (Atom(Kind.NETWORK, node, born=run.tick()),)
         if hints.is_loader(name) or name.endswith("Loader"):
-            return (Atom(Kind.LOADER, node, made=table.ALONE, born=run.tick()),)  # whether it has workers is not seen
+            asked = any("workers" in each and constant(value) != 0 for each, value in keywords.items())
+            return (Atom(Kind.LOADER, node, made=None if asked else table.ALONE, born=run.tick()),)
         result = run.make.unknown(node, vary=all_vary(values))[0]
         held = [atom for value in values for atom, _ in run.within(value)]
         parts = limited(result.parts.union(*(atom.parts for atom in held)), node)

@@ -61,7 +61,7 @@ def is_spent(run: Run, kept: Kept) -> bool:
 def is_certain(run: Run, kept: Kept) -> bool:
     """Whether nothing but what the program shows says that something large is kept."""
     value = kept.value
-    if kept.is_graph and (kept.at in run.keeper.renewed or _is_beside_loss(run, value)):
+    if kept.is_graph and _is_beside_loss(run, value):
         return False
     if kept.loop.step == FORWARD:
         return not any(is_marked(site, INPUT) for site in value.parts)

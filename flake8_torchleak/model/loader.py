@@ -115,12 +115,13 @@ class Loaders:
             return False
         return self.assumed(site.workers if site is not None else Workers.UNKNOWN)
 
-    def shows_workers(self, iterable: ast.expr) -> bool:
+    def shows_workers(self, iterable: ast.expr | None) -> bool:
         """Whether anything but the name of the loader that is iterated here speaks for workers.
 
         It is made with some, another loader of the file is, or the file, or one that imports it, speaks of workers.
+        iterable: None if the loop is not in sight.
         """
-        site = self._made(iterable)
+        site = self._made(iterable) if iterable is not None else None
         if self.config.assume_workers == "yes" or (site is not None and _asks_for_workers(site)):
             return True
         return any(map(_asks_for_workers, self.sites)) or self._speaks_of_workers or self._is_used_with_workers

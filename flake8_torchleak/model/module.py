@@ -23,7 +23,6 @@ from flake8_torchleak.model.names import Names
 from flake8_torchleak.model.project import Attached, Project
 from flake8_torchleak.model.proof import Proof
 from flake8_torchleak.model.release.facts import Release
-from flake8_torchleak.model.retention import Retention
 from flake8_torchleak.model.tree import Tree
 from flake8_torchleak.model.users import Users
 from flake8_torchleak.model.workers import WorkerSide
@@ -171,11 +170,6 @@ class Module:
     def loops(self) -> Loops:
         """Step loops and what outlives a step."""
         return Loops(self.tree, self.flow, self.classes, self.infer, self.grad, self.infer.backward)
-
-    @cached_property
-    def retention(self) -> Retention:
-        """What outlives a step."""
-        return Retention(self.loops)
 
     @cached_property
     def evaluations(self) -> tuple[Evaluation, ...]:

@@ -1,16 +1,13 @@
-"""Where values are put into containers that may outlive a step."""
+"""What a statement or a call puts where: the forms in which a container or a sum gets something."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import container_of, key_of
-from flake8_torchleak.model.sums import additions
-from flake8_torchleak.model.values import Kind
-from flake8_torchleak.wording import short
+from flake8_torchleak.model.sums import additions, same
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -20,57 +17,44 @@ _PUTS = frozenset({"append", "appendleft", "extend", "insert", "add", "put", "pu
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Store:
-    """One value put into a container: `value` into the variable `key`, shown to the user as `name`."""
+    """One value that goes into what a variable holds: `value` into `holder`, which is the variable `key` or in it."""
 
     node: ast.expr | ast.stmt
     key: str
-    name: str
+    holder: ast.expr
     value: ast.expr
-    spread: bool
+    spread: bool = False
     """The container takes the value's elements (`extend`, `+=`), not the value itself."""
+    sums: bool = False
+    """The value is added to what is there."""
 
 
-def stores(module: Module) -> Iterator[Store]:
-    """Every store into a container that keeps what it gets: calls, `c[k] = v` with changing k, `c += [v]`."""
-    for call in module.loops.steps(ast.Call):
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS and call.args:
-            if module.names.qualname(call.func).startswith("numpy."):
-                continue  # `np.append` gives a new array
-            yield from _into(module, call, call.func.value, call.args[-1], call.func.attr == "extend")
-    for node in module.loops.steps(ast.Assign):
-        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript) and not any(additions(node)):
-            target = node.targets[0]
-            if (
-                not module.tree.loops(node)
-                or isinstance(target.slice, (ast.Constant, ast.Slice))
-                or not module.retention.varies(target.slice)
-            ):
-                continue
-            kept = module.infer.value(target.value)
-            if kept.kind in (Kind.LIST, Kind.DICT, Kind.DEQUE):
-                yield from _into(module, node, target.value, node.value, False)
-            elif kept.kind is Kind.TENSOR and module.infer.value(node.value).graph and not module.grad.off(node):
-                yield Store(node, key_of(container_of(target)[0]), short(target.value), node.value, False)
-    for aug in module.loops.steps(ast.AugAssign):
-        if isinstance(aug.op, ast.Add) and module.tree.loops(aug):
-            display = isinstance(aug.value, (ast.List, ast.Tuple))
-            if display or module.infer.value(aug.target).kind is Kind.LIST:
-                yield from _into(module, aug, aug.target, aug.value, True)
+def added(node: ast.AST, target: ast.expr | None) -> Store | None:
+    """What a statement adds to a sum: to this very one, if it adds to several."""
+    if not isinstance(node, (ast.AugAssign, ast.Assign)):
+        return None
+    found = [Store(node, key_of(container_of(to)[0]), to, value, sums=True) for to, value in additions(node)]
+    return next((each for each in found if target is not None and same(each.holder, target)), None)
 
 
-def _into(
-    module: Module, node: ast.expr | ast.stmt, container: ast.expr, value: ast.expr, spread: bool
-) -> Iterator[Store]:
-    holder, _ = container_of(container)
-    key = key_of(holder)
-    if not key or module.retention.outlives(key, node, stored=True) is None:
-        return
-    kept = module.infer.value(container)
-    if kept.kind is Kind.DEQUE and is_bounded(module, key, holder):
-        return
-    if kept.kind in (Kind.TENSOR, Kind.ARRAY, Kind.MODULE, Kind.METRIC, Kind.INSTANCE):
-        return
-    yield Store(node, key, short(container), value, spread)
+def stored(node: ast.AST) -> Store | None:
+    """What `c.append(v)` and its like, `c[k] = v`, `c += [v]` and `c = c + [v]` put into a container."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _PUTS and node.args:
+            return _into(node, node.func.value, node.args[-1], node.func.attr == "extend")
+    elif isinstance(node, ast.Assign):
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
+            return _into(node, node.targets[0].value, node.value, False)
+        for holder, value in additions(node):
+            return _into(node, holder, value, True)
+    elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        return _into(node, node.target, node.value, True)
+    return None
+
+
+def _into(node: ast.expr | ast.stmt, holder: ast.expr, value: ast.expr, spread: bool) -> Store | None:
+    key = key_of(container_of(holder)[0])
+    return Store(node, key, holder, value, spread) if key else None
 
 
 def is_bounded(module: Module, key: str, holder: ast.AST) -> bool:

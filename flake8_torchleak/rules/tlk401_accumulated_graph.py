@@ -49,18 +49,17 @@ Unsafe, where the sum is only printed, formatted or logged: `.item()`, which giv
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
+from functools import partial
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
-from flake8_torchleak.following import FOLLOWED, with_calls
+from flake8_torchleak.following import FOLLOWED, Said, reports
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.bindings import container_of, key_of
+from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.release.facts import Kept
-from flake8_torchleak.model.sums import additions
-from flake8_torchleak.releases import graph_severity, in_evaluation, releases, remedy, worth
+from flake8_torchleak.model.stores import Store, added
+from flake8_torchleak.releases import releases, remedy
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -74,36 +73,19 @@ from flake8_torchleak.wording import short
     subject=Subject.STEPS,
 )
 def check(module: Module) -> Iterator[Report]:
-    return with_calls(module, "TLK401", _direct(module))
+    return reports(module, "TLK401", partial(_said, module))
 
 
-def _direct(module: Module) -> Iterator[Report]:
-    nodes: list[ast.AugAssign | ast.Assign] = [*module.loops.steps(ast.AugAssign), *module.loops.steps(ast.Assign)]
-    for node in nodes:
-        for target, added in additions(node):
-            key = key_of(container_of(target)[0])
-            if module.retention.kept_graph(key, added, node) is None:
-                continue
-            if module.infer.value(target).is_container or module.grad.off(node):
-                continue
-            name = short(target)
-            kept = Kept(key, added, node, sums=True)
-            severity = worth(module, kept, graph_severity(module, added))
-            if severity is None:
-                continue
-            yield Report(
-                node,
-                f"`{name}` adds up `{short(added)}` with its autograd graph at every step; "
-                f"{remedy(module, 'add', added)}",
-                notes=module.retention.evidence(key, added, node),
-                severity=severity,
-                target=kept,
-                under=in_evaluation(module, node),
-            )
+def _said(module: Module, kept: Kept) -> Said | None:
+    store = added(kept.at, kept.target)
+    if store is None:
+        return None
+    name, advice = short(store.holder), remedy(module, "add", store.value)
+    return Said(f"`{name}` adds up `{short(store.value)}` with its autograd graph at every step; {advice}", store)
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.detach()` on what is added; `.item()` where the sum is only shown."""
-    if not isinstance(report.target, Kept):
+    if not isinstance(report.target, Store):
         raise Unfixable(FOLLOWED)
     return releases(report.target, build)

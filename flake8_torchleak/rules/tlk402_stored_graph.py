@@ -52,17 +52,18 @@ For outputs in evaluation, no_grad around the loop (TLK501) is better still.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
-from flake8_torchleak.following import FOLLOWED, with_calls
+from flake8_torchleak.following import FOLLOWED, Said, reports
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.joined import is_of_tasks
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.release.facts import Kept
-from flake8_torchleak.model.stores import stores
+from flake8_torchleak.model.stores import Store, stored
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import graph_severity, in_evaluation, releases, remedy, worth
+from flake8_torchleak.releases import releases, remedy
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -76,36 +77,25 @@ from flake8_torchleak.wording import short
     subject=Subject.STEPS,
 )
 def check(module: Module) -> Iterator[Report]:
-    return with_calls(module, "TLK402", _direct(module))
+    return reports(module, "TLK402", partial(_said, module))
 
 
-def _direct(module: Module) -> Iterator[Report]:
-    for store in stores(module):
-        value = module.retention.kept_graph(store.key, store.value, store.node, stored=True)
-        if value is None:
-            continue
-        usual = graph_severity(module, store.value)
-        if usual is Severity.ERROR and module.retention.proven_plain(store.key, store.node):
-            continue
-        kept = Kept(store.key, store.value, store.node)
-        severity = worth(module, kept, usual)
-        if severity is None:
-            continue
-        if is_of_tasks(module, store.key, store.node):
-            severity = Severity.NOTE
-        advice = remedy(module, "store", store.value) if value.kind is Kind.TENSOR else "store detached tensors"
-        yield Report(
-            store.node,
-            f"`{store.name}` keeps `{short(store.value)}` with its autograd graph after the step; {advice}",
-            notes=module.retention.evidence(store.key, store.value, store.node),
-            severity=severity,
-            target=kept,
-            under=in_evaluation(module, store.node),
-        )
+def _said(module: Module, kept: Kept) -> Said | None:
+    store = stored(kept.at)
+    if store is None:
+        return None
+    is_tensor = module.infer.value(store.value).kind is Kind.TENSOR
+    advice = remedy(module, "store", store.value) if is_tensor else "store detached tensors"
+    name = short(store.holder)
+    return Said(
+        f"`{name}` keeps `{short(store.value)}` with its autograd graph after the step; {advice}",
+        store,
+        severity=Severity.NOTE if is_of_tasks(module, store.key, store.node) else None,
+    )
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.detach()` on what is stored, entry by entry in a display."""
-    if not isinstance(report.target, Kept):
+    if not isinstance(report.target, Store):
         raise Unfixable(FOLLOWED)
     return releases(report.target, build)

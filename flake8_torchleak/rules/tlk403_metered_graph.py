@@ -44,18 +44,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
-from flake8_torchleak.following import FOLLOWED, with_calls
+from flake8_torchleak.following import FOLLOWED, Said, reports
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.keeping import keeps
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.release.facts import Kept
-from flake8_torchleak.model.release.fate import Fate
+from flake8_torchleak.model.stores import Store
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.releases import graph_severity, in_evaluation, releases, remedy, worth
+from flake8_torchleak.releases import releases, remedy
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -64,54 +65,32 @@ from flake8_torchleak.wording import short
     "TLK403", "metered-graph", fix=FixLevel.SAFE, also=FixLevel.UNSAFE, severity=Severity.ERROR, subject=Subject.STEPS
 )
 def check(module: Module) -> Iterator[Report]:
-    return with_calls(module, "TLK403", _direct(module))
+    return reports(module, "TLK403", partial(_said, module))
 
 
-def _direct(module: Module) -> Iterator[Report]:
-    methods = module.classes.keepers
-    for call in module.loops.steps(ast.Call) if methods else ():
-        if isinstance(call.func, ast.Attribute) and call.func.attr not in methods and "__call__" not in methods:
-            continue
-        if not (call.args or call.keywords) or module.infer.calls.is_construction(call):
-            continue
-        called = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-        if module.retention.outlives(key_of(container_of(called)[0]), call) is None:
-            continue
-        holder, method = call.func, "__call__"
+def _said(module: Module, kept: Kept) -> Said | None:
+    call = kept.node
+    if not isinstance(call, ast.Call):
+        return None
+    holder, method = call.func, "__call__"
+    meter = module.infer.value(holder)
+    if isinstance(call.func, ast.Attribute) and not isinstance(meter.made, ast.ClassDef):
+        holder, method = call.func.value, call.func.attr
         meter = module.infer.value(holder)
-        if isinstance(call.func, ast.Attribute) and not isinstance(meter.made, ast.ClassDef):
-            holder, method = call.func.value, call.func.attr
-            meter = module.infer.value(holder)
-        key = key_of(container_of(holder)[0])
-        if not key or not isinstance(meter.made, ast.ClassDef) or meter.kind not in (Kind.INSTANCE, Kind.METRIC):
-            continue
-        if meter.made.name in module.config.safe_meters or key in module.config.safe_meters:
-            continue
-        for argument, keeping in keeps(module, module.classes.all[meter.made], method, call):
-            if module.retention.kept_graph(key, argument, call) is None:
-                continue
-            kept = Kept(key, argument, call)
-            severity = worth(module, kept, graph_severity(module, argument))
-            inside = module.release.escapes.of_holder(keeping.key, keeping.node)
-            if severity is None or inside.fate is Fate.DIFFERENTIATED:
-                continue
-            yield Report(
-                call,
-                f"`{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; "
-                f"{remedy(module, 'hand it', argument)}",
-                notes=(
-                    (keeping.node, f"`{meter.made.name}.{method}` keeps what it is given here"),
-                    *module.retention.evidence(key, argument, call),
-                ),
-                severity=severity,
-                target=kept,
-                under=in_evaluation(module, call),
-            )
-            break
+    key = key_of(container_of(holder)[0])
+    if not key or not isinstance(meter.made, ast.ClassDef) or meter.kind not in (Kind.INSTANCE, Kind.METRIC):
+        return None
+    for argument, _ in keeps(module, module.classes.all[meter.made], method, call):
+        return Said(
+            f"`{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; "
+            f"{remedy(module, 'hand it', argument)}",
+            Store(call, key, holder, argument),
+        )
+    return None
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.detach()` on the argument."""
-    if not isinstance(report.target, Kept):
+    if not isinstance(report.target, Store):
         raise Unfixable(FOLLOWED)
     return releases(report.target, build)

@@ -45,13 +45,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Edit, Fix, FixLevel, Severity
-from flake8_torchleak.following import FOLLOWED, with_calls
+from flake8_torchleak.following import FOLLOWED, Said, reports
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.stores import Store, stores
+from flake8_torchleak.model.stores import Store, stored
 from flake8_torchleak.model.values import Kind, OriginKind, Value
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
@@ -61,35 +63,25 @@ from flake8_torchleak.wording import short
     "TLK404", "retained-batch", fix=FixLevel.SAFE, also=FixLevel.UNSAFE, severity=Severity.ERROR, subject=Subject.STEPS
 )
 def check(module: Module) -> Iterator[Report]:
-    return with_calls(module, "TLK404", _direct(module))
+    return reports(module, "TLK404", partial(_said, module))
 
 
-def _direct(module: Module) -> Iterator[Report]:
-    for store in stores(module):
-        held = list(_held(module, store))
-        if not held:
-            continue
-        expression, value = held[0]
-        assert value.origin is not None
-        assert isinstance(value.origin.node, ast.expr)
-        if value.kind is Kind.ARRAY:
-            advice = "add `.copy()`"
-        else:
-            advice = (
-                "store `.clone()` of it"
-                if not module.loops.is_whole_batch(expression)
-                else "store clones of what is needed"
-            )
-        yield Report(
-            store.node,
-            f"`{store.name}` keeps shared memory of every batch through `{short(expression)}`; {advice}",
-            notes=(
-                (value.origin.node, "batches of a DataLoader, in shared memory when it has workers"),
-                *module.retention.evidence(store.key, expression, store.node)[:2],
-            ),
-            severity=None if module.loaders.shows_workers(value.origin.node) else Severity.NOTE,
-            target=(store, [part for part, _ in held]),
-        )
+def _said(module: Module, kept: Kept) -> Said | None:
+    store = stored(kept.at)
+    held = list(_held(module, store)) if store is not None else []
+    if store is None or not held:
+        return None
+    expression, value = held[0]
+    if value.kind is Kind.ARRAY:
+        advice = "add `.copy()`"
+    elif module.loops.is_whole_batch(expression):
+        advice = "store clones of what is needed"
+    else:
+        advice = "store `.clone()` of it"
+    return Said(
+        f"`{short(store.holder)}` keeps shared memory of every batch through `{short(expression)}`; {advice}",
+        (store, [part for part, _ in held]),
+    )
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

@@ -55,7 +55,7 @@ from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
-from flake8_torchleak.following import FOLLOWED, with_calls
+from flake8_torchleak.following import FOLLOWED, Said, reports
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.module import Module
@@ -80,18 +80,19 @@ def _may_carry(outline: Outline) -> bool:
     shape=_may_carry,
 )
 def check(module: Module) -> Iterator[Report]:
-    return with_calls(module, "TLK406", _direct(module))
+    carried: dict[ast.AST, Carried] = {each.call: each for each in carried_states(module)}
 
-
-def _direct(module: Module) -> Iterator[Report]:
-    for each in carried_states(module):
-        yield Report(
-            each.statement,
-            f"`{short(each.target)}` carries the graph of every step before into `{short(each.call.func)}`; "
+    def said(kept: Kept) -> Said | None:
+        state = carried.get(kept.at)
+        if state is None:
+            return None
+        return Said(
+            f"`{short(state.target)}` carries the graph of every step before into `{short(state.call.func)}`; "
             "detach it between steps",
-            notes=((each.loop, module.loops.why_step(each.loop)),),
-            target=each,
+            state,
         )
+
+    yield from reports(module, "TLK406", said)
     for facts, method, evidence in idle_detaches(module):
         yield Report(
             method,

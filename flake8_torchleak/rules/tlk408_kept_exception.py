@@ -44,18 +44,17 @@ Hint: store `str(error)`; set a flag in the block and try again below it.
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
-from flake8_torchleak.following import with_calls
+from flake8_torchleak.following import Said, reports
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.index import HOLDERS
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name, mentions
-from flake8_torchleak.model.stores import Store, stores
+from flake8_torchleak.model.stores import Store, stored
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
@@ -74,9 +73,7 @@ _BY_TORCH = frozenset({"", "RuntimeError", "Exception", "BaseException"})
 )
 def check(module: Module) -> Iterator[Report]:
     handlers = [each for each in module.loops.steps(ast.ExceptHandler) if not _drops_traceback(each)]
-    for report in with_calls(module, "TLK408", _stored(module, handlers)):
-        if not (isinstance(report.target, Kept) and _is_harmless(module, report.target.value.site)):
-            yield report
+    yield from reports(module, "TLK408", _said, lambda kept: _is_harmless(module, kept.value.site))
     yield from _retried(module, handlers)
 
 
@@ -86,21 +83,16 @@ def _is_harmless(module: Module, handler: object) -> bool:
     return _drops_traceback(handler) or (handler in module.tree.parents and _is_of_own_frame(module, handler))
 
 
-def _stored(module: Module, handlers: list[ast.ExceptHandler]) -> Iterator[Report]:
-    """Exceptions that are stored where they are caught."""
-    kept = list(stores(module)) if any(handler.name for handler in handlers) else []
-    kept.sort(key=lambda store: module.tree.number(store.node))
-    for handler in handlers:
-        inside = [store for store in _inside(module, kept, handler) if _holds(store, handler)]
-        if inside and not _is_of_own_frame(module, handler):
-            for store in inside:
-                yield Report(
-                    store.node,
-                    f"`{store.name}` keeps `{handler.name}` with the tensors of all frames it passed; "
-                    f"store `str({handler.name})`",
-                    notes=((handler, "the exception is caught here"),),
-                    remedy=f"{store.name} gets str({handler.name}) or traceback.format_exc()",
-                )
+def _said(kept: Kept) -> Said | None:
+    store, handler = stored(kept.at), kept.value.site
+    if store is None or not isinstance(handler, ast.ExceptHandler) or not _holds(store, handler):
+        return None
+    name = short(store.holder)
+    return Said(
+        f"`{name}` keeps `{handler.name}` with the tensors of all frames it passed; store `str({handler.name})`",
+        kept,
+        f"{name} gets str({handler.name}) or traceback.format_exc()",
+    )
 
 
 def _retried(module: Module, handlers: list[ast.ExceptHandler]) -> Iterator[Report]:
@@ -115,16 +107,6 @@ def _retried(module: Module, handlers: list[ast.ExceptHandler]) -> Iterator[Repo
                 notes=((handler, "the exception is alive until this block ends"),),
                 remedy="set a flag in the `except` block, and try again below it",
             )
-
-
-def _inside(module: Module, kept: list[Store], handler: ast.ExceptHandler) -> list[Store]:
-    """The stores in a handler, of all in order."""
-    start, end = module.tree.span(handler)
-
-    def number(store: Store) -> int:
-        return module.tree.number(store.node)
-
-    return kept[bisect_left(kept, start, key=number) : bisect_left(kept, end, key=number)]
 
 
 def _holds(store: Store, handler: ast.ExceptHandler) -> bool:

@@ -44,10 +44,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
-from flake8_torchleak.following import FOLLOWED, with_calls
+from flake8_torchleak.following import FOLLOWED, Said, reports
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.classes import ClassFacts, self_name
@@ -112,9 +113,8 @@ def _is_own(node: ast.AST, owner: str) -> bool:
     shape=_may_update,
 )
 def check(module: Module) -> Iterator[Report]:
-    for report in with_calls(module, "TLK601", _direct(module)):
-        if not (isinstance(report.target, Kept) and _is_let_go(module, report.target)):
-            yield report
+    let_go = partial(_is_let_go, module)
+    yield from reports(module, "TLK601", partial(_said, module), let_go)
 
 
 def _is_let_go(module: Module, kept: Kept) -> bool:
@@ -139,22 +139,16 @@ def _is_let_go(module: Module, kept: Kept) -> bool:
     return False
 
 
-def _direct(module: Module) -> Iterator[Report]:
-    for facts in module.classes.own:
-        forward = facts.own_methods.get("forward")
-        if forward is None or not facts.has_base("Module", "LightningModule"):
-            continue
-        for function in _called(module, forward):
-            for node, attr, terms in _updates(module, function, facts):
-                if module.grad.off(node) or _starts_anew(facts, attr, node):
-                    continue
-                yield Report(
-                    node,
-                    f"`self.{attr}` is made of its last value and of `{short(terms[0])}` with its autograd graph, call "
-                    "after call; detach it",
-                    notes=((function, "runs in every forward call"),),
-                    target=terms,
-                )
+def _said(module: Module, kept: Kept) -> Said | None:
+    facts, function = module.classes.around(kept.at), module.tree.function(kept.at)
+    for node, attr, terms in _updates(module, function, facts) if facts is not None and function is not None else ():
+        if node in (kept.at, module.tree.statement(kept.at)):
+            return Said(
+                f"`self.{attr}` is made of its last value and of `{short(terms[0])}` with its autograd graph, call "
+                "after call; detach it",
+                terms,
+            )
+    return None
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
@@ -164,12 +158,6 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     assert isinstance(report.target, list)
     edits = tuple(edit for term in report.target for edit in build.method(term, "detach"))
     yield Fix(FixLevel.UNSAFE, f"detach `{short(report.target[0])}`", edits)
-
-
-def _called(module: Module, forward: FunctionNode) -> list[FunctionNode]:
-    """`forward` and the methods of the class that it calls."""
-    callees = [module.classes.callee(call) for call in module.tree.calls(forward)]
-    return list(dict.fromkeys([forward, *(f for f in callees if f is not None and module.tree.class_of(f))]))
 
 
 def _updates(module: Module, function: FunctionNode, facts: ClassFacts) -> Iterator[Update]:
@@ -229,12 +217,3 @@ def _buffers(module: Module, facts: ClassFacts) -> set[str]:
         for call in makers
         if isinstance(call.args[0], ast.Constant) and module.classes.around(call) in facts.lineage
     }
-
-
-def _starts_anew(facts: ClassFacts, attr: str, node: ast.stmt) -> bool:
-    """Whether the class binds the attribute anywhere else than where it is made, or empties it."""
-    begins = facts.methods.get("__init__")
-    made = {*facts.node.body, *(ast.walk(begins) if begins is not None else ())}
-    if any(d.statement not in made and d.statement is not node for d in facts.attributes.get(f"self.{attr}", [])):
-        return True
-    return any(change.method in _RESETS for change in facts.mutations.get(f"self.{attr}", []))

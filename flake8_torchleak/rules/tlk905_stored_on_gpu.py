@@ -39,12 +39,12 @@ from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
+from flake8_torchleak.following import lasting_stores
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.effects import TORCH_FUNCTIONS
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.stores import stores
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
@@ -65,7 +65,7 @@ _MOST_DEPTH = 6
     words=("cuda", "device", "gpu"),
 )
 def check(module: Module) -> Iterator[Report]:
-    for store in stores(module):
+    for store in lasting_stores(module):
         scope = module.tree.scope(store.node)
         if not module.grad.off(store.node) or not any(_moves(call) for call in module.tree.calls(scope)):
             continue
@@ -73,7 +73,7 @@ def check(module: Module) -> Iterator[Report]:
         if source is not None:
             yield Report(
                 store.node,
-                f"`{store.name}` collects `{short(store.value)}` in the device's memory; store "
+                f"`{short(store.holder)}` collects `{short(store.value)}` in the device's memory; store "
                 f"`{short(store.value)}.cpu()`",
                 notes=((source, "the model's output, on the device"),),
                 target=store.value,

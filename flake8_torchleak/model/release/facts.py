@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.release.callers import Callers
 from flake8_torchleak.model.release.differentiation import Differentiation
 from flake8_torchleak.model.release.escapes import Escapes
-from flake8_torchleak.model.release.fate import Ending, Fate
+from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.release.paths import Paths
 from flake8_torchleak.model.release.saving import Saving
 from flake8_torchleak.model.release.sharing import Sharing
@@ -21,19 +20,6 @@ from flake8_torchleak.wording import short
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Kept:
-    """A value that a holder keeps with its graph: `value` goes into the variable `key` at `node`.
-
-    sums: the holder is a sum that starts at a number, so that what it is read as proves what is added.
-    """
-
-    key: str
-    value: ast.expr
-    node: ast.expr | ast.stmt
-    sums: bool = False
 
 
 class Release:
@@ -81,15 +67,6 @@ class Release:
     def uses(self) -> Uses:
         """What is only shown."""
         return Uses(self.module)
-
-    def ending(self, kept: Kept) -> Ending:
-        """What becomes of the history that is kept; READ where nobody can need it: it is spent, or only looked at."""
-        found = self.escapes.of_holder(kept.key, kept.node)
-        if found.fate is Fate.READ or all(
-            self.spent.is_spent(part, kept.key, kept.node) for part in carriers(self.module, kept.value)
-        ):
-            return Ending(Fate.READ)
-        return found
 
     def reason(self, value: ast.expr, key: str, node: ast.expr | ast.stmt) -> str:
         """Why a value may not be released for its holder, "" where it may."""
