@@ -89,7 +89,7 @@ NAMED = "torchleak: error: name a command: "
     [
         (
             [],
-            f"{NAMED}check, baseline, config, explain, rules, run;"
+            f"{NAMED}check, baseline, config, explain, rules, run, server;"
             " `torchleak check .` is the usual one, `torchleak --help`",
         ),
         (["--quiet"], f"{NAMED}check,"),

@@ -109,3 +109,7 @@ def _files(top: str, below: bool) -> list[str]:
             elif below and "." not in name and name not in _SKIPPED and reader().is_folder(place):
                 folders.append(place)
     return found
+
+
+TABLES = {_by_name.__name__: _by_name}
+"""The tables whose rows are asked of a reader, by the name that it notes."""

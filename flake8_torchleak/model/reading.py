@@ -65,6 +65,9 @@ class Reader:
         """The tables that rows were asked of, each with the questions whose answers it is made of."""
         self._rows: dict[Question, dict[str, Any] | None] = {}
         self._answers: dict[Question, Any] = {}
+        self.marks: dict[str, str] = {}
+        """The digest of each file's imports; only if questions are noted."""
+        self._states: dict[str, os.stat_result | None] = {}
         self._plain: dict[str, bool] = {}
         self._made: dict[object, dict[tuple[object, ...], tuple[Any, tuple[Question, ...]]]] = {}
 
@@ -92,7 +95,7 @@ class Reader:
 
     def is_folder(self, path: str) -> bool:
         """Whether there is a folder, and no link to one."""
-        found: bool = self._kept(("is_folder", path), _is_folder, path)
+        found: bool = self._kept(("is_folder", path), self._is_folder, path)
         return found
 
     def real(self, path: str) -> str:
@@ -101,7 +104,7 @@ class Reader:
         return found
 
     def text(self, path: str) -> str | None:
-        """The text of a file; None if it is too large, no file, or cannot be read. Texts are large: none is remembered."""
+        """The text of a file; None if it is too large or cannot be read. Texts are large: none is remembered."""
         self._note("text", path)
         return self._text(path)
 
@@ -113,7 +116,10 @@ class Reader:
     def imports(self, path: str) -> Imports:
         """The words of the import statements of a file: (module, names), or modules."""
         self._note("imports", path)
-        return tuple(_IMPORT.findall(self._text(path) or ""))
+        found = tuple(_IMPORT.findall(self._text(path) or ""))
+        if self.notes:
+            self.marks[path] = digest(repr(found))
+        return found
 
     # -- What is made of the answers --------------------------------------------------------------------------
 
@@ -179,7 +185,7 @@ class Reader:
     def _listed(self, folder: str) -> frozenset[str]:
         found: frozenset[str] | None = self._answers.get(("", folder))
         if found is None:
-            sign = signed(folder, os.stat) if self.notes else ""
+            sign = signed(status(folder)) if self.notes else ""
             try:
                 found = frozenset(self.entries(folder))
             except OSError:
@@ -192,14 +198,23 @@ class Reader:
     def _real(self, path: str) -> str:
         folder, name = os.path.split(path)
         if _LINKS_ARE_SIMPLE and name not in ("", os.curdir, os.pardir) and self._is_plain(folder):
-            try:
-                if not stat.S_ISLNK(os.lstat(path).st_mode):
-                    return path
-            except FileNotFoundError:
+            state = self.state(path)
+            if state is None or not stat.S_ISLNK(state.st_mode):
                 return path
-            except OSError:
-                pass
         return os.path.realpath(path)
+
+    def state(self, path: str) -> os.stat_result | None:
+        """What the file system says of a path, not of what a link there leads to; None if there is none. Asked once."""
+        if path not in self._states:
+            try:
+                self._states[path] = os.lstat(path)
+            except (OSError, ValueError):
+                self._states[path] = None
+        return self._states[path]
+
+    def _is_folder(self, path: str) -> bool:
+        state = self.state(path)
+        return state is not None and stat.S_ISDIR(state.st_mode)
 
     def _is_plain(self, folder: str) -> bool:
         """Whether a folder is reached through no link."""
@@ -207,13 +222,13 @@ class Reader:
         if found is None:
             above, name = os.path.split(folder)
             found = folder == os.sep or (
-                name not in ("", os.curdir, os.pardir) and _is_folder(folder) and self._is_plain(above)
+                name not in ("", os.curdir, os.pardir) and self._is_folder(folder) and self._is_plain(above)
             )
             self._plain[folder] = found
         return found
 
     def _text(self, path: str) -> str | None:
-        sign = signed(path, os.lstat) if self.notes else ""
+        sign = signed(self.state(path)) if self.notes else ""
         raw: bytes | None = None
         try:
             raw = self.content(path)
@@ -230,13 +245,17 @@ class Reader:
             self.files[path] = Seen("", "?")  # it changed while we looked: of no use to anybody later
 
 
-def signed(path: str, ask: Callable[[str], os.stat_result]) -> Sign:
-    """What the file system says of a path; empty where that does not tell whether it is changed later."""
+def status(path: str) -> os.stat_result | None:
+    """What the file system says of a path, or of what a link there leads to; None if there is none."""
     try:
-        status = ask(path)
+        return os.stat(path)
     except (OSError, ValueError):
-        return ""
-    return sign(status) if is_settled(status) else ""
+        return None
+
+
+def signed(state: os.stat_result | None) -> Sign:
+    """The sign of a file or folder; empty where it does not tell whether that is changed later."""
+    return sign(state) if state is not None and is_settled(state) else ""
 
 
 def sign(status: os.stat_result) -> Sign:
@@ -259,15 +278,8 @@ def digest(content: bytes | str) -> str:
     """A short name of a content, which no other has."""
     import hashlib  # only here: it loads a library of its own
 
-    raw = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+    raw = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     return hashlib.blake2b(raw, digest_size=16).hexdigest()
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode)
-    except (OSError, ValueError):
-        return False
 
 
 _reader: ContextVar[Reader] = ContextVar("reader", default=Reader())  # noqa: B039

@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from typing import Any
 
 from flake8_torchleak.model.reading import Imports, Question, Reader
 from flake8_torchleak.source import SourceError, decode, encode
@@ -95,11 +96,10 @@ class Overlay(Reader):
             stale = [key for key, (_, asked) in kept.items() if any(_about(each) in paths for each in asked)]
             for key in stale:
                 del kept[key]
+        said: tuple[dict[str, Any], ...] = (self._stamps, self._plain, self._states, self.files, self.folders)
         for path in paths:
-            self._stamps.pop(path, None)
-            self._plain.pop(path, None)
-            self.files.pop(path, None)
-            self.folders.pop(path, None)
+            for each in said:
+                each.pop(path, None)
         with self.noted():
             differs = {path for path, before in known.items() if self.imports(path) != before}
         rows = {

@@ -86,9 +86,7 @@ def settings(
             raw = _SPLIT[option.metavar].join(raw) if repeatable(option) and origin == COMMAND_LINE else raw
             value = read(option, raw, "" if folder == os.curdir else folder)
             adds = option.name.startswith("extend-") and option.name in table.values
-            each = Setting(
-                each.value + value if adds else value, (*each.origins, origin) if adds else (origin,)
-            )
+            each = Setting(each.value + value if adds else value, (*each.origins, origin) if adds else (origin,))
         found[option.name] = each
     return found
 

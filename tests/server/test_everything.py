@@ -268,6 +268,16 @@ def test_folders_that_are_nowhere(tmp_path: Path) -> None:
     assert overlay.changed([]) == frozenset()
 
 
+def test_a_text_that_its_own_encoding_does_not_have(tmp_path: Path) -> None:
+    overlay = Overlay()
+    path = str(tmp_path / "new.py")
+    for text in ("# coding: latin-1\n'\u20ac'\n", "# coding: nonsense\n", "'\ud800'\n"):
+        overlay.show({path: text})
+        with pytest.raises(OSError, match="codec|encod"):
+            overlay.content(path)
+        assert overlay.lines_of(path) == ""
+
+
 def test_messages_have_an_end(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "_MOST_SAID", 1)
     editor.server.session.tell("one")
