@@ -273,7 +273,7 @@ def test_a_text_that_its_own_encoding_does_not_have(tmp_path: Path) -> None:
     path = str(tmp_path / "new.py")
     for text in ("# coding: latin-1\n'\u20ac'\n", "# coding: nonsense\n", "'\ud800'\n"):
         overlay.show({path: text})
-        with pytest.raises(OSError, match="codec|encod"):
+        with pytest.raises(OSError, match=r"codec|encod"):
             overlay.content(path)
         assert overlay.lines_of(path) == ""
 
