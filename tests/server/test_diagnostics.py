@@ -124,6 +124,17 @@ def test_what_is_found_in_a_text_that_is_gone_is_not_shown(started: Opened) -> N
     assert editor.idle(0.5) == []
 
 
+def test_what_is_still_to_do_is_dropped_at_the_end(editor: Editor) -> None:
+    held = threading.Event()
+    editor.server.session.worker.submit(Urgency.ASKED, held.wait)
+    editor.open("leak.py", LEAK)
+    editor.save("leak.py")
+    editor.open("other.py", LEAK)
+    held.set()
+    editor.server.session.end()
+    assert not [each for each in editor.idle() if each["method"] == "textDocument/publishDiagnostics"]
+
+
 def test_what_is_closed_shows_nothing(editor: Editor) -> None:
     editor.open("leak.py", LEAK)
     editor.shown()
