@@ -17,6 +17,7 @@ KNOWN = {
     r"may not mount": "who runs the tests may not mount a file system: containers often forbid it",
     r"the file system does not take them": "extended attributes, which not every file system has",
     r"(?:asks for|needs Python|came with) 3\.11": "what the test compares with, or is about, came after this Python",
+    r"is not installed here: apt-get": "an editor, where `.ci/run` may not install Debian's packages",
     r"a false claim": "the test of a test: what is claimed wrongly must fail, and does",
 }
 """Words of a skip's reason, and why it may be."""

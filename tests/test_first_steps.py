@@ -89,14 +89,14 @@ NAMED = "torchleak: error: name a command: "
     [
         (
             [],
-            f"{NAMED}check, baseline, config, explain, rules, run, scan, completion;"
+            f"{NAMED}check, baseline, cache, config, explain, rules, run, scan, server, completion;"
             " `torchleak check .` is the usual one, `torchleak --help`",
         ),
         (["--quiet"], f"{NAMED}check,"),
         (["chek", "src"], "there is no command 'chek'; did you mean `torchleak check`?"),
         (
             ["zzz"],
-            "there is no command 'zzz'; there are check, baseline, config, explain, rules, run, scan, completion",
+            "there is no command 'zzz'; there are check, baseline, cache, config, explain, rules, run, scan, server, completion",
         ),
         (["here"], "'here' is no command; did you mean `torchleak check here`?"),
         (["baseline"], f"{NAMED}write, prune; `torchleak baseline write .` is the usual one"),

@@ -147,6 +147,8 @@ def _parser() -> _Parser:
     rules.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default: text")
     _run(commands)
     _scan(commands)
+    server = _command(commands, "server", "serve an editor by the language server protocol, on stdin and stdout")
+    server.add_argument("--stdio", action="store_true", help="the only way there is; editors name it")
 
     completion = _command(commands, "completion", "print a script that lets a shell complete this command")
     completion.add_argument("shell", metavar="SHELL", help="bash, zsh, fish, tcsh or powershell")

@@ -261,6 +261,16 @@ def _completion(arguments: argparse.Namespace) -> int:
     return CLEAN
 
 
+def _serve(arguments: argparse.Namespace) -> int:
+    """`torchleak server`. Raises ConfigError where the extra is missing."""
+    try:
+        from flake8_torchleak.server.serving import serve
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"the server needs {error.name}: pip install 'flake8-torchleak[server]'") from error
+    serve()
+    return CLEAN
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "config": _config,
@@ -272,4 +282,5 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "run": _run,
     "completion": _completion,
     "scan": _scan,
+    "server": _serve,
 }

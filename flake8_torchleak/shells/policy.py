@@ -92,11 +92,20 @@ class Policy:
             old = self.old(path, text, shown)
             fresh = [each for each in shown if (each.code, each.span) not in old]
             self._hidden += len(shown) - len(fresh)
-        if self.report_unused:
-            from flake8_torchleak.shells.comments import unused
+        return self._commented(text, found, fresh)
 
-            fresh = sorted([*fresh, *unused(text, found)], key=Finding.sort_key)
-        return fresh
+    def standing(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
+        """What is reported of all that was found in a text, without taking note of it: as often as one likes."""
+        shown = self.selected(path, text, found)
+        old = self.old(path, text, shown)
+        return self._commented(text, found, [each for each in shown if (each.code, each.span) not in old])
+
+    def _commented(self, text: str, found: Iterable[Finding], shown: list[Finding]) -> list[Finding]:
+        if not self.report_unused:
+            return shown
+        from flake8_torchleak.shells.comments import unused
+
+        return sorted([*shown, *unused(text, found)], key=Finding.sort_key)
 
     def old(self, path: str, text: str, shown: Iterable[Finding]) -> set[tuple[str, Span]]:
         """Code and place of those findings that the baseline lists."""

@@ -79,7 +79,11 @@ def named(file: str, names: Iterable[str]) -> Table:
 
 def _table(file: str) -> Table | None:
     """The table of a file; None where it has none. Raises OSError or UnicodeDecodeError where it cannot be read."""
-    text = io.StringIO(read(file, MOST_SETTINGS).decode("utf-8"), newline=None).read()
+    return parsed_table(io.StringIO(read(file, MOST_SETTINGS).decode("utf-8"), newline=None).read(), file)
+
+
+def parsed_table(text: str, file: str) -> Table | None:
+    """The table in the text of a file; None where it has none. Raises ConfigError for what is no TOML."""
     if "torchleak" not in text:
         return None
     try:

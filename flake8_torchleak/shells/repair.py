@@ -64,8 +64,7 @@ class Repairing(ReadingAll):
         done = parsing(file.path, self._complain, lambda: self._mended(file))
         if done is None:
             return None
-        tidy = [each for each in unused(done.text, done.findings) if self._policy.report_unused and each.fixes]
-        text = _applied(done.text, tidy)
+        tidy, text = tidied(self._policy, done)
         if not self._place.put(file, text):
             return self._check(file)
         left = self._policy.fresh(file.path, text, done.findings, [self._explained(each) for each in done.left])
@@ -91,12 +90,8 @@ class Repairing(ReadingAll):
 
     def _standing(self, file: File, done: Fixed) -> list[Finding]:
         """What is found in the file as it is, where nothing is fixed yet."""
-        policy = self._policy
-        shown = policy.selected(file.path, file.text, done.first)
-        old = policy.old(file.path, file.text, shown)
-        fresh = [self._explained(each) for each in shown if (each.code, each.span) not in old]
-        comments = unused(file.text, done.first) if policy.report_unused else []
-        return sorted([*fresh, *comments], key=Finding.sort_key)
+        standing = self._policy.standing(file.path, file.text, done.first)
+        return [each if each.code == UNUSED else self._explained(each) for each in standing]
 
     def summary(self) -> list[str]:
         would, end = ("Would fix", "would end") if self._diff else ("Fixed", "ended")
@@ -112,16 +107,7 @@ class Repairing(ReadingAll):
         return lines + self._policy.summary()
 
     def _mended(self, file: File) -> Fixed:
-        policy = self._policy
-        first = lint(file.text, policy.config, path=file.path, fixes=True)
-        if not first:
-            return Fixed(file.text, (), (), 0, 0, ())  # parsed or not, as without --fix
-
-        def old(findings: Iterable[Finding]) -> Collection[tuple[str, Span]]:
-            return () if self._baselined else policy.old(file.path, file.text, findings)
-
-        takes, levels = policy.takes(file.path), policy.levels.apply
-        return fix(file.text, policy.config, self._unsafe, takes, file.path, levels, old, first, policy.tells)
+        return mended(self._policy, file.path, file.text, unsafe=self._unsafe, baselined=self._baselined)
 
     def _explained(self, finding: Finding) -> Finding:
         """The finding with the reason why it is left, if it is of a kind that can be fixed."""
@@ -130,7 +116,25 @@ class Repairing(ReadingAll):
         return finding
 
 
-def _applied(text: str, findings: Iterable[Finding]) -> str:
+def mended(policy: Policy, path: str, text: str, *, unsafe: bool, baselined: bool = False) -> Fixed:
+    """What `--fix` makes of a text, but for its comments. Raises SyntaxError where it does not parse."""
+    first = lint(text, policy.config, path=path, fixes=True)
+    if not first:
+        return Fixed(text, (), (), 0, 0, ())  # parsed or not, as without --fix
+
+    def old(findings: Iterable[Finding]) -> Collection[tuple[str, Span]]:
+        return () if baselined else policy.old(path, text, findings)
+
+    return fix(text, policy.config, unsafe, policy.takes(path), path, policy.levels.apply, old, first, policy.tells)
+
+
+def tidied(policy: Policy, done: Fixed) -> tuple[list[Finding], str]:
+    """The comments that hide nothing in a fixed text, and the text without them, where they are reported."""
+    tidy = [each for each in unused(done.text, done.findings) if policy.report_unused and each.fixes]
+    return tidy, applied(done.text, tidy)
+
+
+def applied(text: str, findings: Iterable[Finding]) -> str:
     """A text with the first fix of each finding. They do not touch each other."""
     batch = Batch(Offsets(Source(text)))
     for each in findings:

@@ -53,22 +53,28 @@ def repeatable(option: Option) -> bool:
 
 
 def settings(
-    given: Mapping[str, Any], rules: Iterable[tuple[str, str]], config: str | None = None, isolated: bool = False
+    given: Mapping[str, Any],
+    rules: Iterable[tuple[str, str]],
+    config: str | None = None,
+    isolated: bool = False,
+    folder: str = os.curdir,
+    origin: str = COMMAND_LINE,
 ) -> dict[str, Setting]:
     """Every setting by name. What the command line says goes before what the file says; `extend-` settings add up.
 
     given: the command line's, as text, lists of texts, or flags; None for what is not on it. rules: pairs of code and
-    slug. config: the file to read instead of the nearest pyproject.toml; isolated: read none.
+    slug. config: the file to read instead of the nearest pyproject.toml; isolated: read none. folder: where the command
+    runs, or what stands for it. origin: who says what is given, if it is not a command line: it is as TOML has it then.
     Raises ConfigError, one line that names the setting, and the file and line that has it.
     """
     names = [option.name for option in SETTINGS]
     table = pyproject.Table({})
     if not isolated:
-        table = pyproject.named(config, names) if config else pyproject.nearest(os.curdir, names)
+        table = pyproject.named(config, names) if config else pyproject.nearest(folder, names)
     read = _Reader(tuple(rules))
     found = {}
     for option in SETTINGS:
-        each = Setting(_default(option))
+        each = Setting(_default(option, folder))
         if option.name in table.values:
             try:
                 value = read(option, table.values[option.name], os.path.dirname(table.file))
@@ -77,19 +83,17 @@ def settings(
             each = Setting(value, (table.file,))
         raw = given.get(option.name)
         if raw is not None:
-            raw = _SPLIT[option.metavar].join(raw) if repeatable(option) else raw
-            value = read(option, raw, "")
+            raw = _SPLIT[option.metavar].join(raw) if repeatable(option) and origin == COMMAND_LINE else raw
+            value = read(option, raw, "" if folder == os.curdir else folder)
             adds = option.name.startswith("extend-") and option.name in table.values
-            each = Setting(
-                each.value + value if adds else value, (*each.origins, COMMAND_LINE) if adds else (COMMAND_LINE,)
-            )
+            each = Setting(each.value + value if adds else value, (*each.origins, origin) if adds else (origin,))
         found[option.name] = each
     return found
 
 
-def _default(option: Option) -> object:
+def _default(option: Option, folder: str) -> object:
     if option.name == "exclude":
-        return tuple(Glob(pattern, os.getcwd()) for pattern in NOT_OURS)
+        return tuple(Glob(pattern, os.path.abspath(folder)) for pattern in NOT_OURS)
     if option in OPTIONS:
         return getattr(DEFAULT, option.field)
     return {"FILE": None, "FLAG": False}.get(option.metavar, ())

@@ -1,0 +1,108 @@
+"""What is found in what the editor shows: the part that runs in the worker's thread."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from flake8_torchleak.finding import Finding, gathered
+from flake8_torchleak.lint import lint
+from flake8_torchleak.model.reading import Question, reading
+from flake8_torchleak.server.documents import View
+from flake8_torchleak.server.overlay import Overlay
+from flake8_torchleak.server.policies import Policies, Terms
+from flake8_torchleak.shells.selection import INTERNAL
+
+_MOST_KEPT = 8
+"""Texts whose findings, fixes included, are kept for the next question about them."""
+_COLLECT = 200
+"""Checks after which what is cyclic is freed."""
+
+
+class Checked(NamedTuple):
+    """What became of a text. findings: None where it does not parse; asked: what of other files was asked for."""
+
+    findings: list[Finding] | None
+    asked: tuple[Question, ...] = ()
+
+
+class Checker:
+    """Checks texts. tell: told, one line, of what the user should know; where it is told again is not its business."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.overlay = Overlay()
+        self.policies = Policies(tell)
+        self._tell = tell
+        self._whole: dict[tuple[str, str], list[Finding]] = {}
+        self._checks = 0
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Other files are read as the editor shows them; the collector does not go through syntax trees."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            with reading(self.overlay):
+                yield
+        finally:
+            if collects:
+                gc.enable()
+            self._checks += 1
+            if self._checks % _COLLECT == 0:
+                gc.collect()
+
+    def show(self, texts: Mapping[str, str]) -> frozenset[str]:
+        """Take in what is open; what has changed with it, as `Overlay.changed` gives it."""
+        changed = self.overlay.show(texts)
+        if changed:
+            self._whole.clear()
+        return changed
+
+    def look(self) -> tuple[frozenset[str], bool]:
+        """Take in what has changed on disk: as `show`, and whether settings did."""
+        paths = self.overlay.behind()
+        settings = self.policies.behind()
+        if settings:
+            self.policies.forget()
+        if paths:
+            self._whole.clear()
+        return self.overlay.changed(paths), settings
+
+    def check(self, view: View) -> Checked:
+        """What is found in a text, as the command reports it."""
+        terms = self.policies.of(view.path)
+        if terms.leaves_out(view.path):
+            return Checked([])
+        with self.reading(), self.overlay.noted() as asked:
+            path, policy = view.path or None, terms.policy
+            try:
+                found = lint(view.text, policy.config, path=path, wanted=policy.wanted(view.path))
+            except SyntaxError:
+                return Checked(None, tuple(asked))
+            return Checked(self._reported(view, terms, found), tuple(asked))
+
+    def _reported(self, view: View, terms: Terms, found: list[Finding]) -> list[Finding]:
+        for each in found:
+            if each.code == INTERNAL:
+                self._tell(f"{view.path or view.uri}: {each.message}")
+        standing = terms.policy.standing(view.path, view.text, found)
+        return gathered(each for each in standing if each.code != INTERNAL)
+
+    def fixable(self, view: View) -> list[Finding]:
+        """The same findings with their fixes; none where the text does not parse, or is only a part of a notebook."""
+        terms = self.policies.of(view.path)
+        if terms.leaves_out(view.path) or (view.notebook is not None and view.notebook.broken):
+            return []
+        key = view.uri, view.text
+        if key not in self._whole:
+            with self.reading():
+                try:
+                    found = lint(view.text, terms.policy.config, path=view.path or None, fixes=True)
+                except SyntaxError:
+                    found = []
+            while len(self._whole) >= _MOST_KEPT:
+                del self._whole[next(iter(self._whole))]
+            self._whole[key] = found
+        return self._reported(view, terms, self._whole[key])
