@@ -7,7 +7,19 @@ import ast
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.libraries import PLAIN_ATTRIBUTES
 from flake8_torchleak.lifetime.run import Part
-from flake8_torchleak.lifetime.values import ANYTHING, CAUGHT, PLAIN, Atom, Graph, Kind, Obj, Value, join, of_container
+from flake8_torchleak.lifetime.values import (
+    ANYTHING,
+    CAUGHT,
+    HANDLE,
+    PLAIN,
+    Atom,
+    Graph,
+    Kind,
+    Obj,
+    Value,
+    join,
+    of_container,
+)
 from flake8_torchleak.lifetime.world import ClassInfo
 
 _WITH_FRAMES = frozenset({"__traceback__", "__cause__", "__context__"})
@@ -40,6 +52,8 @@ class Attributes(Part):
             if name in ("weight", "bias"):
                 return run.make.tensor((node, "leaf"), Graph.LEAF)
             return (atom.but(site=(atom.site, name)),)
+        if made == HANDLE:
+            return run.hooks.removed(atom)  # `stack.callback(handle.remove)`
         if made == CAUGHT and name in _WITH_FRAMES:
             return (atom,)
         if kind is Kind.UNKNOWN:
