@@ -26,6 +26,7 @@ class Config:
         "auto" takes a loader that is built in the file at its word and assumes workers elsewhere;
         "yes" assumes workers everywhere, "no" only where they are seen.
     follow_imports: "yes" reads other modules of the project for base classes, decorators, meters and helpers.
+    min_severity: findings below it are left out by the shells (`finding.is_told`); `lint` gives them all.
     """
 
     dataset_bases: tuple[str, ...] = ()
@@ -36,6 +37,7 @@ class Config:
     min_literal: int = 1000
     assume_workers: str = "auto"
     follow_imports: str = "yes"
+    min_severity: str = "warning"
 
 
 DEFAULT = Config()
@@ -76,6 +78,7 @@ OPTIONS = (
     Option("min-literal", "COUNT", "a literal with at least COUNT elements counts as data (default: 1000)"),
     Option("assume-workers", "auto|yes|no", "whether a DataLoader that the file does not show has workers"),
     Option("follow-imports", "yes|no", "whether other modules of the project are read for bases, decorators, meters"),
+    Option("min-severity", "error|warning|note", "report findings of this severity and worse (default: warning)"),
 )
 
 

@@ -26,6 +26,11 @@ class Severity(str, Enum):
     WARNING = "warning"
     NOTE = "note"
 
+    def reaches(self, least: Severity) -> bool:
+        """Whether it is as bad as `least`, or worse."""
+        order = list(Severity)
+        return order.index(self) <= order.index(least)
+
 
 class FixLevel(str, Enum):
     """How far a fix may be trusted: SAFE keeps meaning, UNSAFE may change type, timing or cost, HINT is advice."""
@@ -117,6 +122,17 @@ class Finding:
     def sort_key(self) -> tuple[Span, str, str]:
         """Order of a report: by place, then code, then text."""
         return (self.span, self.code, self.message)
+
+
+def is_told(finding: Finding, least: Severity) -> bool:
+    """Whether a finding is worth telling whoever asked for those of at least the severity `least`.
+
+    What is said about ourselves (0xx) always is. Rules that are off by default (9xx) find notes: who selects one
+    asks for its notes, unless `least` is an error.
+    """
+    if finding.code.startswith("TLK0") or (finding.code.startswith("TLK9") and least is not Severity.ERROR):
+        return True
+    return finding.severity.reaches(least)
 
 
 def gathered(findings: Iterable[Finding]) -> list[Finding]:

@@ -29,6 +29,8 @@ class Said(NamedTuple):
     message: str
     target: object
     remedy: str = ""
+    notes: tuple[tuple[ast.AST, str], ...] = ()
+    """Its evidence, before what was followed."""
     severity: Severity | None = None
     """Where the very statement shows more than what was followed does."""
 
@@ -54,7 +56,7 @@ def reports(
         yield Report(
             each.at if said is not None and each.how == "state" else each.node,  # where it can be fixed
             said.message if said is not None else _message(each),
-            notes=_notes(each, module),
+            notes=((said.notes if said is not None else ()) + _notes(each, module)),
             severity=(said and said.severity) or _severity(each, found, parts.get(each.at, Worth.UNSURE), module),
             target=said.target if said is not None else each,
             remedy=said.remedy if said is not None else "",

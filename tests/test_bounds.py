@@ -328,7 +328,7 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_command_says_it_and_its_status_does_not_change(large: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--isolated", "--select=TLK4", "large.py"]) == 0
-    assert "TLK003 the calls in `train` were not all followed" in capsys.readouterr().out
+    assert "TLK003 note: the calls in `train` were not all followed" in capsys.readouterr().out
     assert main(["check", "--isolated", "--output-format=json", "large.py"]) == 0
     assert [each["code"] for each in json.loads(capsys.readouterr().out)] == [BOUND]
     assert main(["check", "--isolated", "--ignore=TLK003", "large.py"]) == 0

@@ -379,8 +379,8 @@ def shown(line: str, span: Span) -> list[str]:
 def test_coloured_text() -> None:
     note = Note(Span(1, 0, 1, 1), "here")
     text = in_text("a.py", found(Span(1, 0, 1, 1), note), "x\n", colour=True)
-    assert text.count("\x1b[") == 2 * text.count("\x1b[0m") == 8
-    assert "\x1b[1;31mTLK401\x1b[0m text [accumulated-graph]\n" in text
+    assert text.count("\x1b[") == 2 * text.count("\x1b[0m") == 10
+    assert "\x1b[1;31mTLK401\x1b[0m \x1b[1;31merror:\x1b[0m text [accumulated-graph]\n" in text
 
 
 @pytest.mark.parametrize(

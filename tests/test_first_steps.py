@@ -89,12 +89,15 @@ NAMED = "torchleak: error: name a command: "
     [
         (
             [],
-            f"{NAMED}check, baseline, config, explain, rules, run;"
+            f"{NAMED}check, baseline, config, explain, rules, run, scan, completion;"
             " `torchleak check .` is the usual one, `torchleak --help`",
         ),
         (["--quiet"], f"{NAMED}check,"),
         (["chek", "src"], "there is no command 'chek'; did you mean `torchleak check`?"),
-        (["zzz"], "there is no command 'zzz'; there are check, baseline, config, explain, rules, run"),
+        (
+            ["zzz"],
+            "there is no command 'zzz'; there are check, baseline, config, explain, rules, run, scan, completion",
+        ),
         (["here"], "'here' is no command; did you mean `torchleak check here`?"),
         (["baseline"], f"{NAMED}write, prune; `torchleak baseline write .` is the usual one"),
         (["baseline", "wite"], "there is no command 'wite'; did you mean `torchleak baseline write`?"),

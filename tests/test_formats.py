@@ -68,7 +68,8 @@ def findings(capsys: Capture) -> list[dict[str, Any]]:
 
 def headline(row: dict[str, Any]) -> str:
     """A finding on one line."""
-    return f"{row['path']}:{row['line']}:{row['column']}: {row['code']} {row['message']} [{row['slug']}]"
+    place = f"{row['path']}:{row['line']}:{row['column']}"
+    return f"{place}: {row['code']} {row['severity']}: {row['message']} [{row['slug']}]"
 
 
 def test_the_registry_names_every_module() -> None:
@@ -282,7 +283,7 @@ def test_a_fingerprint_of_what_is_no_text_or_past_the_end(leak: Path, monkeypatc
         for line in (2, 90)
     ]
     monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: made)
-    assert main(["check", str(leak), "--output-format=gitlab"]) == 1
+    assert main(["check", str(leak), "--min-severity=note", "--output-format=gitlab"]) == 1
 
 
 @pytest.mark.parametrize("output_format", FORMATS)
@@ -319,6 +320,8 @@ def without_advice(output_format: str, out: str) -> object:
     if output_format.startswith("json"):
         rows = [json.loads(line) for line in out.splitlines()] if output_format == "json-lines" else json.loads(out)
         return [{**row, "unfixed": ""} for row in rows]
+    if output_format in ("rdjsonl", "lintrunner"):
+        return [{**json.loads(line), "message": "", "description": ""} for line in out.splitlines()]
     return out
 
 

@@ -20,6 +20,11 @@ HEAVY = {
     "matplotlib",
     "pathspec",
     "multiprocessing",
+    "shtab",
+    "watchfiles",
+    "distributed",
+    "ray",
+    "pyarrow",
 }
 
 LINT = f"from flake8_torchleak.lint import lint; assert lint({LEAK!r})"

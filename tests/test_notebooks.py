@@ -300,7 +300,7 @@ def test_a_walk_finds_notebooks_and_leaves_their_checkpoints(capsys: Capture) ->
     Path("b.py").write_text(LEAK)
     assert main(["check"]) == 1
     shown = capsys.readouterr().out
-    assert [line.partition(" TLK")[0] for line in shown.splitlines() if " TLK401 `" in line] == [
+    assert [line.partition(" TLK")[0] for line in shown.splitlines() if " TLK401 warning: " in line] == [
         "b.py:9:9:",
         "nb.ipynb:cell 3:8:5:",
     ]

@@ -257,7 +257,7 @@ def test_messages_hold_no_placeholders_and_no_links(leak: Path, runs: Runs, monk
         "TLK402", "stored-graph", text, Span(1, 0, 1, 1), Severity.NOTE, FixLevel.HINT, (note, note), remedy="do {2}"
     )
     monkeypatch.setattr("flake8_torchleak.shells.run.lint", lambda *_, **__: [finding])
-    (result,) = runs.run()["results"]
+    (result,) = runs.run("--min-severity=note")["results"]
     assert told(result["message"]) == "`{i: {1}}` keeps `layers[0] (x)`\nremedy: do {2}"
     assert told(result["relatedLocations"][0]["message"]) == "`{0}` from `heads[0] (x)`"
 

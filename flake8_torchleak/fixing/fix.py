@@ -52,16 +52,18 @@ def fix(
     levels: Callable[[Finding], Finding] = lambda finding: finding,
     old: Callable[[Iterable[Finding]], Collection[tuple[str, Span]]] = lambda findings: (),
     first: Sequence[Finding] | None = None,
+    tells: Callable[[Finding], bool] = lambda finding: True,
 ) -> Fixed:
     """`source` with every fix of the allowed levels that holds.
 
     unsafe: also those that may change a type, timing or cost. takes: whether a code is selected.
     path: where the text lives, if known, as for `lint`. levels: puts the fixes of a finding on the levels that they
     have for the user. old: asked once, for code and place of those findings that are not to be fixed. first: what
-    `lint` gives for the text, fixes included, if the caller has it.
+    `lint` gives for the text, fixes included, if the caller has it. tells: whether a finding is worth telling; others
+    are not fixed.
     Raises SyntaxError when the text does not parse.
     """
-    terms = Terms(config, takes, path, levels)
+    terms = Terms(config, takes, path, levels, tells)
     state = Linted(source, terms, first)
     first = tuple(state.found)
     spared = old(state.shown)

@@ -25,12 +25,16 @@ def chosen(finding: Finding, unsafe: bool) -> Fix | None:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is the same in all passes over a file: settings, which codes are selected, its path, the levels of fixes."""
+    """What is the same in all passes over a file: settings, which codes are selected, its path, the levels of fixes.
+
+    tells: which findings are worth telling, and fixing.
+    """
 
     config: Config
     takes: Callable[[str], bool]
     path: str | None
     levels: Callable[[Finding], Finding]
+    tells: Callable[[Finding], bool]
 
 
 class Linted:
@@ -45,7 +49,7 @@ class Linted:
         self.findings = [terms.levels(each) for each in self.found]
         self.spared: set[tuple[str, int]] = set()
         self._suppressions = Suppressions(text)
-        selected = [each for each in self.findings if terms.takes(each.code)]
+        selected = [each for each in self.findings if terms.takes(each.code) and terms.tells(each)]
         self.shown = [each for each in selected if not self._suppressions.hides(each.code, each.span.line)]
         self.suppressed = sum(bool(each.fixes) for each in selected) - sum(bool(each.fixes) for each in self.shown)
 

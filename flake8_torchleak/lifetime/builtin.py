@@ -146,6 +146,8 @@ class Builtin(Part):
             return args[0]
         kind = "tuple" if path == "tuple" else "list" if path in ("list", "sorted") else "set"
         made = run.new("generator" if path in ("iter", "reversed") else kind, node)
+        if path == "iter" and any(each.cls is LOADING for each in objects(args[0])):
+            made.cls = LOADING
         self._take(made, args[0], node)
         return run.of(made)
 

@@ -10,6 +10,7 @@ from flake8_torchleak.lifetime.hooking import is_hooking
 from flake8_torchleak.lifetime.inner import stepped
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
+    ANYTHING,
     HANDLE,
     NONE,
     PLAIN,
@@ -59,8 +60,10 @@ class Foreign(Part):
             return run.make.tensor(node, Graph.YES if created else Graph.NO)
         if path == "torch.utils.checkpoint.checkpoint" and args:
             return run.calls.apply(args[0], args[1:], {}, node)
+        if path == "torch.load":
+            return run.make.unknown(node, Graph.NO)
         if name == "GradScaler":
-            return run.make.unknown(node)  # what it scales has the history of what it is given
+            return tuple(each.but(made=table.SCALER) for each in run.make.unknown(node))
         if path.startswith(("torch.utils.", "torch.distributed", "torch.cuda", "torch.backends", "torch.save")):
             return PLAIN if not path.startswith("torch.utils.checkpoint") else run.make.result(node, args)
         if path.startswith("torch."):
@@ -87,10 +90,19 @@ class Foreign(Part):
     def _loader(self, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         workers = args[5] if len(args) > 5 else keywords.get("num_workers")
         alone = "**" not in keywords and (workers is None or constant(workers) == 0)
-        alone = alone or "collate_fn" in keywords or len(args) > 6  # what it makes of samples is not seen
-        if not alone and "collate_fn" not in keywords and "**" not in keywords and len(args) < 7:
+        alone = alone or not self._gives_tensors(args[6] if len(args) > 6 else keywords.get("collate_fn", NONE), node)
+        if not alone and "**" not in keywords:
             self.run.seen.loaders.add(node)
         return (Atom(Kind.LOADER, node, made=table.ALONE if alone else None, born=self.run.tick()),)
+
+    def _gives_tensors(self, collate: Value, node: ast.expr) -> bool:
+        """Whether what puts samples together is seen to make tensors: the default does."""
+        names = {str(each.made).rpartition(".")[2] for each in collate} | {each.site for each in collate}
+        if constant(collate) is None or "default_collate" in names:
+            return True
+        made = self.run.calls.apply(collate, [ANYTHING], {}, node)
+        parts = [each for each, _ in self.run.within(made) if not isinstance(each.made, Obj)]
+        return bool(parts) and all(each.kind is Kind.TENSOR for each in parts)
 
     def inherited(
         self, atom: Atom, made: Obj, name: str, args: list[Value], keywords: Keywords, node: ast.expr

@@ -126,5 +126,8 @@ WITH_INDICES = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthva
 ARRAY = "array"
 """A tensor's memory as numpy has it."""
 
+SCALER = "a gradient scaler"
+"""A GradScaler: what it scales has the history of what it is given."""
+
 NAMED = "by its name"
 """Marks what carries history only because its name speaks of a loss; of its parts nothing is known."""

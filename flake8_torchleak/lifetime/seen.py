@@ -87,7 +87,7 @@ class Seen:
     def prove(self, site: Site) -> None:
         """What this site makes was differentiated, and so was what alone it may have its history from.
 
-        Of the terms of a sum, and of the factors of one: those that are losses by their names, too.
+        Of the terms of a sum, and of the factors of one: those that are losses by their names, and reduced tensors.
         """
         stack = [site]
         while stack:
@@ -98,8 +98,8 @@ class Seen:
             below = set(self.inputs.get(each, ()))
             if len(below) == 1:
                 stack += below
-            elif isinstance(each, (ast.BinOp, ast.AugAssign)) and isinstance(each.op, _ARITHMETIC):
-                stack += [part for part in below if self._is_made_of_loss(part)]
+            elif isinstance(each, _SUMS) and isinstance(each.op, _ARITHMETIC):
+                stack += [part for part in below if self._is_made_of_loss(part) or _is_reduced(part)]
 
     def _is_made_of_loss(self, site: Site) -> bool:
         """Whether a value is a loss by a name, or what alone it may have its history from."""
@@ -111,6 +111,14 @@ class Seen:
                 return False
             (site,) = below
         return site not in seen
+
+
+_SUMS = (ast.BinOp, ast.AugAssign)
+
+
+def _is_reduced(site: Site) -> bool:
+    """`x.mean()` and `x.sum()`: what a tensor is brought to that is a term of a loss."""
+    return isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute) and site.func.attr in ("mean", "sum")
 
 
 def _is_called_loss(site: Site) -> bool:

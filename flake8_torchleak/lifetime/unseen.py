@@ -119,6 +119,11 @@ class Unseen(Part):
             owner = receiver.func.value if isinstance(receiver.func, ast.Attribute) else None
             if isinstance(owner, (ast.Name, ast.Attribute)):
                 run.keeper.stored(run.evaluate(owner), join(args), node, receiver, None, summed=True)
+        if atom.made == table.SCALER and name == "scale":
+            return run.make.result(node, args)
+        effect = TENSOR_METHODS.get(name)
+        if effect is not None and effect.graph:
+            run.seen.inputs[node] = (atom.site,)  # if it is differentiated, that was a tensor with history
         return self.call(args, keywords, node)
 
     def _listing(self, atom: Atom, name: str, node: ast.expr) -> Value:

@@ -57,6 +57,16 @@ def _into(node: ast.expr | ast.stmt, holder: ast.expr, value: ast.expr, spread: 
     return Store(node, key, holder, value, spread) if key else None
 
 
+def evidence(module: Module, store: Store) -> tuple[tuple[ast.AST, str], ...]:
+    """What makes the graph of the value, and where the holder starts, as far as it is a variable that is assigned."""
+    notes = list(module.infer.value(store.value).why[:2])
+    assigned = module.flow.assigned(module.tree.scope(store.node), store.key)
+    start = next((each.statement for each in assigned if each.statement is not store.node), None)
+    if start is not None:
+        notes.append((start, f"`{store.key}` starts here and lives on"))
+    return tuple(notes)
+
+
 def is_bounded(module: Module, key: str, holder: ast.AST) -> bool:
     """Whether the deque was made with a maxlen."""
     owned = module.classes.self_attribute(holder)

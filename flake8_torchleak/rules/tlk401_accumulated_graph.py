@@ -58,7 +58,7 @@ from flake8_torchleak.following import FOLLOWED, Said, reports
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.stores import Store, added
+from flake8_torchleak.model.stores import Store, added, evidence
 from flake8_torchleak.releases import releases, remedy
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
@@ -81,7 +81,8 @@ def _said(module: Module, kept: Kept) -> Said | None:
     if store is None:
         return None
     name, advice = short(store.holder), remedy(module, "add", store.value)
-    return Said(f"`{name}` adds up `{short(store.value)}` with its autograd graph at every step; {advice}", store)
+    message = f"`{name}` adds up `{short(store.value)}` with its autograd graph at every step; {advice}"
+    return Said(message, store, notes=evidence(module, store))
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

@@ -61,7 +61,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.joined import is_of_tasks
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.stores import Store, stored
+from flake8_torchleak.model.stores import Store, evidence, stored
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import releases, remedy
 from flake8_torchleak.rule import Report, rule
@@ -90,6 +90,7 @@ def _said(module: Module, kept: Kept) -> Said | None:
     return Said(
         f"`{name}` keeps `{short(store.value)}` with its autograd graph after the step; {advice}",
         store,
+        notes=evidence(module, store),
         severity=Severity.NOTE if is_of_tasks(module, store.key, store.node) else None,
     )
 

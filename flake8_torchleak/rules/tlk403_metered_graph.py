@@ -54,7 +54,7 @@ from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.keeping import keeps
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.stores import Store
+from flake8_torchleak.model.stores import Store, evidence
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import releases, remedy
 from flake8_torchleak.rule import Report, rule
@@ -80,11 +80,16 @@ def _said(module: Module, kept: Kept) -> Said | None:
     key = key_of(container_of(holder)[0])
     if not key or not isinstance(meter.made, ast.ClassDef) or meter.kind not in (Kind.INSTANCE, Kind.METRIC):
         return None
-    for argument, _ in keeps(module, module.classes.all[meter.made], method, call):
+    for argument, keeping in keeps(module, module.classes.all[meter.made], method, call):
+        store = Store(call, key, holder, argument)
         return Said(
             f"`{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; "
             f"{remedy(module, 'hand it', argument)}",
-            Store(call, key, holder, argument),
+            store,
+            notes=(
+                (keeping.node, f"`{meter.made.name}.{method}` keeps what it is given here"),
+                *evidence(module, store),
+            ),
         )
     return None
 

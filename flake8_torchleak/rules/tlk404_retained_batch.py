@@ -82,6 +82,9 @@ def _said(module: Module, kept: Kept) -> Said | None:
     return Said(
         f"`{short(store.holder)}` keeps shared memory of every batch through `{short(expression)}`; {advice}",
         (store, [part for part, _ in held]),
+        notes=((value.origin.node, "batches of a DataLoader, in shared memory when it has workers"),)
+        if value.origin is not None and isinstance(value.origin.node, ast.expr)
+        else (),
     )
 
 

@@ -11,8 +11,11 @@ from typing import Any, NoReturn
 
 from flake8_torchleak import __version__
 from flake8_torchleak.config import Option, did_you_mean
+from flake8_torchleak.finding import Severity
 from flake8_torchleak.shells.formats import FORMATS
 from flake8_torchleak.wording import printable
+
+SEVERITIES = tuple(each.value for each in Severity)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -50,7 +53,12 @@ class _Parser(argparse.ArgumentParser):
 
 def parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; `command` is the subcommand. Exits with 2 and one line on stderr where something is wrong."""
-    arguments, unknown = _parser().parse_known_args(argv)
+    arguments: argparse.Namespace
+    own, behind = list(argv), []
+    if own[:1] == ["scan"] and "--" in own:
+        at = own.index("--")
+        own, behind = own[:at], own[at + 1 :]
+    arguments, unknown = _parser().parse_known_args(own, argparse.Namespace(behind=behind))
     if unknown:
         name = unknown[0].partition("=")[0]
         known = {each: f"--{each}" for each in re.findall(r"--([a-z0-9-]+)", arguments.parser.format_help())}
@@ -58,7 +66,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
     return arguments
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> _Parser:
     parser = _Parser(
         prog="torchleak", description="Find PyTorch memory leaks without running the code.", allow_abbrev=False
     )
@@ -70,6 +78,16 @@ def _parser() -> argparse.ArgumentParser:
     _paths(check)
     check.add_argument("--statistics", action="store_true", help="count the findings by code at the end")
     check.add_argument("--show", type=int, metavar="N", help="show N findings at most, of as many rules; all count")
+    check.add_argument(
+        "--files-from", metavar="FILE", help="check the files that FILE lists (- for stdin), a line each"
+    )
+    check.add_argument("--show-files", action="store_true", help="list the files that would be checked, and end")
+    check.add_argument("--quiet", "-q", action="store_true", help="print findings and errors, and nothing else")
+    check.add_argument("--watch", action="store_true", help="check again whatever changes, until Ctrl-C")
+    check.add_argument("--exit-zero", action="store_true", help="return 0 whatever is found")
+    check.add_argument(
+        "--fail-on", choices=SEVERITIES, help="return 1 only for findings of this severity and worse (default: for any)"
+    )
     check.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
     check.add_argument("--output-file", metavar="FILE", help="put the report into FILE, and the rest here")
     check.add_argument("--fix", action="store_true", help="apply the fixes that keep meaning")
@@ -82,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--fix-baselined", action="store_true", help="with --fix or --diff: also what the baseline lists"
     )
+    check.add_argument("--show-fixes", action="store_true", help="with --fix or --diff: name what is fixed, by file")
     check.add_argument("--add-noqa", action="store_true", help="add comments that hide what is found")
     check.add_argument(
         "--diff", action="store_true", help="show what --fix or --add-noqa would change, and write nothing"
@@ -103,7 +122,12 @@ def _parser() -> argparse.ArgumentParser:
     _settings(prune)
 
     config = _command(commands, "config", "list the settings in force, and where each comes from")
-    config.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
+    config.add_argument(
+        "--output-format",
+        choices=("text", "json", "schema"),
+        default="text",
+        help="default: text; schema: a JSON Schema of all settings, for editors",
+    )
     _settings(config)
 
     explain = _command(commands, "explain", "say what a rule reports, why, and the remedy")
@@ -112,6 +136,22 @@ def _parser() -> argparse.ArgumentParser:
     rules = _command(commands, "rules", "list all rules")
     rules.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default: text")
     _run(commands)
+    _scan(commands)
+
+    completion = _command(commands, "completion", "print a script that lets a shell complete this command")
+    completion.add_argument("shell", metavar="SHELL", help="bash, zsh, fish, tcsh or powershell")
+    return parser
+
+
+def complete() -> _Parser:
+    """The parser with every argument of every command: others add theirs when they are run."""
+    parser = _parser()
+    waiting: list[_Parser] = [parser]
+    while waiting:
+        each = waiting.pop()
+        if each.late:
+            each.late()
+        waiting += (each.commands or {}).values()
     return parser
 
 
@@ -128,6 +168,22 @@ def _run(commands: argparse._SubParsersAction[_Parser]) -> None:
     run.add_argument("--output-file", metavar="FILE", help="put the report into FILE")
     run.add_argument("--html", metavar="FILE", help="write a page with plots of memory by holder and step, too")
     _settings(run)
+
+
+def _scan(commands: argparse._SubParsersAction[_Parser]) -> None:
+    """`torchleak scan`: what follows the list is of `torchleak check`."""
+    scan = _command(commands, "scan", "check many checkouts, and write what is found as tables")
+    scan.usage = "torchleak scan REPOS.txt --output FOLDER [OPTION ...] [-- ARGUMENT OF torchleak check ...]"
+    scan.add_argument("list", metavar="REPOS.txt", help="a folder a line, or a name, a tab and a folder")
+    scan.add_argument("--output", metavar="FOLDER", required=True, help="where the tables go, and what is known so far")
+    scan.add_argument("--on", choices=("local", "dask", "ray"), default="local", help="where to work (default: local)")
+    scan.add_argument("--address", metavar="ADDRESS", help="of a Dask or Ray cluster, instead of one of our own")
+    scan.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="default: one for each core"
+    )
+    scan.add_argument("--retries", type=int, default=2, metavar="N", help="tries after one that failed (default: 2)")
+    scan.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for a repository (default: 600)")
+    scan.add_argument("--output-format", choices=("jsonl", "parquet"), default="jsonl", help="default: jsonl")
 
 
 def _command(commands: argparse._SubParsersAction[_Parser], name: str, text: str) -> _Parser:

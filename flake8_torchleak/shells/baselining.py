@@ -27,7 +27,8 @@ def write(inputs: Inputs, settings: Mapping[str, Setting]) -> int:
     """
     file = settings["baseline"].value or DEFAULT
     baseline = Baseline(file, inputs.paths, None if os.path.lexists(file) else {})
-    policy = Policy({**settings, "report-unused-noqa": Setting(False)})
+    # Of every severity, so that whoever asks for notes later is told of new ones only.
+    policy = Policy({**settings, "report-unused-noqa": Setting(False), "min-severity": Setting("note")})
     complain = Complaints()
     fresh: dict[str, Counter[tuple[str, str]]] = {}
     broken = False

@@ -11,14 +11,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.config import ConfigError
+from flake8_torchleak.finding import Severity
 from flake8_torchleak.shells.arguments import parsed
+from flake8_torchleak.shells.changing import repairing, silencing, wants_change
 from flake8_torchleak.shells.formats import FOR_PEOPLE
 from flake8_torchleak.shells.process import Terminated, Unwritable, complain, interruptible, open_streams, settle
 from flake8_torchleak.wording import printable
 
 if TYPE_CHECKING:
     from flake8_torchleak.shells.baseline import Baseline
-    from flake8_torchleak.shells.policy import Policy
     from flake8_torchleak.shells.run import Treatment
     from flake8_torchleak.shells.settings import Setting
     from flake8_torchleak.shells.texts import Complain, Inputs
@@ -87,6 +88,19 @@ def _fail(text: str) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     """`torchleak check`. Raises ConfigError for a setting or code that is wrong."""
+    if not arguments.show_files and not arguments.watch:
+        return _checked(arguments)
+    from flake8_torchleak.shells.showing import files, print_files
+    from flake8_torchleak.shells.watch import watch
+
+    if arguments.show_files:
+        return print_files(_inputs(arguments, _settings(arguments)))
+    listed = lambda: files(_inputs(arguments, _settings(arguments, says=False)))  # noqa: E731
+    return watch(arguments, lambda: _checked(arguments), listed)
+
+
+def _checked(arguments: argparse.Namespace) -> int:
+    """One run over the files."""
     from flake8_torchleak.shells.policy import Policy
     from flake8_torchleak.shells.run import Checking, Output, run
 
@@ -96,57 +110,23 @@ def _check(arguments: argparse.Namespace) -> int:
     if arguments.show is not None and (arguments.show < 0 or arguments.output_format not in FOR_PEOPLE):
         raise ConfigError("--show takes a count, and goes with the formats for people: text and concise")
     output = Output(
-        arguments.output_format, arguments.statistics, arguments.color, arguments.output_file, arguments.show
+        arguments.output_format,
+        arguments.statistics,
+        arguments.color,
+        arguments.output_file,
+        arguments.show,
+        arguments.quiet,
+        Severity(arguments.fail_on) if arguments.fail_on else None,
+        arguments.exit_zero,
     )
     treatment: Callable[[Complain], Treatment] = partial(Checking, policy)
-    if _wants_change(arguments):
-        treatment = (_silencing if arguments.add_noqa else _repairing)(arguments, policy)
+    if wants_change(arguments):
+        treatment = (silencing if arguments.add_noqa else repairing)(arguments, policy)
     return run(inputs, output, treatment)
 
 
-def _wants_change(arguments: argparse.Namespace) -> bool:
-    """Whether files are to be changed, or a change shown. Raises ConfigError for arguments that do not go together."""
-    arguments.fix = arguments.fix or arguments.fix_only
-    if arguments.add_noqa and arguments.fix:
-        raise ConfigError("--fix and --add-noqa: run the one, look at the result, then run the other")
-    for flag in ("unsafe_fixes", "fix_baselined"):
-        if getattr(arguments, flag) and (arguments.add_noqa or not (arguments.fix or arguments.diff)):
-            raise ConfigError(f"--{flag.replace('_', '-')} goes with --fix or --diff")
-    if arguments.diff and arguments.output_file is None and arguments.output_format not in FOR_PEOPLE:
-        raise ConfigError(
-            f"--diff prints a diff, --output-format={arguments.output_format} findings:"
-            " choose one, or a place for the findings by --output-file"
-        )
-    changes: bool = arguments.fix or arguments.diff or arguments.add_noqa
-    return changes
-
-
-def _repairing(arguments: argparse.Namespace, policy: Policy) -> Callable[[Complain], Treatment]:
-    """What `--fix` and `--diff` do with each file. Raises ConfigError where libcst is missing."""
-    try:
-        from flake8_torchleak.shells.repair import Repairing
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"fixing needs {error.name}: pip install 'flake8-torchleak[fix]'") from error
-    return partial(
-        Repairing,
-        policy,
-        unsafe=arguments.unsafe_fixes,
-        diff=arguments.diff,
-        baselined=arguments.fix_baselined,
-        to_stdout="-" in arguments.paths,
-        only=arguments.fix_only and not arguments.diff,
-    )
-
-
-def _silencing(arguments: argparse.Namespace, policy: Policy) -> Callable[[Complain], Treatment]:
-    """What `--add-noqa` does with each file."""
-    from flake8_torchleak.shells.silence import Silencing
-
-    return partial(Silencing, policy, diff=arguments.diff, to_stdout="-" in arguments.paths)
-
-
-def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
-    """The settings in force. Raises ConfigError for one that is wrong."""
+def _settings(arguments: argparse.Namespace, says: bool = True) -> dict[str, Setting]:
+    """The settings in force. says: where flake8's differ, on stderr. Raises ConfigError for one that is wrong."""
     from flake8_torchleak.rule import all_rules
     from flake8_torchleak.shells.settings import SETTINGS, settings
 
@@ -157,7 +137,7 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Setting]:
     given = {option.name: getattr(arguments, option.field) for option in SETTINGS}
     pairs = [(each.code, each.slug) for each in all_rules()]
     found = settings(given, pairs, arguments.config, arguments.isolated)
-    if not arguments.isolated:
+    if says and not arguments.isolated and not getattr(arguments, "quiet", False):
         from flake8_torchleak.shells.neighbours import disagreement
 
         differs = disagreement(found, [code for code, _ in pairs])
@@ -181,6 +161,13 @@ def _inputs(arguments: argparse.Namespace, settings: dict[str, Setting]) -> Inpu
     from flake8_torchleak.shells.texts import Inputs
 
     excluded = Globs(settings["exclude"].value + settings["extend-exclude"].value)
+    named = getattr(arguments, "files_from", None)
+    if named is not None:
+        from flake8_torchleak.shells.showing import listed
+
+        if arguments.paths != ["."]:
+            raise ConfigError("--files-from names the files to check: leave out the others")
+        arguments.paths, arguments.files_from = listed(named), None
     return Inputs(tuple(arguments.paths), arguments.stdin_filename, excluded, settings["force-exclude"].value)
 
 
@@ -202,6 +189,12 @@ def _prune(arguments: argparse.Namespace) -> int:
 
 def _config(arguments: argparse.Namespace) -> int:
     """`torchleak config`: the settings in force, for people and programs."""
+    if arguments.output_format == "schema":
+        from flake8_torchleak.shells.formats import as_json
+        from flake8_torchleak.shells.schema import schema
+
+        sys.stdout.write(as_json(schema()))
+        return CLEAN
     from flake8_torchleak.shells.pages import in_force
 
     sys.stdout.write(in_force(_settings(arguments), arguments.output_format))
@@ -237,6 +230,21 @@ def _run(arguments: argparse.Namespace) -> int:
     return run(arguments, _settings(arguments))
 
 
+def _scan(arguments: argparse.Namespace) -> int:
+    """`torchleak scan`. Raises ConfigError where an extra is missing or an argument is wrong."""
+    from flake8_torchleak.shells.scan.command import scan
+
+    return scan(arguments, _settings)
+
+
+def _completion(arguments: argparse.Namespace) -> int:
+    """`torchleak completion`. Raises ConfigError where the extra is missing, or the shell is not known."""
+    from flake8_torchleak.shells.completion import script
+
+    sys.stdout.write(script(arguments.shell))
+    return CLEAN
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": _check,
     "config": _config,
@@ -245,4 +253,6 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "explain": _explain,
     "rules": _rules,
     "run": _run,
+    "completion": _completion,
+    "scan": _scan,
 }

@@ -51,7 +51,7 @@ def python_files(paths: Iterable[str], complain: Complain, excluded: Globs, forc
             if name not in seen:
                 seen.add(name)
                 yield name
-    if not seen and silent:
+    if named and not seen and silent:
         complain(f"{', '.join(named)}: no Python file or notebook to check; `torchleak config` shows what `exclude` is")
 
 

@@ -40,7 +40,7 @@ class TorchLeak:
     def run(self) -> Iterator[tuple[int, int, str, type[TorchLeak]]]:
         """(1-based line, 0-based code-point column, "TLK101 message", type); flake8 adds one to the column."""
         # Imported here: importing the rules takes longer than all the rest of a plugin's start.
-        from flake8_torchleak.finding import OF_PROJECT, gathered
+        from flake8_torchleak.finding import OF_PROJECT, Severity, gathered, is_told
         from flake8_torchleak.lint import lint
         from flake8_torchleak.suppress import Suppressions
 
@@ -53,6 +53,8 @@ class TorchLeak:
         finally:
             if collects:
                 gc.enable()
+        least = Severity(self.config.min_severity)
+        findings = [each for each in findings if is_told(each, least)]
         if type(self).gathers and any(each.under for each in findings):
             # What flake8 is going to drop must not take others with it.
             hides = Suppressions(text).hides

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from flake8_torchleak.config import ConfigError, Option
@@ -91,7 +91,10 @@ Split the function, or exclude the file. To hide the note, ignore TLK003.""",
 
 
 def page(name: str) -> str:
-    """The page of the rule with this code or slug, under a header. Raises ConfigError, one line, if there is none."""
+    """The page of the rule with this code or slug, under a header; for the begin of several codes, a list of them.
+
+    Raises ConfigError, one line, if there is none.
+    """
     wanted = name.lower()
     for own in OWN:
         if wanted in (own.code.lower(), own.slug):
@@ -100,6 +103,10 @@ def page(name: str) -> str:
         if wanted in (each.code.lower(), each.slug):
             default = "on" if each.default else "off; switch it on with --extend-select=" + each.code
             return f"{each.code} {each.slug}\ndefault: {default}\nfix: {_fixes(each)}\n\n{each.page}\n"
+    family = [each for each in all_rules() if each.code.lower().startswith(wanted)]
+    if wanted and family:
+        rows = _table((each.code, each.slug, _on(each), each.summary) for each in family)
+        return "\n".join((*rows, "", f"One of them in full: torchleak explain {family[0].code}", ""))
     pairs = [(each.code, each.slug) for each in all_rules()]
     raise ConfigError(f"there is no rule {name!r}{nearest(name, pairs)}")
 
@@ -126,13 +133,19 @@ def listing(output_format: str, width: int = 0) -> str:
             for each in all_rules()
         ]
         return as_json(fields)
-    rows = [
-        (each.code, each.slug, "on" if each.default else "off", ", or ".join(each.levels), each.summary)
-        for each in all_rules()
-    ]
+    rows = ((each.code, each.slug, _on(each), ", or ".join(each.levels), each.summary) for each in all_rules())
+    return "".join(folded(line, width) + "\n" for line in _table(rows))
+
+
+def _on(each: Rule) -> str:
+    return "on" if each.default else "off"
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Rows as lines, their columns below each other."""
+    rows = list(rows)
     widths = [max(map(len, column), default=0) for column in zip(*rows)][:-1]
-    lines = ["  ".join((*(cell.ljust(wide) for cell, wide in zip(row, widths)), row[-1])) for row in rows]
-    return "".join(folded(line, width) + "\n" for line in lines)
+    return ["  ".join((*(cell.ljust(wide) for cell, wide in zip(row, widths)), row[-1])) for row in rows]
 
 
 def in_force(settings: Mapping[str, Setting], output_format: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.config import OPTIONS, Config
-from flake8_torchleak.finding import Finding, Span
+from flake8_torchleak.finding import Finding, Severity, Span, is_told
 from flake8_torchleak.shells.globs import Globs
 from flake8_torchleak.shells.levels import Levels
 from flake8_torchleak.shells.selection import INTERNAL, Selection
@@ -30,10 +30,11 @@ class Policy:
         self.levels = Levels(value["extend-safe-fixes"], value["extend-unsafe-fixes"], value["unfixable"])
         self.baseline = baseline
         self.report_unused: bool = value["report-unused-noqa"]
+        self._least = Severity(self.config.min_severity)
         ignored = value["ignore"] + value["extend-ignore"]
         self._selection = Selection(value["select"], value["extend-select"], ignored)
         self._by_file = [(Globs([glob]), codes) for glob, codes in value["per-file-ignores"]]
-        self._hidden = 0
+        self._hidden = self._below = 0
 
     def takes(self, path: str) -> Callable[[str], bool]:
         """Whether findings of a code are reported in the file at `path`."""
@@ -45,10 +46,18 @@ class Policy:
         """The codes worth looking for in a file; None where all are: they tell what vanished, and what is unused."""
         return None if self.report_unused or self.baseline is not None else self.takes(path)
 
+    def tells(self, finding: Finding) -> bool:
+        """Whether a finding is as bad as `min-severity` asks."""
+        return is_told(finding, self._least)
+
     def selected(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
         """Those of all that was found in a text that are selected, and that no `# noqa` hides."""
+        return [self.levels.apply(each) for each in self._standing(path, text, found) if self.tells(each)]
+
+    def _standing(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
+        """As `selected`, of every severity."""
         takes, hides = self.takes(path), Suppressions(text).hides
-        return [self.levels.apply(each) for each in found if takes(each.code) and not hides(each.code, each.span.line)]
+        return [each for each in found if takes(each.code) and not hides(each.code, each.span.line)]
 
     def shown(self, path: str, text: str, found: Iterable[Finding], whole: bool = True) -> list[Finding]:
         """What is reported of all that was found in a text. To be called once for each file."""
@@ -64,6 +73,8 @@ class Policy:
         To be called once for each file, with the text that is in it at the end and all that was `found` there.
         """
         fresh = list(shown)
+        if not all(map(self.tells, found)):
+            self._below += sum(not self.tells(each) for each in self._standing(path, text, found))
         if self.baseline is not None:
             hides = Suppressions(text).hides
             standing = [each for each in found if not hides(each.code, each.span.line)]
@@ -82,11 +93,14 @@ class Policy:
         return self.baseline.covered(path, text, shown) if self.baseline is not None else set()
 
     def summary(self) -> list[str]:
-        """Lines that say what the baseline did."""
+        """Lines that say what was left out, and what the baseline did."""
+        below = self._below
+        what = f"note{'s' * (below != 1)}" if self._least is Severity.WARNING else "notes and warnings"
+        lines = [f"Not shown: {below} {what}; --min-severity=note shows all."] * bool(below)
         if self.baseline is None:
-            return []
+            return lines
         hidden = self._hidden
-        lines = [f"Hidden by the baseline: {hidden} finding{'s' * (hidden != 1)}."]
+        lines.append(f"Hidden by the baseline: {hidden} finding{'s' * (hidden != 1)}.")
         vanished = self.baseline.vanished()
         if vanished:
             lines.append(

@@ -24,7 +24,8 @@ from flake8_torchleak.wording import printable
 class Repairing:
     """Fixes files in place (stdin to stdout), or, for `--diff`, shows what would change and writes nothing.
 
-    baselined: fix old findings of the baseline too; only: tell what was changed, and leave it to others what stays.
+    baselined: fix old findings of the baseline too; only: tell what was changed, and leave it to others what stays;
+    lists: tell it besides.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Repairing:
         baselined: bool,
         to_stdout: bool,
         only: bool = False,
+        lists: bool = False,
     ) -> None:
         self._policy, self._complain = policy, complain
         self._unsafe, self._diff, self._baselined = unsafe, diff, baselined
@@ -45,6 +47,7 @@ class Repairing:
         self.stdout_taken = diff or to_stdout
         self.lists = self.changes = not diff
         self.tells = not only
+        self._names = only or lists
         self._fixed = self._ended = self._files = self._suppressed = self._waiting = self._left = 0
         self._changed: list[str] = []
 
@@ -71,10 +74,11 @@ class Repairing:
         self._files += text != file.text
         self._suppressed += done.suppressed
         self._waiting += sum(each.fixable is not None for each in left if not self._unsafe)
+        if self._names and text != file.text:
+            fixed = "would fix" if self._diff else "fixed"
+            self._changed.append(f"{printable(file.path)}: {fixed} {self._what(file, done, len(tidy))}.")
         if not self.tells:
             self._left += len(left)
-            if text != file.text:
-                self._changed.append(f"{printable(file.path)}: fixed {self._what(file, done, len(tidy))}.")
             return text, []
         return (file.text, self._standing(file, done)) if self._diff else (text, left)
 
@@ -117,7 +121,7 @@ class Repairing:
             return () if self._baselined else policy.old(file.path, file.text, findings)
 
         takes, levels = policy.takes(file.path), policy.levels.apply
-        return fix(file.text, policy.config, self._unsafe, takes, file.path, levels, old, first)
+        return fix(file.text, policy.config, self._unsafe, takes, file.path, levels, old, first, policy.tells)
 
     def _explained(self, finding: Finding) -> Finding:
         """The finding with the reason why it is left, if it is of a kind that can be fixed."""

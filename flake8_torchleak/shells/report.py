@@ -8,7 +8,9 @@ import unicodedata
 from collections.abc import Iterator
 from typing import TextIO
 
-from flake8_torchleak.finding import Finding, FixLevel, Note, Severity
+from flake8_torchleak.addresses import rule_page
+from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
+from flake8_torchleak.shells.fold import folded
 from flake8_torchleak.source import Source
 from flake8_torchleak.wording import leading, printable
 
@@ -29,19 +31,53 @@ def wants_colour(stream: TextIO, when: str) -> bool:
     return os.environ.get("TERM") != "dumb" and stream.isatty()
 
 
+_KNOW_LINKS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio", "Tabby", "WarpTerminal")
+"""Values of TERM_PROGRAM: terminals that document OSC 8, the escape of hyperlinks."""
+
+
+def wants_links(stream: TextIO) -> bool:
+    """Whether `stream` is a terminal that is known to show hyperlinks; FORCE_HYPERLINK says yes (or, as 0, no).
+
+    Terminals do not tell: others print the escape as it is, so that one in doubt gets none.
+    """
+    env = os.environ
+    if "FORCE_HYPERLINK" in env:
+        return env["FORCE_HYPERLINK"] != "0"
+    if not stream.isatty() or env.get("CI"):
+        return False
+    vte = env.get("VTE_VERSION", "")
+    return (
+        env.get("TERM_PROGRAM") in _KNOW_LINKS
+        or env.get("TERM") in ("xterm-kitty", "alacritty", "foot", "xterm-ghostty", "contour")
+        or not env.keys().isdisjoint(("WT_SESSION", "KONSOLE_VERSION", "DOMTERM"))
+        or (vte.isdigit() and int(vte) > 5000)  # 0.50.0 crashes
+    )
+
+
 def label(finding: Finding) -> str:
-    """The finding in words, without its place: code, message, name."""
+    """The finding in words, without its place and its severity: code, message, name."""
     return printable(f"{finding.code} {finding.message} [{finding.slug}]")
 
 
-def headline(path: str, finding: Finding, source: Source, colour: bool = False) -> str:
-    """The finding on one line, its place in `source` first."""
+def headline(
+    path: str, finding: Finding, source: Source, colour: bool = False, links: bool = False, width: int = 0
+) -> str:
+    """The finding on one line, its place in `source` first; on several of at most `width` columns, if that is not 0.
+
+    links: whether the code is a link to the page of its rule.
+    """
     place = f"{leading(path)}:{source.place(finding.span.line)}:{finding.span.col + 1}:"
-    words = label(finding)
-    if colour:
-        words = tinted(finding.code, tint(finding)) + words[len(finding.code) :]
-        place = tinted(place, "1")
-    return f"{place} {words}"
+    severity = f"{finding.severity.value}:"
+    line = folded(f"{place} {finding.code} {severity}{label(finding).removeprefix(finding.code)}", width)
+    if not colour:
+        return line
+    # Escapes have no width, so they come after the folding, which may have broken the line anywhere between words.
+    code = tinted(finding.code, tint(finding))
+    if links:
+        code = f"\x1b]8;;{rule_page(finding.code)}\x1b\\{code}\x1b]8;;\x1b\\"
+    at = len(place) if line.startswith(place) else 0
+    before, blank, rest = re.split(rf"(?<=\s){finding.code}(\s+){severity}", line[at:], maxsplit=1)
+    return f"{tinted(line[:at], '1' * bool(at))}{before}{code}{blank}{tinted(severity, tint(finding))}{rest}"
 
 
 def evidence(note: Note, source: Source) -> str:
@@ -59,6 +95,11 @@ def advice(finding: Finding, source: Source) -> Iterator[str]:
         yield printable(f"not fixed: {placed(finding.unfixed, source)}")
     if finding.remedy and mildest is None:
         yield printable(f"remedy: {finding.remedy}")
+
+
+def safe_fix(finding: Finding) -> Fix | None:
+    """The fix that a program may apply without asking, if there is one."""
+    return next((fix for fix in finding.fixes if fix.level is FixLevel.SAFE), None)
 
 
 def placed(text: str, source: Source) -> str:

@@ -14,7 +14,7 @@ from typing import Protocol, TextIO
 
 from flake8_torchleak.config import Config
 from flake8_torchleak.conventions import resting
-from flake8_torchleak.finding import BOUND, Finding, FixLevel, gathered
+from flake8_torchleak.finding import BOUND, Finding, FixLevel, Severity, gathered
 from flake8_torchleak.gate import by_words
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model.importers import forget
@@ -33,7 +33,9 @@ from flake8_torchleak.wording import printable
 class Output:
     """How a run is shown. format: one of FORMATS; statistics: counts at the end; color: "auto", "always" or "never".
 
-    file: where the report goes instead of stdout; show: how many findings are shown, if not all.
+    file: where the report goes instead of stdout; show: how many findings are shown, if not all; quiet: findings and
+    errors alone; fail_on: the least severity that fails the run, None for whatever is shown; exit_zero: findings fail
+    no run.
     """
 
     format: str = "text"
@@ -41,6 +43,15 @@ class Output:
     color: str = "auto"
     file: str | None = None
     show: int | None = None
+    quiet: bool = False
+    fail_on: Severity | None = None
+    exit_zero: bool = False
+
+    def fails(self, finding: Finding) -> bool:
+        """Whether a finding makes the exit status 1. That a file is too large to be analysed in full is none in it."""
+        if self.exit_zero or finding.code == BOUND:
+            return False
+        return self.fail_on is None or finding.severity.reaches(self.fail_on)
 
 
 class Treatment(Protocol):
@@ -120,10 +131,12 @@ class Complaints:
         process.complain(f"torchleak: error: {self.made[-1].text}\n")
 
 
-def treated(inputs: Inputs, treat: Treatment, complain: Complaints) -> Iterator[tuple[File, str, list[Finding]]]:
+def treated(
+    inputs: Inputs, treat: Treatment, complain: Complaints, quiet: bool = False
+) -> Iterator[tuple[File, str, list[Finding]]]:
     """Each file that could be checked, its text as it is now, and the findings that stay in it."""
     forget()  # what an earlier run of this process read may have changed
-    complain.progress = Progress(wanted=not treat.stdout_taken)
+    complain.progress = Progress(wanted=not treat.stdout_taken and not quiet)
     try:
         with _undisturbed():
             for file in texts(inputs, complain, treat.unread):
@@ -150,15 +163,17 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
     stream = sys.stderr if treat.stdout_taken else sys.stdout
     counts: Counter[tuple[str, str]] = Counter()
     checked = hit = beside = 0
+    fails = False
     gone: OSError | None = None
     in_file = output.file is not None
     with _sink(output.file, stream) as sink:
         # A file is coloured only by those who say so: FORCE_COLOR is about what one sees.
         colour = report.wants_colour(sink, "never" if in_file and output.color == "auto" else output.color)
-        shown = formats.begin(output.format, colour, columns(sink))
+        links = colour and report.wants_links(sink)
+        shown = formats.begin(output.format, colour, columns(sink), links)
         if output.show is not None:
             shown = Sample(shown, output.show)
-        for file, text, findings in treated(inputs, treat, complain):
+        for file, text, findings in treated(inputs, treat, complain, output.quiet):
             checked += 1
             # What is ours to mend has been complained of.
             findings = [each for each in findings if each.code != INTERNAL]
@@ -171,6 +186,7 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
             told = gathered(findings)
             beside += len(findings) - len(told)
             counts.update((finding.code, finding.slug) for finding in told)
+            fails = fails or any(map(output.fails, told))
             if gone is None and (treat.lists or in_file):
                 complain.progress.clear()
                 words = guarded(file.path, complain, partial(_shown, shown, file, text, told))
@@ -186,7 +202,7 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
             raise gone
         _write(sink, shown.end(complain.made))
     counted = report.statistics(counts) if output.statistics else ""
-    if in_file or output.format in formats.FOR_PEOPLE:
+    if not output.quiet and (in_file or output.format in formats.FOR_PEOPLE):
         last = [_summary(counts, beside, hit, checked, len(complain.made))] * treat.tells
         said = [*treat.summary(), *counted.splitlines(), *last]
         counted = "".join(folded(line, columns(stream)) + "\n" for line in said)
@@ -195,8 +211,7 @@ def run(inputs: Inputs, output: Output, treatment: Callable[[Complain], Treatmen
         stream.write(counted)
     else:
         process.complain(counted)
-    # That a file is too large to be analysed in full is no finding in it.
-    return 2 if complain.made else 1 if any(code != BOUND for code, _ in counts) else 0
+    return 2 if complain.made else 1 if fails else 0
 
 
 def _shown(shown: formats.Report, file: File, text: str, findings: list[Finding]) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.finding import Finding
     from flake8_torchleak.source import Source
 
-FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif")
+FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "rdjsonl", "lintrunner")
 """The formats by name; the module of "json-lines" is `json_lines`."""
 FOR_PEOPLE = ("text", "concise")
 """Those that are read by people: a summary goes with them. The others leave stdout to the program that reads it."""
@@ -34,10 +34,11 @@ class Report:
     """A report in the making. Each format's module has a class of this name that fills it in.
 
     colour: whether it may hold a terminal's escapes, which only people's formats do; width: the terminal's columns,
-    0 where it goes elsewhere.
+    0 where it goes elsewhere; links: whether the terminal shows hyperlinks.
     """
 
     width = 0
+    links = False
 
     def __init__(self, colour: bool) -> None:
         self.colour = colour
@@ -58,9 +59,9 @@ def as_json(value: object, indent: int | None = 2) -> str:
     return "".join(f"{printable(line)}\n" for line in json.dumps(value, indent=indent).split("\n"))
 
 
-def begin(name: str, colour: bool, width: int = 0) -> Report:
+def begin(name: str, colour: bool, width: int = 0, links: bool = False) -> Report:
     """An empty report in the format `name`, one of FORMATS."""
     module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
     made: Report = module.Report(colour)
-    made.width = width
+    made.width, made.links = width, links
     return made

@@ -12,4 +12,4 @@ from flake8_torchleak.source import Source
 
 class Report(formats.Report):
     def file(self, path: str, findings: Sequence[Finding], source: Source) -> str:
-        return "".join(headline(path, finding, source, self.colour) + "\n" for finding in findings)
+        return "".join(headline(path, finding, source, self.colour, self.links) + "\n" for finding in findings)

@@ -19,7 +19,7 @@ class Report(formats.Report):
     def file(self, path: str, findings: Sequence[Finding], source: Source) -> str:
         out = []
         for finding in findings:
-            out.append(folded(headline(path, finding, source, self.colour), self.width))
+            out.append(headline(path, finding, source, self.colour, self.links, self.width))
             out += _excerpt(finding.span, source, tint(finding) if self.colour else "")
             own = len(finding.notes) - len(finding.members)
             for note in finding.notes[:own]:
