@@ -11,7 +11,7 @@ from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.follow import Followed, followed
 from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_small, worth
+from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_let_go, is_small, worth
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, stored
@@ -53,9 +53,9 @@ def reports(
         if excused(each):
             continue
         told.add((each.node, each.at))
-        said = say(each) if each.node is each.at or each.of_other else None
+        said = say(each) if each.node is each.at or each.of_other or each.how == "state" else None
         yield Report(
-            each.node,
+            each.at if said is not None and each.how == "state" else each.node,  # where it can be fixed
             said.message if said is not None else _message(each),
             notes=((said.notes if said is not None else ()) + _notes(each, module)),
             severity=(said and said.severity) or _severity(each, found, parts.get(each.at, Worth.UNSURE), module),
@@ -89,6 +89,8 @@ _CODES = {"batch": "TLK404", "error": "TLK408", "state": "TLK406"}
 
 
 def _code(kept: Kept) -> str:
+    if kept.how == "hook":
+        return "TLK604"
     if kept.loop.step in _BY_STEP:
         return _BY_STEP[kept.loop.step]
     if kept.how in _CODES:
@@ -101,12 +103,15 @@ def _code(kept: Kept) -> str:
 def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Severity:
     """What was differentiated has only its nodes left; what rests on more than the program shows is a note."""
     run = found.run
-    if known is Worth.LITTLE or is_small(run, kept.node) or _is_decoded(kept, found, module):
+    small = kept.is_graph and is_small(run, kept.node)
+    if known is Worth.LITTLE or small or _is_decoded(kept, found, module):
         return Severity.NOTE
     if not is_certain(run, kept) or (kept.how == "batch" and not _has_workers(kept, module)):
         return Severity.NOTE
     if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
         return Severity.NOTE  # the next step would fail: something that is not seen cuts it off
+    if kept.how == "batch" and is_let_go(run, kept):
+        return Severity.WARNING  # a descriptor for each batch of one pass, until the function returns
     bounded = kept.at in run.keeper.renewed or known is Worth.NODES
     if kept.how == "error" or (kept.is_graph and (bounded or is_freed(run, kept))):
         return Severity.WARNING
@@ -131,7 +136,7 @@ def _message(kept: Kept) -> str:
     if kept.how == "batch":
         return f"`{_shown(kept)}` keeps shared memory of every batch; keep a copy (`.clone()`, for arrays `.copy()`)"
     if kept.how == "state":
-        return f"`{_shown(kept)}` carries the graph of every step before in its state; detach that between steps"
+        return f"`{_bound(kept)}` carries the graph of every step before in its state; detach that between steps"
     if kept.how == "error":
         return (
             f"`{_shown(kept)}` keeps an exception with the tensors of all frames it passed; keep its text (`str(...)`)"
@@ -142,11 +147,17 @@ def _message(kept: Kept) -> str:
     verb = "adds up" if kept.how == "sum" else "keeps"
     if kept.node is kept.at:
         if isinstance(kept.node, (ast.Assign, ast.AugAssign)):
-            target = kept.node.target if isinstance(kept.node, ast.AugAssign) else kept.node.targets[0]
-            return f"`{short(target)}` {verb} a value with its autograd graph at every step; detach it"
+            return f"`{_bound(kept)}` {verb} a value with its autograd graph at every step; detach it"
         return f"`{_shown(kept)}` {verb} a value with its autograd graph at every step; detach it"
     holder = f"`{short(kept.target)}`" if kept.target is not None else "a container"
     return f"`{_shown(kept)}` {verb} a value with its autograd graph, in {holder}, at every step; hand it over detached"
+
+
+def _bound(kept: Kept) -> str:
+    """What the statement binds that a finding stands at; else what it says itself."""
+    if isinstance(kept.node, (ast.AugAssign, ast.AnnAssign)):
+        return short(kept.node.target)
+    return short(kept.node.targets[0]) if isinstance(kept.node, ast.Assign) else _shown(kept)
 
 
 def _shown(kept: Kept) -> str:
@@ -159,7 +170,7 @@ def _notes(kept: Kept, module: Module) -> tuple[tuple[ast.AST, str], ...]:
     notes: list[tuple[ast.AST, str]] = []
     if kept.at is not kept.node:
         if kept.place.is_own:
-            notes.append((kept.at, "kept here"))
+            notes.append((kept.at, "handed to the network here" if kept.how == "state" else "kept here"))
         else:
             line = getattr(kept.at, "lineno", 1)
             notes.append((kept.node, f"kept in {os.path.basename(kept.place.path)}, line {line}"))

@@ -39,9 +39,9 @@ _DATASET = ("Dataset", "__getitem__")
 _LOOPS_OF_INTEREST = (
     "oader", " dl", "_dl", "(dl", "refetcher", "data_generator", "backward(", ".eval()", "_step", "_iter",
     "train(False", "def eval", "def val", "def test", "def infer", "def predict", "_eval(", "_test(", "_val(",
-    "_valid", "_predict", "_infer", "optimize_parameters", "compute_loss", "_batch_end", "_batch_start",
+    "_valid", "_predict", "_infer", "optimize_parameters", "compute_loss", "_batch_end", "_batch_start", "nn.",
 )  # fmt: skip
-"""Words of training, loaders and evaluation."""
+"""Words of training, loaders, evaluation, and of what makes networks: a program may run one in vain."""
 _LOOPING = frozenset({Subject.STEPS, Subject.EVALUATION})
 
 

@@ -91,12 +91,13 @@ class _Batches:
         import torch
 
         for _ in range(_STEPS):
-            self.counts.append(_alive())
+            self.counts.append(alive())
             yield [torch.rand(3, 2), torch.rand(3, 1)]
-        self.counts.append(_alive())
+        self.counts.append(alive())
 
 
-def _alive() -> int:
+def alive() -> int:
+    """The nodes of graphs, and the tensors with such, that are alive."""
     import torch
 
     gc.collect()

@@ -96,7 +96,8 @@ NAMED = "torchleak: error: name a command: "
         (["chek", "src"], "there is no command 'chek'; did you mean `torchleak check`?"),
         (
             ["zzz"],
-            "there is no command 'zzz'; there are check, baseline, cache, config, explain, rules, run, scan, server, completion",
+            "there is no command 'zzz'; there are check, baseline, cache, config, explain, rules, run, scan, server,"
+            " completion",
         ),
         (["here"], "'here' is no command; did you mean `torchleak check here`?"),
         (["baseline"], f"{NAMED}write, prune; `torchleak baseline write .` is the usual one"),

@@ -14,6 +14,7 @@ from flake8_torchleak.lifetime.expressions import Expressions
 from flake8_torchleak.lifetime.foreign import Foreign
 from flake8_torchleak.lifetime.functions import Functions
 from flake8_torchleak.lifetime.generators import Generators
+from flake8_torchleak.lifetime.hooking import Hooks
 from flake8_torchleak.lifetime.instances import Instances
 from flake8_torchleak.lifetime.keeping import Keeper
 from flake8_torchleak.lifetime.loops import Loops
@@ -40,6 +41,7 @@ def assembled() -> Run:
     run.foreign = Foreign(run)
     run.functions = Functions(run)
     run.generators = Generators(run)
+    run.hooks = Hooks(run)
     run.instances = Instances(run)
     run.keeper = Keeper(run)
     run.looping = Loops(run)

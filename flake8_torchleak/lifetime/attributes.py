@@ -10,6 +10,7 @@ from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
     CAUGHT,
+    HANDLE,
     PLAIN,
     Atom,
     Graph,
@@ -52,6 +53,8 @@ class Attributes(Part):
             if name in ("weight", "bias"):
                 return run.make.tensor((node, "leaf"), Graph.LEAF)
             return (atom.but(site=(atom.site, name)),)
+        if made == HANDLE:
+            return run.hooks.removed(atom)  # `stack.callback(handle.remove)`
         if made == CAUGHT and name in _WITH_FRAMES:
             return (atom,)
         if kind is Kind.UNKNOWN:

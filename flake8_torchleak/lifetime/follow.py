@@ -125,7 +125,9 @@ class Runner:
         steps = Stepping(root)
         self.classes = steps.classes
         if steps.at_top:
+            run.whole = steps.in_vain
             self._bounded(root, partial(run.statements.block, root.body))
+            run.whole = False
         for wanted in (False, True):
             for function, owner in steps.functions:
                 if steps.is_called(function) is wanted and function not in run.visited and steps.matters(function):

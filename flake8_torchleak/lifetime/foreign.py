@@ -6,10 +6,12 @@ import ast
 
 from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime import libraries as table
+from flake8_torchleak.lifetime.hooking import is_hooking
 from flake8_torchleak.lifetime.inner import stepped
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
+    HANDLE,
     NONE,
     PLAIN,
     Atom,
@@ -116,6 +118,8 @@ class Foreign(Part):
             if name in table.MODULE_SELF:
                 run.networks.set_mode(atom, name, args)
                 return (atom,)
+            if is_hooking(name):
+                return run.hooks.registered(atom, args, node)
             if name in ("register_buffer", "register_parameter") and len(args) > 1 and args[0]:
                 run.attributes.put((atom,), str(constant(args[0])), args[1])
                 return NONE
@@ -127,6 +131,7 @@ class Foreign(Part):
         if isinstance(cls, ClassInfo) and cls.is_record and name == "_replace":
             return (atom,)
         run.seen.unseen.add(node)
+        run.lend((atom,))
         for each in (*args, *keywords.values()):
             run.escape(each)
             run.functions.hand_over(each, node, "")
@@ -146,6 +151,8 @@ class Foreign(Part):
         kind = atom.kind
         if kind is Kind.NUMBER:
             return number(vary=atom.vary)
+        if atom.made == HANDLE:
+            return run.hooks.removed(atom)
         if name in table.DIFFERENTIATING:
             return run.operations.backward(atom, name, args, keywords)
         if kind is Kind.NETWORK:

@@ -16,6 +16,7 @@ EVALUATING = "one iteration per evaluation step"
 FORWARD = "each training step calls it"
 HOOKED = "one call per forward pass"
 TRAINING = "one iteration per training step"
+IN_VAIN = "a network runs in each iteration, and nothing in the program differentiates"
 """Why a loop is a step."""
 
 
@@ -58,6 +59,8 @@ class Loop:
     """Why it is a step, in words for a note; "" if it is none."""
     small: bool = False
     """Whether it is gone through a few times only."""
+    whole: bool = False
+    """Whether it is a loop of a program that is followed from its first statement."""
     trains: bool = False
     """Whether something is differentiated in it."""
     cut_short: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 
 from flake8_torchleak.lifetime import gradmode
@@ -47,6 +47,8 @@ class Functions(Part):
         self._scopes: dict[ast.AST, Scope] = {}
         self._memos: dict[ast.AST, Obj] = {}
         """By function: what its cache keeps."""
+        self.wrapping: set[ast.expr] = set()
+        """Decorators that were followed: what they do is seen in the function that they give."""
         self._defaults: dict[ast.expr, Value] = {}
         """What parameters have by default: made once, when the function is defined."""
 
@@ -61,9 +63,12 @@ class Functions(Part):
             return run.calls.method(made.receiver, made.builtin, list(args), _expression(node), keywords)
         if not made.place.is_own and not self._matters(made, args, keywords):
             run.seen.unseen.add(node)
+            for each in (made.receiver, *args, *keywords.values()):
+                run.lend(each)
             return run.make.unknown(node)
         if run.is_too_deep or any(each.function is not None and each.function.node is made.node for each in run.frames):
             run.seen.unseen.add(node)
+            run.lend(made.receiver)
             for each in (*args, *keywords.values()):
                 run.escape(each)
                 run.left_out = run.left_out or (run.is_too_deep and run.carries(each))
@@ -243,22 +248,28 @@ class Functions(Part):
         for each in reversed(node.decorator_list):
             if isinstance(each, ast.Name) and each.id in ("staticmethod", "classmethod", "property"):
                 continue
-            decorator = self.at_top(each, made.place) if not run.frames else run.evaluate(each)
-            if self._is_cache(each, decorator):
+            within = run.frames and (made.closure is not None or made.place is run.frame.place)
+            look: Callable[[ast.expr], Value] = (
+                run.evaluate if within else partial(self.at_top, place=made.place)  # where it was imported
+            )
+            decorator = look(each)
+            if _is_cache(each, decorator, look):
                 made.memo = self._memos.setdefault(node, Obj("dict", each, 0))
             if any(isinstance(atom.made, (Function, ClassInfo)) for atom in decorator) and not run.is_too_deep:
                 given = run.calls.apply(decorator, [value], {}, each)
                 if any(isinstance(atom.made, (Function, Obj)) for atom in given):
                     value = given
+                    self.wrapping.add(each)
         return value
 
-    def _is_cache(self, node: ast.expr, decorator: Value) -> bool:
-        """Whether a decorator keeps what a function is called with, for good."""
-        if isinstance(node, ast.Call):
-            given = [*node.args, *(each.value for each in node.keywords if each.arg == "maxsize")]
-            unbounded = bool(given) and isinstance(given[0], ast.Constant) and given[0].value is None
-            return unbounded and any(atom.made == "functools.lru_cache" for atom in self.run.evaluate(node.func))
-        return any(atom.made == "functools.cache" for atom in decorator)
+
+def _is_cache(node: ast.expr, decorator: Value, look: Callable[[ast.expr], Value]) -> bool:
+    """Whether a decorator keeps what a function is called with, for good."""
+    if isinstance(node, ast.Call):
+        given = [*node.args, *(each.value for each in node.keywords if each.arg == "maxsize")]
+        unbounded = bool(given) and isinstance(given[0], ast.Constant) and given[0].value is None
+        return unbounded and any(atom.made == "functools.lru_cache" for atom in look(node.func))
+    return any(atom.made == "functools.cache" for atom in decorator)
 
 
 @lru_cache(maxsize=4096)

@@ -43,7 +43,8 @@ def _of(atom: Atom) -> bool | None:
 
 def decorated_off(run: Run, node: FunctionNode, place: Place) -> bool:
     """Whether a decorator of a function turns gradients off."""
-    return any(_mode_of(run, each, place) is False for each in node.decorator_list)
+    followed = run.functions.wrapping
+    return any(_mode_of(run, each, place) is False for each in node.decorator_list if each not in followed)
 
 
 def switch(path: str, args: list[Value], node: ast.expr) -> Value:

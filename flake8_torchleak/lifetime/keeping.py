@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from flake8_torchleak.lifetime.carriers import Carriers
 from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Frame, Loop
 from flake8_torchleak.lifetime.history import adds, joins
 from flake8_torchleak.lifetime.journal import Flow
@@ -12,9 +13,11 @@ from flake8_torchleak.lifetime.kept import Kept, how_of, is_other, owner_of
 from flake8_torchleak.lifetime.outliving import (
     born_of,
     carried,
+    gets_one_pass,
     is_bounded,
     is_cut,
     is_lasting,
+    is_of_network,
     is_renewed,
     is_within_step,
     may_hold,
@@ -22,7 +25,6 @@ from flake8_torchleak.lifetime.outliving import (
 )
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import CAUGHT, NOTHING, Atom, Graph, Kind, Obj, Site, Value
-from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model.tree import FUNCTIONS
 
 _REGROWN = frozenset({"list", "tuple", "dict", "set", "instance"})
@@ -44,6 +46,7 @@ class Keeper(Part):
         """Statements that add to what starts anew now and then."""
         self._told: dict[tuple[Site, int], ast.AST] = {}
         """What holds what was there before, by what made it and when -> the statement that bound it first."""
+        self._carriers = Carriers(run)
         self._states: set[ast.AST] = set()
         """Calls of recurrent networks that are handed what earlier steps made."""
         self.terms: dict[ast.AST, Value] = {}
@@ -107,6 +110,7 @@ class Keeper(Part):
         """A variable, attribute or entry is bound anew: it keeps what is made of what it held before."""
         if not self.run.loops:
             return
+        self._carriers.bound(new, node, target)
         if any(loop.again for loop in self.run.loops):
             self._weigh(node, new)
             in_place = isinstance(node, ast.AugAssign)
@@ -115,7 +119,7 @@ class Keeper(Part):
         before = {atom.site for atom in old if atom.graph is Graph.YES and atom.past}
         if not before:
             return
-        if self._is_of_network(target) and not any(loop.step == FORWARD for loop in self.run.loops):
+        if is_of_network(self.run, target) and not any(loop.step == FORWARD for loop in self.run.loops):
             return  # a state that goes on through the calls of a network: another question
         for atom in new:
             if atom.kind is not Kind.TENSOR or atom.graph is not Graph.YES or not atom.parts:
@@ -135,9 +139,9 @@ class Keeper(Part):
                 steps = [each for each in self.run.loops if each.again and each.ident in chained]
                 if steps and is_renewed(self.run, started):
                     self.renewed.add(node)
-                    self._add("sum", node, target, steps[-1], [], atom)
+                    self.add("sum", node, target, steps[-1], [], atom)
             elif loop.ident in chained:
-                self._add("store" if joins(atom.site) else "sum", node, target, loop, [], atom)
+                self.add("store" if joins(atom.site) else "sum", node, target, loop, [], atom)
                 return
 
     def _adds_again(self, node: ast.AST, old: Value, made: Site) -> bool:
@@ -151,20 +155,10 @@ class Keeper(Part):
             for each in terms
         )
 
-    def _is_of_network(self, target: ast.expr) -> bool:
-        """Whether an attribute belongs to the network whose method is being followed."""
-        function = self.run.frame.function
-        owner = function.owner if function is not None else None
-        return (
-            isinstance(target, ast.Attribute)
-            and isinstance(owner, ClassInfo)
-            and owner.is_network
-            and (function is not None and getattr(function.node, "name", "") in ("forward", "__call__", "step"))
-        )
-
     def state(self, state: Value, node: ast.AST, of_layer: bool) -> None:
         """A recurrent network is handed a state: what earlier steps made of it comes along, if nothing cut it off."""
         run = self.run
+        self._carriers.wanted = True
         handed = [atom for atom, _ in run.within(state) if not isinstance(atom.made, Obj)]
         for atom in handed:
             if atom.graph is not Graph.YES or run.grad_off:
@@ -175,7 +169,9 @@ class Keeper(Part):
                 self._states.add(node)
                 if of_layer:
                     self.of_layers.add(node)
-                self._add("state", node, None, over_batches[-1], [], atom.but(since=run.clock))
+                self.add("state", node, None, over_batches[-1], [], atom.but(since=run.clock))
+                if self.found and self.found[-1].at is node:
+                    self.found[-1].node = self._carriers.at(atom.site, node) or self.found[-1].node
                 return
 
     def regrown(self, old: Value, new: Value, node: ast.AST, target: ast.expr) -> bool:
@@ -208,7 +204,7 @@ class Keeper(Part):
             if any(born_of(a) >= loop.start and isinstance(a.made, Obj) and not a.made.fields for a in holders):
                 self.judge(node, self._calls(), harmless=True)  # it starts anew now and then
                 break
-            self._add(how_of(grown[-1][0]), node, target, loop, [*holders, atom], grown[-1][0])
+            self.add(how_of(grown[-1][0]), node, target, loop, [*holders, atom], grown[-1][0])
             break
         return goes_on
 
@@ -247,13 +243,13 @@ class Keeper(Part):
         self._weigh(node, inside)
         if graph is not None:
             own = frozenset({node}) if summed else NOTHING
-            self._add("sum" if summed else "store", node, target, loop, holders, graph, own, inner)
+            self.add("sum" if summed else "store", node, target, loop, holders, graph, own, inner)
         batch = None if summed else next((atom for atom in inside if atom.held is not None), None)
         if batch is not None:
-            self._add("batch", node, target, loop, holders, batch)
+            self.add("batch", node, target, loop, holders, batch)
         error = next((atom for atom in inside if atom.made == CAUGHT), None)
         if error is not None:
-            self._add("error", node, target, loop, holders, error)
+            self.add("error", node, target, loop, holders, error)
         if graph is None and batch is None and error is None:
             plain = bool(inside) and all(atom.graph is Graph.NO for atom in inside)
             self.judge(node, self._calls(), plain, by_value=True)
@@ -274,7 +270,7 @@ class Keeper(Part):
         run.loop_count += 1
         loop = Loop(run.loop_count, node, run.clock, step="one iteration per step of what it goes over")
         atom = atom.but(parts=atom.parts | {site for _, site in atom.past})  # its steps are past
-        self._add(how, node, None, loop, list(holder), atom)
+        self.add(how, node, None, loop, list(holder), atom)
 
     def _is_made_in(self, frame: Frame, atom: Atom) -> bool:
         """Whether a call got a value by itself: it was made in it, or read from what outlives it, and not handed in."""
@@ -287,7 +283,7 @@ class Keeper(Part):
         given = (each for value in frame.given for each, _ in self.run.within(value))
         return not any(each.site in sites or not sites.isdisjoint(each.parts) for each in given)
 
-    def _add(
+    def add(
         self,
         how: str,
         node: ast.AST,
@@ -333,5 +329,6 @@ class Keeper(Part):
                 atom,
                 owner_of(frames[-1]),
                 is_lasting(loop, holders) or not run.lasting.isdisjoint(map(id, made)),
+                gets_one_pass(run, loop, holders),
             )
         )

@@ -16,7 +16,7 @@ class Kept:
     """A value with history that a holder keeps.
 
     how: "sum", "store", "batch" (memory of a worker's batch is stored), "error" (an exception is, with its frames), or
-    "state" (a recurrent network is handed what earlier steps made).
+    "state" (a recurrent network is handed what earlier steps made), "hook" (one is registered, and not removed).
     node: where to say so, in the linted file; at: where it is kept, there or elsewhere.
     calls: those around, from outside. loop: the step that the holder outlives.
     holders, ids: what keeps it, by the sites and by identity. parts: the sites in its history that matter to how.
@@ -44,6 +44,8 @@ class Kept:
     """The class whose method keeps it; "" if it is no method."""
     lasting: bool
     """Whether the holder was made in the loop, in an earlier iteration."""
+    one_pass: bool = False
+    """Whether the holder was made in the same iteration of each loop around: it gets one pass over the data."""
     dead: bool = False
     """Whether it turned out to be harmless."""
 

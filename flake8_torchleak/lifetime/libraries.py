@@ -98,7 +98,8 @@ MODULE_SELF = frozenset({
 
 PROVE_NETWORK = frozenset({
     "parameters", "named_parameters", "zero_grad", "state_dict", "load_state_dict", "eval", "train", "named_modules",
-    "modules", "register_forward_hook",
+    "modules", "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
+    "register_full_backward_pre_hook", "register_backward_hook",
 })  # fmt: skip
 """Methods that an `nn.Module` has and tensors have not: who calls one shows what it is called on."""
 

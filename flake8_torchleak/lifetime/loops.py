@@ -12,7 +12,7 @@ from flake8_torchleak.lifetime.inner import finished
 from flake8_torchleak.lifetime.journal import Changes, Flow
 from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.run import Part
-from flake8_torchleak.lifetime.values import ELEMENTS, LOADING, PLAIN, Kind, Obj, Value, constant
+from flake8_torchleak.lifetime.values import ELEMENTS, LOADING, PLAIN, Atom, Graph, Kind, Obj, Value, constant, objects
 
 _LEAVING = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 """What may leave something behind when a comprehension is gone through."""
@@ -47,9 +47,12 @@ class Loops(Part):
         return flow if flow is not Flow.NEXT else self.run.statements.block(node.orelse)
 
     def _element(self, value: Value, loop: Loop, node: ast.expr) -> Value:
-        found = self.run.elements.of(value, node)
+        run = self.run
+        found = run.elements.of(value, node)
+        if any(made.stepwise for made in objects(value)):  # what it gives is made in this iteration
+            found = tuple(_anew(atom, run.tick()) for atom in found)
         own = frozenset({loop.ident})
-        elements = [atom.kind for atom, _ in self.run.within(found)]
+        elements = [atom.kind for atom, _ in run.within(found)]
         loop.of_networks = loop.of_networks or any(each in (Kind.NETWORK, Kind.OPTIMIZER) for each in elements)
         return tuple(atom.varying(own) for atom in found)
 
@@ -72,7 +75,7 @@ class Loops(Part):
         """Go through a loop. alike: whether its iterations leave nothing to those behind them."""
         run = self.run
         run.loop_count += 1
-        loop = Loop(run.loop_count, node, run.tick(), step=why or _step(over), small=_is_small(over))
+        loop = Loop(run.loop_count, node, run.tick(), step=why or _step(over), small=_is_small(over), whole=run.whole)
         first = any(not outer.last for outer in run.loops)  # a loop around will come here once more
         run.loops.append(loop)
         mark, kept, known = run.journal.mark, run.keeper.mark, run.seen.surprises
@@ -202,6 +205,13 @@ class Loops(Part):
 def _is_alike(node: ast.expr) -> bool:
     """Whether a comprehension computes without calling anything or binding names but its own."""
     return not any(isinstance(each, _LEAVING) for each in walk(node))
+
+
+def _anew(atom: Atom, now: int) -> Atom:
+    """What a generator makes when it is asked for it."""
+    if isinstance(atom.made, Obj) or atom.graph is not Graph.YES:
+        return atom
+    return atom.but(parts=atom.parts | {atom.site}, born=now, since=now)
 
 
 def _step(over: Value) -> str:

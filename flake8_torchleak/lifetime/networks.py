@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from flake8_torchleak.lifetime import libraries as table
-from flake8_torchleak.lifetime.frames import EVALUATING, HOOKED
+from flake8_torchleak.lifetime.frames import EVALUATING, IN_VAIN
+from flake8_torchleak.lifetime.hooking import is_hooking
 from flake8_torchleak.lifetime.inner import feed
 from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.run import Part
@@ -38,13 +39,14 @@ class Networks(Part):
         inputs = [*args, *keywords.values()]
         run.seen.tensors_in(inputs)
         feed(run, inputs)
-        if run.evaluating and not run.grad_off:
+        why = self._why_step(atom)
+        if why:
             given = [each for value in inputs for each, _ in run.within(value) if each.kind is not Kind.NUMBER]
             for loop in run.loops:
                 loop.unfinished = True  # once more: does it go on with what it made?
                 loop.goes_on = loop.goes_on or any(ident == loop.ident for each in given for ident, _ in each.past)
-                if not loop.step and any(loop.ident in each.vary for each in given):
-                    loop.step = "" if loop.small else EVALUATING
+                if not loop.step and any(loop.ident in each.vary and _is_new(why, each) for each in given):
+                    loop.step = "" if loop.small else why
         if len(inputs) > 1 and is_recurrent(atom):
             run.keeper.state(join(inputs[1:]), node, not isinstance(atom.made, Obj))
         # That a number is another one in each step makes no new data of it: it tells how far a decoder is.
@@ -57,6 +59,18 @@ class Networks(Part):
             run.seen.callees[node] = atom.site
         parts = made.parts | {node, (BY_NAME if named else BY_CALL, node)}
         return (Atom(Kind.UNKNOWN, node, Graph.YES, None, parts, made.past, made.via, made.vary, born, born),)
+
+    def _why_step(self, atom: Atom) -> str:
+        """Why loops that give a network something else in each iteration are steps; "" if that alone shows nothing."""
+        run = self.run
+        if run.grad_off:
+            return ""
+        if run.evaluating:
+            return EVALUATING
+        supposed = atom.site in run.seen.supposed or (
+            atom.site in run.seen.named and atom.site not in run.seen.networks
+        )
+        return IN_VAIN if run.whole and not supposed else ""
 
     @staticmethod
     def has_parameters(made: Obj) -> bool:
@@ -97,9 +111,9 @@ class Networks(Part):
             return PLAIN
         if name in ("modules", "children", "named_modules", "named_children"):
             return self._inner(atom, name, node)
+        if is_hooking(name):
+            return self.run.hooks.registered(atom, args, node)
         if name.startswith("register"):
-            for each in args:
-                self.run.functions.hand_over(each, node, HOOKED)
             return PLAIN
         if name in table.FORWARDS or hints.computes_loss(name):
             return self.called(args, keywords, node, atom)
@@ -140,6 +154,11 @@ class Networks(Part):
             run.seen.networks.add((atom.site, "frozen"))
 
 
+def _is_new(why: str, given: Atom) -> bool:
+    """Whether what a network is given is data of its own, not a part of one tensor: that is one batch, or sequence."""
+    return why is not IN_VAIN or given.kind is not Kind.TENSOR or not isinstance(given.site, (tuple, ast.Subscript))
+
+
 @lru_cache(maxsize=1024)
 def _has_layers(cls: ast.ClassDef) -> bool:
     """Whether the constructor of a class makes layers or parameters: what it sets is not known if it was too long."""
@@ -149,14 +168,20 @@ def _has_layers(cls: ast.ClassDef) -> bool:
 
 
 def is_recurrent(atom: Atom) -> bool:
-    """Whether a network is handed a state beside its input: a recurrent layer, or a class with such in it."""
+    """Whether a network is handed a state beside its input: a recurrent layer, or a class with one."""
     if isinstance(atom.made, Obj):
-        return isinstance(atom.made.cls, ClassInfo) and _is_recurrent(atom.made.cls.node)
+        order = atom.made.cls.order if isinstance(atom.made.cls, ClassInfo) else []
+        names = _NO_NAMES.union(*(_names(each.node) for each in order))
+        return not names.isdisjoint(table.RECURRENT) and names.isdisjoint(_CUTTING)
     return atom.made in table.RECURRENT
 
 
+_CUTTING = frozenset({"detach", "no_grad", "detach_", "data"})
+"""What cuts a state from its graph."""
+_NO_NAMES: frozenset[str] = frozenset()
+
+
 @lru_cache(maxsize=1024)
-def _is_recurrent(cls: ast.ClassDef) -> bool:
-    """Whether a class has a recurrent layer, and does not cut what it is handed from its graph itself."""
-    names = {last_name(each) for each in walk(cls) if isinstance(each, (ast.Name, ast.Attribute))}
-    return not names.isdisjoint(table.RECURRENT) and names.isdisjoint({"detach", "no_grad", "detach_", "data"})
+def _names(cls: ast.ClassDef) -> frozenset[str]:
+    """The names that stand in a class."""
+    return frozenset(last_name(each) for each in walk(cls) if isinstance(each, (ast.Name, ast.Attribute)))

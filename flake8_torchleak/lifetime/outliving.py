@@ -7,6 +7,7 @@ import ast
 from flake8_torchleak.lifetime.frames import BATCHES, Loop
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.values import NO_LOOPS, Atom, Kind, Obj
+from flake8_torchleak.lifetime.world import ClassInfo
 
 _CONTAINERS = frozenset({"list", "dict", "set", "deque", "instance", "generator"})
 
@@ -36,6 +37,12 @@ def outlived(run: Run, holders: list[Atom], chained: bool, vary: frozenset[int] 
 def is_lasting(loop: Loop, holders: list[Atom]) -> bool:
     """Whether a holder was made in an earlier iteration of a step: where there was none yet, if nothing replaces it."""
     return loop.last and all(loop.start <= born_of(atom) < loop.iteration for atom in holders)
+
+
+def gets_one_pass(run: Run, loop: Loop, holders: list[Atom]) -> bool:
+    """Whether what a step adds to was made for this one pass: in the iteration that each loop around is in."""
+    outer = run.loops[: run.loops.index(loop)] if loop in run.loops else []
+    return all(born_of(atom) >= each.iteration for each in outer for atom in holders)
 
 
 def carried(run: Run, found: list[tuple[Atom, Obj | None]]) -> Loop | None:
@@ -103,3 +110,15 @@ def may_hold(atom: Atom) -> bool:
 def born_of(atom: Atom) -> int:
     """When what a value is was made: of an object, the object."""
     return atom.made.born if isinstance(atom.made, Obj) else atom.born
+
+
+def is_of_network(run: Run, target: ast.expr) -> bool:
+    """Whether an attribute belongs to the network whose method is being followed."""
+    function = run.frame.function
+    owner = function.owner if function is not None else None
+    return (
+        isinstance(target, ast.Attribute)
+        and isinstance(owner, ClassInfo)
+        and owner.is_network
+        and (function is not None and getattr(function.node, "name", "") in ("forward", "__call__", "step"))
+    )

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from flake8_torchleak.lifetime.frames import TRAINING, Frame, Loop
+from flake8_torchleak.lifetime.frames import IN_VAIN, TRAINING, Frame, Loop
 from flake8_torchleak.lifetime.journal import Journal
 from flake8_torchleak.lifetime.seen import Seen
-from flake8_torchleak.lifetime.values import ELEMENTS, Atom, Graph, Kind, Obj, Site, Value, join, objects
+from flake8_torchleak.lifetime.values import ELEMENTS, HANDLE, Atom, Graph, Kind, Obj, Site, Value, join, objects
 from flake8_torchleak.lifetime.world import ClassInfo
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.lifetime.foreign import Foreign
     from flake8_torchleak.lifetime.functions import Functions
     from flake8_torchleak.lifetime.generators import Generators
+    from flake8_torchleak.lifetime.hooking import Hooks
     from flake8_torchleak.lifetime.instances import Instances
     from flake8_torchleak.lifetime.keeping import Keeper
     from flake8_torchleak.lifetime.loops import Loops
@@ -44,6 +45,8 @@ _MOST_ENTRIES = 32
 """Keys of a container that are told apart; what has other ones is among those that any key may be."""
 _FIELDS_A_STEP = 8
 _CONTAINERS = frozenset({"list", "tuple", "dict", "set", "deque", "generator"})
+_LEARNING = frozenset({Kind.NETWORK, Kind.OPTIMIZER})
+"""What may be trained by whoever is handed it."""
 MOST_FRAMES = 10
 """Calls within calls that are followed."""
 DEEPEST_NESTING = 240
@@ -83,6 +86,7 @@ class Run:
     foreign: Foreign
     functions: Functions
     generators: Generators
+    hooks: Hooks
     instances: Instances
     keeper: Keeper
     looping: Loops
@@ -108,6 +112,8 @@ class Run:
         """How many contexts without gradients are around."""
         self.evaluating = False
         """Whether a network was put in evaluation mode last."""
+        self.whole = False
+        """Whether the whole program is followed, from its first statement, and its text differentiates nothing."""
         self.guards: list[frozenset[int]] = []
         """For each branch around, the loops in which it is run a bounded number of times only."""
         self.told = False
@@ -186,6 +192,8 @@ class Run:
                 self.seen.placed.add(atom.made.node)
             elif atom.graph is Graph.YES:
                 self.seen.placed.add(atom.site)
+            elif atom.made == HANDLE:
+                self.seen.unhooked.add(atom.site)
 
     def within(self, value: Value) -> Iterator[tuple[Atom, Obj | None]]:
         """What a value is, or what the containers hold that it is, with the innermost container of each."""
@@ -227,7 +235,7 @@ class Run:
     def step(self, since: int, why: str) -> None:
         """Something was done that makes steps of the loops around that made what it was done with."""
         for loop in self.loops:
-            if not loop.step and not loop.small and since >= loop.iteration:
+            if loop.step in ("", IN_VAIN) and not loop.small and since >= loop.iteration:
                 loop.step = why
 
     def differentiate(self, value: Value, retained: bool = False) -> None:
@@ -276,7 +284,18 @@ class Run:
         """A value is handed to code that nobody can see."""
         for made in self.objects_in(value):
             self.seen.escaped.add(made.node)
-        self.seen.placed.update(atom.site for atom, _ in self.within(value) if atom.graph is Graph.YES)
+        for atom, _ in self.within(value):
+            if atom.graph is Graph.YES:
+                self.seen.placed.add(atom.site)
+            elif atom.made == HANDLE:
+                self.seen.unhooked.add(atom.site)
+        self.lend(value)
+
+    def lend(self, value: Value) -> None:
+        """A value is handed to code that is not followed: what learns of it may be trained there."""
+        if self.whole and not self.seen.lent:
+            learns = any(atom.kind in _LEARNING for atom, _ in self.within(value))
+            self.seen.lent = learns or any(not self.holds(made) for made in self.objects_in(value))
 
     def objects_in(self, value: Value) -> Iterator[Obj]:
         """The objects that a value is, or that those hold."""

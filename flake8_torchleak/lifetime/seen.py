@@ -63,6 +63,13 @@ class Seen:
         self.drawn: set[Site] = set()
         """Calls of what nobody can see, but for methods that tensors have: each may give something else."""
 
+        self.unhooked: set[Site] = set()
+        """Calls that register a hook whose handle removes it, or goes where it may."""
+        self.lent = False
+        """Whether code that is not followed was handed a network, or an optimizer, of a program that is whole."""
+        self.supposed: set[Site] = set()
+        """Calls that give a network by their names alone."""
+
     def history(self, atom: Atom) -> frozenset[Site]:
         """What is in the history of something: of this iteration, or, of what is older, of the one that made it."""
         if not atom.past:

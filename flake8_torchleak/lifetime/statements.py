@@ -10,7 +10,7 @@ from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.run import Part, Run
-from flake8_torchleak.lifetime.values import number, objects
+from flake8_torchleak.lifetime.values import HANDLE, number, objects
 from flake8_torchleak.lifetime.world import import_of
 from flake8_torchleak.model.tree import FunctionNode
 
@@ -132,6 +132,7 @@ class Statements(Part):
         off = on = 0
         for item in node.items:
             value = run.evaluate(item.context_expr)
+            run.seen.unhooked.update(atom.site for atom in value if atom.made == HANDLE)  # the block's end removes it
             mode = gradmode.mode(value, item.context_expr)
             off += mode is False
             on += mode is True

@@ -14,6 +14,8 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _APART = frozenset({*_LOOPS, *FUNCTIONS, ast.Lambda, ast.ClassDef})
 _ADDING = frozenset({"append", "appendleft", "extend", "add", "update", "setdefault"})
 _DIFFERENTIATING = frozenset({"backward", "manual_backward"})
+_TRAINING = _DIFFERENTIATING | {"autograd", "grad", "minimize"}
+"""Names that a text in which nothing is differentiated does not read."""
 
 
 class Stepping:
@@ -30,6 +32,8 @@ class Stepping:
                 self.functions += [(each, statement) for each in statement.body if isinstance(each, FUNCTIONS)]
         self._uses = {function: _Uses(function) for function, _ in self.functions}
         prepared = self._top_uses.read.union(*(each.read for each in self._uses.values()))
+        self.in_vain = prepared.isdisjoint(_TRAINING)
+        """Whether nothing is differentiated, by the text."""
         if "eval" in prepared or "DataLoader" in prepared:  # in one function, for the loop of another
             for each in (self._top_uses, *self._uses.values()):
                 each.steps = each.steps or each.loops or (each.comprehends and "DataLoader" in prepared)
@@ -53,7 +57,9 @@ class Stepping:
         """Whether the module's own statements are steps, or call what may hold one."""
         names = {each.name for each in self._mattering}
         names |= {owner.name for function, owner in self.functions if owner is not None and function in self._mattering}
-        return self._top_uses.steps or bool(names & self._top_uses.read)
+        if self._top_uses.steps or names & self._top_uses.read:
+            return True
+        return self.in_vain and any(each.loops or each.comprehends for each in (self._top_uses, *self._uses.values()))
 
     @cached_property
     def _top_uses(self) -> _Uses:

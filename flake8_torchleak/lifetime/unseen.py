@@ -60,6 +60,7 @@ class Unseen(Part):
             run.seen.tensors_in(values)
             return tuple(each.but(kind=Kind.UNKNOWN, made=table.NAMED) for each in run.make.result(node, values))
         if hints.makes_model(name) or (hints.is_model(name) and name[:1].isupper()):
+            run.seen.supposed.add(node)
             return (Atom(Kind.NETWORK, node, born=run.tick()),)
         if hints.is_loader(name) or name.endswith("Loader"):
             asked = any("workers" in each and constant(value) != 0 for each, value in keywords.items())

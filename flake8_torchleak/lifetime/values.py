@@ -29,6 +29,8 @@ INPUT = "the input of a network"
 """Marks the part of a history that begins with what a network is given, if that has one."""
 CAUGHT = "an exception"
 """What an atom is that an `except` block binds, with the frames that it passed."""
+HANDLE = "the handle of a hook"
+"""What an atom is that registering a hook gives."""
 NOTHING: frozenset[Site] = frozenset()
 NO_LOOPS: frozenset[int] = frozenset()
 NO_PAST: frozenset[tuple[int, Site]] = frozenset()

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from enum import IntEnum
 
-from flake8_torchleak.lifetime.frames import FORWARD, TRAINING
+from flake8_torchleak.lifetime.frames import FORWARD, IN_VAIN, TRAINING
 from flake8_torchleak.lifetime.inner import is_part
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
@@ -36,6 +36,10 @@ def left(run: Run) -> list[Kept]:
             continue
         if each.is_graph and each.sites & run.seen.refused:
             continue
+        if each.how == "hook" and each.value.site in run.seen.unhooked:
+            continue
+        if each.loop.step == IN_VAIN and not _is_in_vain(run, each):
+            continue  # something is differentiated in another file, or may be
         is_handed_on = (
             each.how == "store" and each.holders & run.seen.escaped and not (each.evaluating or each.loop.trains)
         )
@@ -56,6 +60,11 @@ def left(run: Run) -> list[Kept]:
     return found
 
 
+def _is_in_vain(run: Run, kept: Kept) -> bool:
+    """Whether nothing in a whole program differentiates, nor any code that is not followed is handed what it could."""
+    return kept.loop.whole and not run.seen.roots and not run.seen.lent
+
+
 def is_spent(run: Run, kept: Kept) -> bool:
     """Whether what is kept was differentiated in its step: its graph is gone but for the nodes."""
     return not kept.sites.isdisjoint(run.seen.roots)
@@ -69,13 +78,13 @@ def is_certain(run: Run, kept: Kept) -> bool:
     if kept.loop.step == FORWARD:
         return not any(is_marked(site, INPUT) for site in value.parts)
     if kept.how == "batch":
-        return value.kind is Kind.TENSOR and value.held in run.seen.loaders
-    if kept.how in ("error", "state") or is_spent(run, kept):
+        return value.held in run.seen.loaders and (value.kind is Kind.TENSOR or _is_used_as_tensor(run, value))
+    if kept.how in ("error", "state", "hook") or is_spent(run, kept):
         return True
     history = run.seen.history(value)
     named = value.made == NAMED or any(is_marked(site, BY_NAME) for site in history)
     shared = (site for site in history & run.seen.spent if not isinstance(_whole(site), ast.arg))
-    if not named and (kept.evaluating or any(shared)):
+    if not named and (kept.evaluating or _is_in_vain(run, kept) or any(shared)):
         return True
     if not named and any(is_marked(site, BY_CALL) for site in history):
         handed_on = kept.holders & run.seen.escaped or (not kept.holders and kept.value.site in run.seen.placed)
@@ -105,6 +114,11 @@ def _worth(run: Run, kept: Kept, sums: set[Site]) -> Worth:
     made = {kept.value.site} | {site for _, site in kept.value.past}
     once = kept.loop.of_epochs and kept.how == "store" and kept.loop.step == TRAINING
     return Worth.LITTLE if once and made.isdisjoint(sums) else Worth.NODES
+
+
+def is_let_go(run: Run, kept: Kept) -> bool:
+    """Whether what keeps something gets it in one pass over the data, and is gone with its function."""
+    return kept.one_pass and _stays(run, kept)
 
 
 def is_freed(run: Run, kept: Kept) -> bool:
@@ -137,8 +151,8 @@ def _whole(site: Site) -> Site:
 def is_small(run: Run, node: ast.AST) -> bool:
     """Whether little is kept where a statement was followed: without history, or for a few steps what was freed."""
     found = run.keeper.weighed.get(node)
-    if found is None:
-        return False
+    if not found:
+        return False  # what has history is held by something: `rows += (loss,)`
     large = [atom for atom in found if not _is_beside_loss(run, atom)]
     if node in run.keeper.renewed:
         large = [atom for atom in large if (atom.parts | {atom.site}).isdisjoint(run.seen.spent)]
@@ -176,11 +190,14 @@ def _is_held_beside(run: Run, value: Atom) -> bool:
 
 def _is_tensor(run: Run, atom: Atom) -> bool:
     """Whether a part of a batch is a tensor: by the default way to put batches together, by a use, or by its name."""
+    return atom.kind is Kind.TENSOR or atom.held in run.seen.loaders or _is_used_as_tensor(run, atom)
+
+
+def _is_used_as_tensor(run: Run, atom: Atom) -> bool:
+    """The same, by a use or a name alone."""
     seen = run.seen
     return (
-        atom.kind is Kind.TENSOR
-        or atom.held in seen.loaders
-        or not seen.tensors.isdisjoint(_around(atom.site, by_key=False))
+        not seen.tensors.isdisjoint(_around(atom.site, by_key=False))
         or not seen.named_tensors.isdisjoint(_around(atom.site, by_key=False))
         or any(atom.site in _around(site) for site in (*seen.tensors, *seen.named_tensors))
     )

@@ -42,6 +42,11 @@ class Place:
         """Whether it is the module that is linted."""
         return self._file is None
 
+    @property
+    def text(self) -> str:
+        """The text of another file; "" of the module that is linted."""
+        return self._file.source.text if self._file is not None else ""
+
     @cached_property
     def variables(self) -> Obj:
         """The module's own variables."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import GROWING, Definition, How, container_of
 from flake8_torchleak.model.bounds import leave_out
-from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.classes import ClassFacts, self_name
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.stores import is_bounded
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
@@ -26,6 +26,7 @@ _REGISTERS = (
 )  # fmt: skip
 _TAKEN_OUT = re.compile(r"_(?:forward|backward)(?:_pre)?_hooks\b")
 """The dicts in which a module keeps its hooks: whoever names them takes hooks out by hand."""
+_REMOVES = re.compile(r"\.remove\(\s*\)")
 _COLLECTS = GROWING - {"setitem", "update", "setdefault"}
 _EMPTIES = frozenset({"clear", "pop", "popleft", "del"})
 _SMALL = frozenset({
@@ -37,6 +38,8 @@ _LIVE_WITH_MODEL = ("Module", "Model", "Net", "Optimizer", "Callback", "Trainer"
 _COPIES = frozenset({"deepcopy", "copy"})
 """What gives another module, whose hooks go with it."""
 _MOST_PARTS = 30
+_MOST_HELPERS = 3
+"""Functions, one called by the other, that hand a module on to where it is hooked."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +71,11 @@ def all_registrations(module: Module) -> list[ast.Call]:
     return [call for call in found if not any(f.name.startswith("test") for f in functions_around(module, call))]
 
 
+def may_remove(text: str) -> bool:
+    """Whether a file's text removes hooks, by their handles or by hand."""
+    return _REMOVES.search(text) is not None or _TAKEN_OUT.search(text) is not None
+
+
 def functions_around(module: Module, node: ast.AST) -> list[FunctionNode]:
     """The functions that a node stands in, innermost first."""
     return [up for up in module.tree.ancestors(node) if isinstance(up, FUNCTIONS)]
@@ -79,30 +87,83 @@ def guest(module: Module, call: ast.Call) -> Guest | None:
     The hook stays on the module when the object is gone, and holds what it needs of it. None for what is a module
     itself, or lives as long as the model (optimizers, trainers, callbacks).
     """
-    owner = module.classes.around(call)
-    builder = owner.methods.get("__init__") if owner is not None else None
-    if owner is None or builder is None or not isinstance(module.tree.parents[call], ast.Expr):
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    found = _in_class(module, call, call.func.value)
+    if found is None:
+        return None
+    owner, at, hooked = found
+    builder = owner.methods.get("__init__")
+    if builder is None or not isinstance(module.tree.parents[call], ast.Expr):
         return None
     outer = [last_name(base) for base in owner.outer_bases]
     if any(name.endswith(_LIVE_WITH_MODEL) for name in [*outer, *(each.node.name for each in owner.lineage)]):
         return None
-    if not isinstance(call.func, ast.Attribute) or module.tree.function(call) not in _building(module, owner, builder):
+    if module.tree.function(at) not in _building(module, owner, builder):
         return None
     # The first parameter is the object: what hooks itself is a module, whatever its bases.
-    given = _given(module, owner, call.func.value)
+    given = _given(module, hooked)
     return Guest(owner, given) if given is not None and given in parameters(builder)[1:] else None
+
+
+def _in_class(module: Module, call: ast.Call, hooked: ast.expr) -> tuple[ClassFacts, ast.Call, ast.expr] | None:
+    """The class whose method registers a hook, the call there that does so, and what it hooks.
+
+    What a function registers that one method calls, or through one more, is registered by that method.
+    """
+    for _ in range(_MOST_HELPERS):
+        owner, function = module.classes.around(call), module.tree.function(call)
+        if owner is not None or function is None:
+            return (owner, call, hooked) if owner is not None else None
+        given = _given(module, hooked)
+        handed = _handed(module, function, given) if given is not None else None
+        if handed is None:
+            return None
+        call, hooked = handed
+    return None
+
+
+def _handed(module: Module, function: FunctionNode, parameter: ast.arg) -> tuple[ast.Call, ast.expr] | None:
+    """The only call of a function in the file, and what it hands over for a parameter."""
+    calls = module.classes.calls_of(function)
+    given = module.classes.argument(calls[0], parameter, function) if len(calls) == 1 else None
+    return (calls[0], given) if given is not None else None
+
+
+def _method(module: Module, node: ast.expr) -> FunctionNode | None:
+    """The method that an attribute is: of the object itself, or in a function that one method hands that object."""
+    owned = module.classes.self_attribute(node)
+    if owned is not None:
+        return owned[0].methods.get(owned[1]) or _below(module, *owned)
+    function = module.tree.function(node)
+    if not isinstance(node, ast.Attribute) or function is None or module.classes.around(function) is not None:
+        return None
+    given = _given(module, node.value) if isinstance(node.value, ast.Name) else None
+    handed = _handed(module, function, given) if given is not None else None
+    if handed is None or not isinstance(handed[1], ast.Name):
+        return None
+    owner, caller = module.classes.around(handed[0]), module.tree.function(handed[0])
+    is_self = caller is not None and self_name(caller) == handed[1].id
+    return owner.methods.get(node.attr) if owner is not None and is_self else None
+
+
+def _below(module: Module, owner: ClassFacts, name: str) -> FunctionNode | None:
+    """The method of this name that a class of the file has that derives from this one: the first, if there are more."""
+    classes = (each for each in module.classes.own if owner in each.lineage)
+    return next((each.own_methods[name] for each in classes if name in each.own_methods), None)
 
 
 def _building(module: Module, owner: ClassFacts, builder: FunctionNode) -> list[FunctionNode]:
     """`__init__` and the methods that it calls."""
     found = [builder]
     for function in found:
-        callees = (module.classes.callee(call) for call in module.tree.calls(function))
+        calls = module.tree.calls(function)
+        callees = (module.classes.callee(call) or _method(module, call.func) for call in calls)
         found += [each for each in callees if each in owner.all_functions and each not in found]
     return found
 
 
-def _given(module: Module, owner: ClassFacts, node: ast.expr) -> ast.arg | None:
+def _given(module: Module, node: ast.expr) -> ast.arg | None:
     """The parameter that a module comes from, by itself or as one of the modules inside it."""
     stack: list[ast.expr] = [node]
     for _ in range(_MOST_PARTS):
@@ -111,7 +172,7 @@ def _given(module: Module, owner: ClassFacts, node: ast.expr) -> ast.arg | None:
         each = stack.pop()
         attribute = module.classes.self_attribute(each)
         if attribute is not None:
-            found = owner.attributes.get(f"self.{attribute[1]}", [])
+            found = attribute[0].attributes.get(f"self.{attribute[1]}", [])
         elif isinstance(each, ast.Name):
             found = module.flow.reaching(each.id, each)
         else:
@@ -147,7 +208,7 @@ def behind(module: Module, node: ast.expr) -> list[Hook]:
     if isinstance(node, ast.Call) and last_name(node.func) == "partial" and node.args:
         return behind(module, node.args[0])
     if isinstance(node, ast.Call):
-        factory = module.classes.callee(node)
+        factory = module.classes.callee(node) or _method(module, node.func)
         inner = module.tree.within(factory) if factory is not None else []
         returned = [each.value for each in inner if isinstance(each, ast.Return)]
         return [hook for each in returned if each is not None and each is not node for hook in _plain(module, each)]
@@ -157,10 +218,7 @@ def behind(module: Module, node: ast.expr) -> list[Hook]:
 def _plain(module: Module, node: ast.expr) -> list[Hook]:
     if isinstance(node, ast.Lambda):
         return [node]
-    found = module.names.definition(node)
-    owned = module.classes.self_attribute(node)
-    if owned is not None:
-        found = owned[0].methods.get(owned[1])
+    found = _method(module, node) or module.names.definition(node)
     return [found] if isinstance(found, FUNCTIONS) else []
 
 

@@ -91,7 +91,7 @@ class Outline:
             return True
         if "DataLoader(" in self.text:
             return bool(self.loops) or " for " in self.text  # whatever the loader is called where it is gone over
-        if any(map(_has_comprehension, self.evaluating)):
+        if any(map(_has_comprehension, self.evaluating)) or self.may_run_in_vain:
             return True
         if not self.loops:
             return False
@@ -100,6 +100,25 @@ class Outline:
         if "next(" in self.text and any(hints.is_loader(f"l{each}") for each in _LOADER.findall(self.text)):
             return True
         return any(map(_names_loader, chain.from_iterable(self.loops.values())))
+
+    @cached_property
+    def may_run_in_vain(self) -> bool:
+        """Whether this is a program that makes networks and goes through a loop, and nothing is differentiated."""
+        if "nn." not in self.text or not any(map(self._runs, self.root.body)):
+            return False
+        return any(getattr(each, "name", "") not in ("__init__", "forward") for each in self.loops)
+
+    def _runs(self, statement: ast.stmt) -> bool:
+        """Whether a statement at the top of the module is a program's: a loop, a branch, a call."""
+        value = getattr(statement, "value", None)
+        if statement.__class__ is ast.Assign and isinstance(value, ast.Call):
+            called = next((each for each in ast.walk(value.func) if isinstance(each, ast.Name)), None)
+            return called is not None and called.id in self._defined
+        return isinstance(value, ast.Call) or statement.__class__ in _RUNNING
+
+    @cached_property
+    def _defined(self) -> set[str]:
+        return {*self.names, *(each.name for each in self.all(ast.ClassDef))}
 
     @cached_property
     def may_evaluate_beside(self) -> bool:
@@ -217,6 +236,7 @@ def _switches(statement: ast.AST) -> bool:
     return False
 
 
+_RUNNING = frozenset({ast.For, ast.While, ast.With, ast.If})
 _LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
 _BELOW = (ast.stmt, ast.ExceptHandler, ast.match_case)
 _FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})

@@ -16,7 +16,8 @@ Why
 epoch is in memory, shuffling and augmentation stand still, and every tensor from a worker holds a file descriptor
 ("Too many open files"). `itertools.tee` saves what one of its iterators is ahead of the others by; `list`, `tuple`,
 `set`, `sorted`, `deque`, `[*loader]` and a comprehension that gives out each batch as it comes collect everything
-before the first batch is used. Source: documentation of itertools; pytorch issue 23900.
+before the first batch is used, and so does a loop that does nothing but append each batch. Source: documentation of
+itertools; pytorch issue 23900.
 
 Measured
 --------
@@ -33,7 +34,8 @@ When it stays silent
 --------------------
 - The function that repeats is the project's own (`def cycle(loader): while True: yield from loader`).
 - What is cycled is no loader, or the code is a test.
-- A `deque` has a largest length; a comprehension has a condition, or gives out something other than whole batches.
+- A `deque` has a largest length; a comprehension has a condition; it, or a loop, gives out something
+  other than whole batches.
 - Only a name makes it a loader, and it is sorted, or used as a list or a dict. (A note where only the name suggests a
   loader and nothing speaks against it.)
 
@@ -90,6 +92,8 @@ def _may_collect(outline: Outline) -> bool:
         return False
     if any(each.search(text) is not None for each in (*_COLLECTED, _STARRED)) or outline.may_comprehend:
         return True
+    if any(_put_by(each) is not None for each in outline.all(ast.For)):
+        return True
     return ("oader(" in text or "dl(" in text) and any(f"{name}(" in text for name in _NAMES)
 
 
@@ -106,6 +110,7 @@ def check(module: Module) -> Iterator[Report]:
     yield from _called(module)
     yield from _unpacked(module)
     yield from _comprehended(module)
+    yield from _looped(module)
 
 
 def _called(module: Module) -> Iterator[Report]:
@@ -153,8 +158,23 @@ def _comprehended(module: Module) -> Iterator[Report]:
         yield from _report(module, place, loop.iter, short(place), _ITERATE, under=("TLK404", told))
 
 
-def _is_whole_batch(given: ast.expr, loop: ast.comprehension) -> bool:
-    """Whether what a comprehension gives out is its variable, or a tuple of all variables of a batch."""
+def _looped(module: Module) -> Iterator[Report]:
+    """A loop that does nothing but put each batch into a container: a list in more words."""
+    for loop in module.tree.all(ast.For):
+        call = _put_by(loop)
+        if call is not None and not loop.orelse and _is_whole_batch(call.args[0], loop):
+            yield from _report(module, call, loop.iter, short(call), _ITERATE, under=("TLK404", call))
+
+
+def _put_by(loop: ast.For) -> ast.Call | None:
+    """The one statement of a loop, if it puts something into a container."""
+    call = loop.body[0].value if len(loop.body) == 1 and isinstance(loop.body[0], ast.Expr) else None
+    puts = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "add")
+    return call if isinstance(call, ast.Call) and puts and len(call.args) == 1 else None
+
+
+def _is_whole_batch(given: ast.expr, loop: ast.comprehension | ast.For) -> bool:
+    """Whether what a comprehension, or a loop, gives out is its variable, or a tuple of all variables of a batch."""
     target = loop.target
     if isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "enumerate" and isinstance(target, ast.Tuple):
         target = target.elts[-1]

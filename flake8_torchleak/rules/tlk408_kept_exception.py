@@ -53,15 +53,18 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.following import Said, reports
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.model.bindings import container_of, key_of
+from flake8_torchleak.model.bindings import How, container_of, key_of
 from flake8_torchleak.model.index import HOLDERS
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.stores import Store, stored
+from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
+_MOST_NAMES = 3
+"""Names that one thing is given, one after the other."""
 _BY_TORCH = frozenset({"", "RuntimeError", "Exception", "BaseException"})
 """What operations raise too, from frames of their own."""
 
@@ -139,9 +142,19 @@ def _is_of_own_frame(module: Module, handler: ast.ExceptHandler) -> bool:
         return False
     body: list[ast.stmt] = [each for each in tried.body if not isinstance(each, HOLDERS)]  # type: ignore[attr-defined]
     inner = [node for statement in body for node in (statement, *module.tree.within(statement))]
-    calls = [each for each in inner if isinstance(each, ast.Call)]
-    called = (callee for callee in map(module.classes.callee, calls) if callee is not None)
-    return _raised(inner) >= kinds and not any(_raised(module.tree.within(callee)) for callee in called)
+    return _raised(inner) >= kinds and not any(_raised(module.tree.within(each)) for each in _called(module, inner))
+
+
+def _called(module: Module, nodes: list[ast.AST]) -> list[FunctionNode]:
+    """The functions of the file that are called there, and those that these call."""
+    found: dict[FunctionNode, None] = {}
+    stack = [each for each in nodes if isinstance(each, ast.Call)]
+    while stack:
+        callee = module.classes.callee(stack.pop())
+        if callee is not None and callee not in found:
+            found[callee] = None
+            stack += module.tree.calls(callee)
+    return list(found)
 
 
 def _raised(nodes: list[ast.AST]) -> set[str]:
@@ -174,8 +187,22 @@ def _retry(module: Module, handler: ast.ExceptHandler) -> ast.Call | None:
 
 def _is_in_body(module: Module, call: ast.Call, tried: ast.AST) -> bool:
     """Whether the `try` calls the same."""
-    key = key_of(container_of(call.func)[0])
+    key = _key(module, container_of(call.func)[0])
     return any(
-        key_of(other.func) == key and _is_in(module, other, tried.body)  # type: ignore[attr-defined]
-        for other in module.classes.callers.get(last_name(call.func), ())
+        _key(module, other.func) == key and _is_in(module, other, tried.body)  # type: ignore[attr-defined]
+        for other in module.tree.calls(tried)
     )
+
+
+def _key(module: Module, called: ast.AST) -> str:
+    """What is called, by the name that it had first: `again = model` is another name of it."""
+    for _ in range(_MOST_NAMES):
+        found = module.flow.reaching(called.id, called) if isinstance(called, ast.Name) else []
+        if (
+            len(found) != 1
+            or found[0].how is not How.ASSIGN
+            or not isinstance(found[0].value, (ast.Name, ast.Attribute))
+        ):
+            break
+        called = found[0].value
+    return key_of(called)

@@ -38,7 +38,8 @@ When it stays silent
 The list is emptied or bound anew, the handle is kept and one is removed anywhere in the file, `with` or an exit stack
 removes it (`contextlib.closing` does not: a handle has no `close`), the hook overwrites one slot or keeps numbers only,
 or it is a test. A function that runs the model in a loop is a program of its own, and hooks it once. An object that
-is a module itself, or lives as long as its model (an optimizer, a trainer, a callback), may leave its hooks on it.
+is a module itself, or lives as long as its model (an optimizer, a trainer, a callback), may leave its hooks on it. What
+is registered under a condition, in the first step, or on a network of the same step is not registered again and again.
 
 How to fix it
 -------------
@@ -53,14 +54,25 @@ from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.lifetime.follow import followed
 from flake8_torchleak.model import hooks
 from flake8_torchleak.model.lastrun import kept_until_next
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.onerun import one_run
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.unhooking import is_removed
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
+
+_BY_CALL = "in every step, and nothing removes it: each call runs one more; register it once"
+_AGAIN = "a hook is registered in every step and never removed: each call runs one more; register it once"
+_REGISTERING = ("register_forward", "register_full_backward", "register_backward_hook")
+
+
+def _may_hook(outline: Outline) -> bool:
+    """Whether a hook is registered, or a loop may be a step that calls what registers one in another file."""
+    return outline.may_step or any(each in outline.text for each in _REGISTERING)
 
 
 @rule(
@@ -69,14 +81,14 @@ from flake8_torchleak.wording import short
     fix=FixLevel.HINT,
     severity=Severity.ERROR,
     subject=Subject.TORCH,
-    words=("_hook",),
-    beside=("register_forward", "register_full_backward", "register_backward_hook"),
+    shape=_may_hook,
 )
 def check(module: Module) -> Iterator[Report]:
     again, steps = set(module.loops.steps(ast.Call)), set[ast.AST](module.loops.steps(ast.Assign))
     told: set[ast.AST] = set()
     yield from _half_emptied(module)
     yield from _until_next(module)
+    seen = followed(module)
     for call in hooks.registrations(module):
         module_name = short(call.func.value) if isinstance(call.func, ast.Attribute) else "the module"
         remedy = f"handle = {module_name}.{last_name(call.func)}(...), and handle.remove() after use"
@@ -101,6 +113,7 @@ def check(module: Module) -> Iterator[Report]:
             continue
         ran = one_run(module, call)
         if ran is not None:
+            told.add(call)
             yield Report(
                 call,
                 "a hook for one run stays on the module, and every further call adds one; remove it after the run",
@@ -111,11 +124,9 @@ def check(module: Module) -> Iterator[Report]:
             continue
         guest = hooks.guest(module, call)
         if call in again or any(function.name == "forward" for function in hooks.functions_around(module, call)[:1]):
-            yield Report(
-                call,
-                "a hook is registered in every step and never removed: each call runs one more; register it once",
-                remedy=remedy,
-            )
+            told.add(call)
+            if not (seen.whole and seen.run.hooks.is_once(call)):
+                yield Report(call, _AGAIN, remedy=remedy)
         elif guest is not None and guest.owner.node not in told:
             told.add(guest.owner.node)
             yield Report(
@@ -126,6 +137,8 @@ def check(module: Module) -> Iterator[Report]:
                 severity=Severity.WARNING,
                 remedy=remedy,
             )
+            told.add(call)
+    yield from _followed(module, told)
 
 
 def _half_emptied(module: Module) -> Iterator[Report]:
@@ -155,3 +168,20 @@ def _until_next(module: Module) -> Iterator[Report]:
             severity=Severity.NOTE,
             remedy=f"store `{short(value)}.detach()`, or {holder}.clear() when it was used",
         )
+
+
+def _followed(module: Module, told: set[ast.AST]) -> Iterator[Report]:
+    """Hooks that a helper registers in every step, or a loop that no single function shows to be one."""
+    for kept in followed(module).kept:
+        text = module.source.text if kept.place.is_own else kept.place.text
+        if (
+            kept.how == "hook"
+            and isinstance(kept.node, ast.expr)
+            and told.isdisjoint((kept.node, kept.at))
+            and not hooks.may_remove(text)
+        ):
+            told.add(kept.node)
+            yield Report(
+                kept.node,
+                _AGAIN if kept.node is kept.at else f"`{short(kept.node)}` registers a hook {_BY_CALL}",
+            )

@@ -182,7 +182,7 @@ def _inlined(program: Program, at: At, call: ast.Call, helper: Function) -> int:
         ast.Assign([ast.Name(names[each], ast.Store())], copy.deepcopy(values[each])) for each in wanted
     ]
     written += [replaced(each, swap) for each in body]
-    node = at.statement
+    node, returned = at.statement, 0
     if isinstance(written[-1], ast.Return):
         result = written.pop()
         assert isinstance(result, ast.Return)
@@ -190,9 +190,12 @@ def _inlined(program: Program, at: At, call: ast.Call, helper: Function) -> int:
         assert isinstance(last, (ast.Assign, ast.Expr, ast.Return, ast.AugAssign))
         last.value = result.value or ast.Constant(None)
         written.append(last)
+        returned = result.lineno
     for one in written:
         for each in (one, *statements(one)):
             program.also[each] = node.lineno
+    if returned:  # it stands at the call's own line
+        program.also[written[-1]] = returned
     at.instead(*written)
     return 1
 
