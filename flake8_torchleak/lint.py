@@ -36,8 +36,8 @@ def lint(
     path: where the text lives, if known. It is not read; other modules of its project are, where a question needs it.
     fixes: work out the edits that would end each leak, too.
     wanted: which codes are worth the work (default: all).
-    Raises SyntaxError, and nothing else, when `tree` is not given and the text does not parse, if some rule may find
-    something in it or it imports PyTorch; other texts are not parsed.
+    Raises SyntaxError, and nothing else, when `tree` is not given and the text does not parse, if a rule's words stand
+    in it or it imports PyTorch. Of other texts those that do not parse hold nothing.
     """
     try:
         return _linted(source, config, tree, path, fixes, wanted)
@@ -62,11 +62,9 @@ def _linted(
     if tree is None:
         subjects = by_words_of_loops(subjects, source)
         rules = [each for each in rules if each.subject in subjects and each.may_find(source)]
-        if not rules:
-            if imports_pytorch(source):
-                parse(source)  # else a file that is broken would look like one that is clean
+        tree = _parsed(source, rules)
+        if tree is None or not rules:
             return []
-        tree = parse(source)
     # Statements cost less than many words: what they rule out is not looked for.
     outline = Outline(tree, source)
     subjects = by_statements(frozenset(each.subject for each in rules), outline, config.dataset_bases)
@@ -76,6 +74,21 @@ def _linted(
         return []
     found = _found(rules, Module(Source(source), tree, config, path), fixes)
     return sorted((each for each in found if wanted is None or wanted(each.code)), key=Finding.sort_key)
+
+
+def _parsed(source: str, rules: list[Rule]) -> ast.Module | None:
+    """The tree of a text; None for one that need not be parsed, or does not parse and only mentions PyTorch.
+
+    Raises SyntaxError for other texts: a file that is broken would look like one that is clean.
+    """
+    if not rules and not imports_pytorch(source):
+        return None
+    try:
+        return parse(source)
+    except SyntaxError:
+        if imports_pytorch(source) or any(each.has_words for each in rules):
+            raise
+        return None
 
 
 def _asked(wanted: Callable[[str], bool] | None) -> list[Rule]:

@@ -54,6 +54,11 @@ class Rule:
     shape: Shape | None = None
     also: FixLevel | None = None
 
+    @property
+    def has_words(self) -> bool:
+        """Whether plain words, more than the name of PyTorch, tell where the rule may find something."""
+        return bool(self.words) or self.subject is not Subject.TORCH
+
     def may_find(self, text: str) -> bool:
         """Whether the rule's own words stand in a text."""
         return all(not words or holds_any(text, words) for words in (self.words, self.beside))
