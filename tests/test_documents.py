@@ -38,7 +38,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-LANGUAGES = {"python", "sh", "toml", "ini", "json", "yaml", "text", ""}
+LANGUAGES = {"python", "sh", "toml", "ini", "json", "yaml", "groovy", "lua", "elisp", "text", ""}
+"""Those of editors (lua, elisp) are run by these, in tests/integration/test_editors.py."""
 
 
 def named(each: Block) -> str:
@@ -116,6 +117,14 @@ def test_yaml_parses_and_its_commands_are_ours(block: Block) -> None:
         understood(line)
 
 
+@pytest.mark.parametrize("block", blocks("groovy"), ids=named)
+def test_commands_of_jenkins_are_understood(block: Block) -> None:
+    commands = re.findall(r"^ *sh '(.*)'$", block.text, re.MULTILINE)
+    assert commands
+    for line in commands:
+        understood(line)
+
+
 @pytest.mark.parametrize("block", blocks("sh"), ids=named)
 def test_commands_are_understood(block: Block) -> None:
     for line in block.text.splitlines():
@@ -124,8 +133,8 @@ def test_commands_are_understood(block: Block) -> None:
 
 def understood(line: str) -> None:
     """Fail for a command that would be refused: options of torchleak, extras, modules that there are not."""
-    words = shlex.split(line, comments=True)
-    for first, group in itertools.groupby(words, key=lambda word: word in {"&&", "||", "{", "}", "<", "|"}):
+    words = shlex.split(re.sub(r"(?<=\s)[<>]\s*\S+", "", line), comments=True)
+    for first, group in itertools.groupby(words, key=lambda word: word in {"&&", "||", "{", "}", "|"}):
         command = [] if first else [word.strip("{};") for word in group]
         if not command:
             continue
@@ -139,11 +148,17 @@ def understood(line: str) -> None:
         elif program in ("python", "python3") and "-m" in command:
             module = command[command.index("-m") + 1]
             assert importlib.util.find_spec(module) is not None, module
+        elif command[:2] == ["npm", "run"]:
+            package = json.loads((ROOT / "editors" / "vscode" / "package.json").read_text(encoding="utf-8"))
+            assert command[2] in package["scripts"], line
         else:
             assert program in PROGRAMS, line
 
 
-PROGRAMS = {"pytest", "flake8", "mkdocs", "mypy", "ruff", "lint-imports", "tox", "nox", "git", "[", "file.py", "mkdir"}
+PROGRAMS = {
+    "pytest", "flake8", "mkdocs", "mypy", "ruff", "lint-imports", "tox", "nox", "git", "[", "mkdir", "cd", "npm", "code",
+    "reviewdog",
+}  # fmt: skip
 """Others that the documents name; what they do is for the tests of the pages to run."""
 
 
