@@ -64,7 +64,7 @@ def test_report(leak: Path, capsys: Capture) -> None:
     assert main(["check", "--report-unused-noqa"]) == 1
     shown = capsys.readouterr().out
     assert shown == (
-        "leak.py:3:16: TLK002 `# noqa: TLK402, tlk1` hides nothing [unused-noqa]\n"
+        "leak.py:3:16: TLK002 note: `# noqa: TLK402, tlk1` hides nothing [unused-noqa]\n"
         "    3 |     total = 0  # noqa: TLK402, E501, tlk1\n"
         "      |                ^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
         "    fix (safe): remove `TLK402, tlk1` from the comment\n"
