@@ -156,8 +156,8 @@ def understood(line: str) -> None:
 
 
 PROGRAMS = {
-    "pytest", "flake8", "mkdocs", "mypy", "ruff", "lint-imports", "tox", "nox", "git", "[", "mkdir", "cd", "npm", "code",
-    "reviewdog",
+    "pytest", "flake8", "mkdocs", "mypy", "ruff", "lint-imports", "tox", "nox", "git", "[", "mkdir", "cd", "npm",
+    "code", "reviewdog",
 }  # fmt: skip
 """Others that the documents name; what they do is for the tests of the pages to run."""
 

@@ -133,6 +133,7 @@ def test_what_asks_for_help_gets_it(arguments: list[str], capsys: Capture) -> No
         ("    from torchvision import models\n" + BROKEN, 2),
         ("x = 1\r\rimport os as o , lightning\r" + BROKEN, 2),
         ("from torch.utils.data import Dataset\n" + BROKEN, 2),
+        ("for x in train_loader:\n    loss.backward()\n" + BROKEN, 2),
         ("import torch\nx = 1\n", 0),
         ("import os\n" + BROKEN, 0),
         ("import torchless, untorch.torch\n" + BROKEN, 0),
