@@ -66,14 +66,13 @@ def reports(
 
 
 def lasting_stores(module: Module) -> Iterator[Store]:
-    """Statements in steps that put something, whatever it is, into a container that outlives the step and grows."""
+    """Statements in steps that put something into a container, but where that is shown to be emptied or bounded."""
     keeper = followed(module).run.keeper
     nodes: list[ast.AST] = [*module.loops.steps(ast.Call), *module.loops.steps(ast.Assign)]
     for node in (*nodes, *module.loops.steps(ast.AugAssign)):
-        if node in keeper.storing and not keeper.contained.get(node, False):
-            store = stored(node)
-            if store is not None:
-                yield store
+        store = stored(node) if not keeper.contained.get(node, False) else None
+        if store is not None:
+            yield store
 
 
 def _is_safe(kept: Kept, module: Module) -> bool:
