@@ -66,14 +66,13 @@ def reports(
 
 
 def lasting_stores(module: Module) -> Iterator[Store]:
-    """Statements in steps that put something, whatever it is, into a container that outlives the step and grows."""
+    """Statements in steps that put something into a container, but where that is shown to be emptied or bounded."""
     keeper = followed(module).run.keeper
     nodes: list[ast.AST] = [*module.loops.steps(ast.Call), *module.loops.steps(ast.Assign)]
     for node in (*nodes, *module.loops.steps(ast.AugAssign)):
-        if node in keeper.storing and not keeper.contained.get(node, False):
-            store = stored(node)
-            if store is not None:
-                yield store
+        store = stored(node) if not keeper.contained.get(node, False) else None
+        if store is not None:
+            yield store
 
 
 def _is_safe(kept: Kept, module: Module) -> bool:
@@ -110,8 +109,8 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
         return Severity.NOTE
     if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
         return Severity.NOTE  # the next step would fail: something that is not seen cuts it off
-    if kept.how == "batch" and is_let_go(run, kept):
-        return Severity.WARNING  # a descriptor for each batch of one pass, until the function returns
+    if kept.how == "batch" and (kept.value.held not in run.seen.loaders or is_let_go(run, kept)):
+        return Severity.WARNING  # by a name, or a descriptor for each batch of one pass, until the function returns
     bounded = kept.at in run.keeper.renewed or known is Worth.NODES
     if kept.how == "error" or (kept.is_graph and (bounded or is_freed(run, kept))):
         return Severity.WARNING

@@ -39,6 +39,8 @@ def releases(kept: Store, build: Builder) -> Iterator[Fix]:
     if kept.key in module.infer.backward.slots(module.tree.scope(kept.node)):
         raise Unfixable(f"an entry of `{kept.key}` is differentiated")
     parts = list(carriers(module, kept.value))
+    if not parts:
+        raise Unfixable(f"nothing in `{short(kept.value)}` is seen to carry a graph")
     for part in parts:
         if module.proof.is_tensor(part):
             continue

@@ -115,7 +115,7 @@ BOUNDS: dict[str, tuple[Callable[[int], str], int, int, str]] = {
     ),
     "parts of a loss": (
         lambda n: step(
-            "\n".join(f"t{k} = model(x) * {k}" for k in range(n))
+            "\n".join(f"t{k} = F.mse_loss(model(x), y) * {k}" for k in range(n))
             + f"\nwhole = {' + '.join(f't{k}' for k in range(n))}\nwhole.backward()\nkept.append(t0)",
             after="return kept",
         ),
@@ -123,11 +123,11 @@ BOUNDS: dict[str, tuple[Callable[[int], str], int, int, str]] = {
         80,
         "what is differentiated has more than 64 parts",
     ),
-    "between store and backward": (
-        lambda n: kept(f"last = {'(' * n}loss{' * 2)' * n}"),
+    "between sum and backward": (
+        lambda n: step(f"total += {'(' * n}loss{' * 2)' * n}", after="total.item()\nreturn total"),
         4,
         50,
-        "what is kept goes through more than 40 expressions",
+        "a proof goes through more than 12 expressions",  # and it is not told whether it is spent
     ),
     "entries": (entries, 4, 60, "more than 50 entries of `out` are set"),
 }

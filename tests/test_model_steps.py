@@ -367,7 +367,7 @@ def test_batches(body: str, count: int) -> None:
         ("loader = DataLoader(d, num_workers=2)", 1),
         ("loader = get_loader(d)", 0),
         ("loader = get_loader(d, num_workers=2)", 1),
-        ("loader = self.get_loader(d)", 0),
+        ("loader = self.get_loader(d)", 1),
         ("loader = get_loader(d, num_workers=0)", 0),
     ],
 )

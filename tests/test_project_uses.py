@@ -328,7 +328,8 @@ class Run:
             kept.append(x)
         return kept
 """
-    assert [each.code for each in lint(text) if each.code < "TLK9"] == codes
+    # TLK405 tells that all batches are held, whatever they are made of.
+    assert [each.code for each in lint(text) if each.code < "TLK9" and each.code != "TLK405"] == codes
 
 
 @pytest.mark.parametrize(

@@ -327,7 +327,7 @@ class Net(nn.Module):
         ("self.kept.append(1)", 0),
         ("self.kept.append()", 0),
         ("self.kept.append(other(output))", 0),
-        ("copied = output; self.kept.append(copied)", 0),
+        ("copied = output; self.kept.append(copied)", 1),
         ("self.kept.append(output); self.kept.pop(0)", 0),
     ],
 )

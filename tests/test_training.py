@@ -173,7 +173,7 @@ import torch
 net = torch.nn.Linear(3, 2)
 opt = torch.optim.SGD(net.parameters(), 0.1)
 kept = []
-for step in range(9):
+for step in range(4, 50):
     loss = net(torch.randn(4, 3)).pow(2).mean()
     opt.zero_grad()
     loss.backward()

@@ -42,19 +42,19 @@ MADE = {
     "a parameter": ("loader", "pass", "loader", "note"),
     "one that is wrapped": ("loader", "pass", "enumerate(loader)", ""),
     "a loader without workers": ("rows", "loader = DataLoader(rows)", "loader", ""),
-    "a loader with some": ("rows", "loader = DataLoader(rows, num_workers=2)", "loader", "error"),
-    "a loader with any number": ("rows, n", "loader = DataLoader(rows, num_workers=n)", "loader", "error"),
+    "a loader with some": ("rows", "loader = DataLoader(rows, num_workers=2)", "loader", "warning"),
+    "a loader with any number": ("rows, n", "loader = DataLoader(rows, num_workers=n)", "loader", "warning"),
     "a loader with options": ("rows, options", "loader = DataLoader(rows, **options)", "loader", "note"),
     "a method of something": ("data", "loader = data.loader()", "loader", "note"),
     "a function of no file in reach": ("rows", "loader = make(rows)", "loader", "note"),
     "a part of something": ("data", "loader, other = data.loaders()", "loader", ""),
-    "a number that is asked for": ("loader, num_workers", "print(num_workers)", "loader", "error"),
-    "a setting": ("loader, config", "print(config['num_workers'])", "loader", "error"),
-    "an attribute": ("loader, config", "print(config.workers)", "loader", "error"),
+    "a number that is asked for": ("loader, num_workers", "print(num_workers)", "loader", "warning"),
+    "a setting": ("loader, config", "print(config['num_workers'])", "loader", "warning"),
+    "an attribute": ("loader, config", "print(config.workers)", "loader", "warning"),
     "prose": ("loader", "print('the workers are busy')", "loader", "note"),
-    "a number that is handed on": ("loader, f", "f(workers=2)", "loader", "error"),
+    "a number that is handed on": ("loader, f", "f(workers=2)", "loader", "warning"),
     "a number that is none": ("loader, f", "f(num_workers=0)", "loader", "note"),
-    "another loader with workers": ("loader, rows", "other = DataLoader(rows, num_workers=3)", "loader", "error"),
+    "another loader with workers": ("loader, rows", "other = DataLoader(rows, num_workers=3)", "loader", "warning"),
     "another loader without": ("loader, rows", "other = DataLoader(rows)", "loader", "note"),
 }
 
@@ -108,7 +108,7 @@ def test_where_the_loader_is_made(made: str, loader: str, count: int) -> None:
     text = IMPORTS + DATA + KEEP.format(parameters="rows", made=made, loader=loader)
     if loader.startswith("enumerate"):
         text = text.replace("for x, y in", "for i, (x, y) in")
-    assert levels(text) == [Severity.ERROR] * count
+    assert levels(text) == [Severity.WARNING] * count
 
 
 def test_an_attribute_that_gets_a_part() -> None:
@@ -133,7 +133,7 @@ class Run:
 
 def test_the_user_may_say_that_there_are_workers() -> None:
     text = IMPORTS + KEEP.format(parameters="loader", made="pass", loader="loader")
-    assert levels(text, Config(assume_workers="yes")) == [Severity.ERROR]
+    assert levels(text, Config(assume_workers="yes")) == [Severity.WARNING]
 
 
 SOLVER = """
@@ -168,7 +168,7 @@ def test_a_loader_of_another_file(tmp_path: Path, workers: str, count: int) -> N
     assert levels(path.read_text(), path=path) == [Severity.ERROR] * count
 
 
-@pytest.mark.parametrize(("call", "level"), [("", Severity.NOTE), ("workers = 4", Severity.ERROR)])
+@pytest.mark.parametrize(("call", "level"), [("", Severity.NOTE), ("workers = 4", Severity.WARNING)])
 def test_a_file_that_imports_this_one_may_speak_of_workers(tmp_path: Path, call: str, level: Severity) -> None:
     firstparty.forget()
     put(tmp_path, score=USED, main=f"from score import score\n{call}\nscore(make())\n")

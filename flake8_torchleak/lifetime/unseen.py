@@ -63,8 +63,10 @@ class Unseen(Part):
             run.seen.supposed.add(node)
             return (Atom(Kind.NETWORK, node, born=run.tick()),)
         if hints.is_loader(name) or name.endswith("Loader"):
-            asked = any("workers" in each and constant(value) != 0 for each, value in keywords.items())
-            return (Atom(Kind.LOADER, node, made=None if asked else table.ALONE, born=run.tick()),)
+            asked = [constant(value) for each, value in keywords.items() if "workers" in each]
+            method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            alone = asked == [0] or not (asked or method)  # a function of another file that is not seen
+            return (Atom(Kind.LOADER, node, made=table.ALONE if alone else None, born=run.tick()),)
         result = run.make.unknown(node, vary=all_vary(values))[0]
         held = [atom for value in values for atom, _ in run.within(value)]
         parts = limited(result.parts.union(*(atom.parts for atom in held)), node)

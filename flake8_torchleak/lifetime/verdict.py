@@ -78,7 +78,7 @@ def is_certain(run: Run, kept: Kept) -> bool:
     if kept.loop.step == FORWARD:
         return not any(is_marked(site, INPUT) for site in value.parts)
     if kept.how == "batch":
-        return value.held in run.seen.loaders and (value.kind is Kind.TENSOR or _is_used_as_tensor(run, value))
+        return value.kind is Kind.TENSOR or _is_used_as_tensor(run, value)
     if kept.how in ("error", "state", "hook") or is_spent(run, kept):
         return True
     history = run.seen.history(value)
