@@ -16,6 +16,7 @@ from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, stored
 from flake8_torchleak.model.tree import FUNCTIONS
+from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import in_evaluation
 from flake8_torchleak.rule import Report
 from flake8_torchleak.wording import short
@@ -71,8 +72,20 @@ def lasting_stores(module: Module) -> Iterator[Store]:
     nodes: list[ast.AST] = [*module.loops.steps(ast.Call), *module.loops.steps(ast.Assign)]
     for node in (*nodes, *module.loops.steps(ast.AugAssign)):
         store = stored(node) if not keeper.contained.get(node, False) else None
-        if store is not None:
+        if store is not None and _grows(module, node, store):
             yield store
+
+
+def _grows(module: Module, node: ast.AST, store: Store) -> bool:
+    """Whether a statement adds an entry: not a number to a sum, nor rows to what has its size already."""
+    kind = module.infer.value(store.holder).kind
+    if isinstance(node, ast.AugAssign):
+        return kind is Kind.LIST or isinstance(store.value, (ast.List, ast.Tuple))
+    if isinstance(node, ast.Assign):
+        target = node.targets[0]
+        is_slot = isinstance(target, ast.Subscript) and isinstance(target.slice, (ast.Constant, ast.Slice))
+        return kind in (Kind.LIST, Kind.DICT, Kind.DEQUE) and not is_slot
+    return kind not in (Kind.TENSOR, Kind.ARRAY, Kind.MODULE, Kind.METRIC, Kind.INSTANCE)
 
 
 def _is_safe(kept: Kept, module: Module) -> bool:

@@ -60,13 +60,13 @@ class Branches(Part):
         return self.one_of([*ways, self._skipped(failed)] if may_skip else ways, may_skip=False)
 
     def _leave_out(self, body: list[ast.stmt]) -> None:
-        """A block is not done in this step, nor in any other but the first: what it stores is harmless."""
+        """A block is not done in this step, nor in any other but the first: what it stores is stored once."""
         if not body or body[0] in self._left_out or not any(loop.again for loop in self.run.loops):
             return
         self._left_out.add(body[0])
         for each in walk(ast.Module(body, [])):
             if isinstance(each, (ast.stmt, ast.Call)):
-                self.run.keeper.judge(each, (), harmless=True)
+                self.run.keeper.contain(each)
 
     def _skipped(self, failed: tuple[ast.expr, ...]) -> Callable[[], Flow]:
         def execute() -> Flow:

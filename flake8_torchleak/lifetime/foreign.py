@@ -130,7 +130,6 @@ class Foreign(Part):
             return NONE
         if isinstance(cls, ClassInfo) and cls.is_record and name == "_replace":
             return (atom,)
-        run.seen.unseen.add(node)
         run.lend((atom,))
         for each in (*args, *keywords.values()):
             run.escape(each)

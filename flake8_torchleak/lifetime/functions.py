@@ -62,12 +62,10 @@ class Functions(Part):
         if made.node is None:
             return run.calls.method(made.receiver, made.builtin, list(args), _expression(node), keywords)
         if not made.place.is_own and not self._matters(made, args, keywords):
-            run.seen.unseen.add(node)
             for each in (made.receiver, *args, *keywords.values()):
                 run.lend(each)
             return run.make.unknown(node)
         if run.is_too_deep or any(each.function is not None and each.function.node is made.node for each in run.frames):
-            run.seen.unseen.add(node)
             run.lend(made.receiver)
             for each in (*args, *keywords.values()):
                 run.escape(each)
@@ -79,8 +77,6 @@ class Functions(Part):
         frame.given = (*args, *keywords.values())
         self._bind(made, frame, args, keywords)
         run.visited.add(made.node)
-        if any(loop.again for loop in run.loops):
-            run.seen.followed.add(node)
         if scope.yields:
             frame.yields = run.new("generator", node)
         before, tests, guards = run.grad_off, run.tests, run.guards

@@ -38,10 +38,8 @@ class Keeper(Part):
         self.found: list[Kept] = []
         self._passed: dict[Loop, list[ast.AST]] = {}
         """For each loop, the statements in it that put something into a holder."""
-        self.harmless: dict[ast.AST, bool] = {}
-        """Statements that put something into a holder in a step -> whether it was harmless for certain, each time."""
         self.contained: dict[ast.AST, bool] = {}
-        """The same, for any value: the holder is bounded, emptied or made anew, or it is done once."""
+        """Statements that put something into a container -> whether it was bounded or anew, or done once, each time."""
         self.renewed: set[ast.AST] = set()
         """Statements that add to what starts anew now and then."""
         self._told: dict[tuple[Site, int], ast.AST] = {}
@@ -53,8 +51,6 @@ class Keeper(Part):
         """Additions -> what was added the last time, and to what."""
         self.of_layers: set[ast.AST] = set()
         """Of these, calls of layers of torch itself, which cut nothing off."""
-        self.storing: set[ast.AST] = set()
-        """Statements, and calls around them, that put something into a holder in a step."""
         self.weighed: dict[ast.AST, list[Atom]] = {}
         """Statements, and calls around them, that put something into a holder in a step -> what of it had history."""
 
@@ -70,13 +66,11 @@ class Keeper(Part):
     def passed_once(self, loop: Loop) -> None:
         """A loop turned out to be left in its first iteration: what is stored there is stored once."""
         for node in self._passed.get(loop, ()):
-            self.judge(node, (), harmless=True)
+            self.contain(node)
 
-    def judge(self, node: ast.AST, calls: Iterable[ast.AST], harmless: bool, by_value: bool = False) -> None:
-        """Whether a statement, in these calls, was harmless this time. by_value: what it puts there has no history."""
-        for each in (node, *calls):
-            self.contained[each] = harmless and not by_value and self.contained.get(each, True)
-            self.harmless[each] = harmless and self.harmless.get(each, True)
+    def contain(self, node: ast.AST, is_contained: bool = True) -> None:
+        """Whether what a statement puts into a container does not pile up there, this time."""
+        self.contained[node] = is_contained and self.contained.get(node, True)
 
     def once(self, start: int, end: int, flow: Flow) -> None:
         """What was found between two marks happens at most once: the way there leaves the loop, or the function.
@@ -113,9 +107,6 @@ class Keeper(Part):
         self._carriers.bound(new, node, target)
         if any(loop.again for loop in self.run.loops):
             self._weigh(node, new)
-            in_place = isinstance(node, ast.AugAssign)
-            if any(atom.graph in (Graph.MAYBE, Graph.YES) and (in_place or atom.past) for atom in new):
-                self.storing.update((node, *self._calls()))  # perhaps it is added up there
         before = {atom.site for atom in old if atom.graph is Graph.YES and atom.past}
         if not before:
             return
@@ -135,7 +126,6 @@ class Keeper(Part):
                 continue  # what was bound there goes on under another name
             loop = outlived(self.run, started, chained=True)
             if loop is None:
-                self.judge(node, self._calls(), is_bounded(self.run) or is_within_step(self.run, started))
                 steps = [each for each in self.run.loops if each.again and each.ident in chained]
                 if steps and is_renewed(self.run, started):
                     self.renewed.add(node)
@@ -202,7 +192,7 @@ class Keeper(Part):
             if self._told.setdefault((made.node, made.born), node) is not node:
                 continue
             if any(born_of(a) >= loop.start and isinstance(a.made, Obj) and not a.made.fields for a in holders):
-                self.judge(node, self._calls(), harmless=True)  # it starts anew now and then
+                self.contain(node)  # it starts anew now and then
                 break
             self.add(how_of(grown[-1][0]), node, target, loop, [*holders, atom], grown[-1][0])
             break
@@ -225,17 +215,16 @@ class Keeper(Part):
         self._passed.setdefault(run.loops[-1], []).append(node)
         if not any(loop.again for loop in run.loops):
             return
-        self.storing.update((node, *self._calls()))
         holders = [atom for atom in holder if may_hold(atom)]
         bounded = any(isinstance(each.made, Obj) and each.made.bounded for each in holder)
         if bounded or not holders:
-            self.judge(node, self._calls(), bounded)
+            self.contain(node, bounded)
             return
         loop = outlived(run, holders, chained=False, vary=vary)
         if loop is None:
-            harmless = is_bounded(run) or is_renewed(run, holders) or is_within_step(run, holders)
-            self.judge(node, self._calls(), harmless)
+            self.contain(node, is_bounded(run) or is_renewed(run, holders) or is_within_step(run, holders))
             return
+        self.contain(node, is_contained=False)
         found = list(run.within(value))
         inside = [atom for atom, _ in found]
         inner = frozenset(each.node for _, each in found if each is not None and each.node is not None)
@@ -250,9 +239,6 @@ class Keeper(Part):
         error = next((atom for atom in inside if atom.made == CAUGHT), None)
         if error is not None:
             self.add("error", node, target, loop, holders, error)
-        if graph is None and batch is None and error is None:
-            plain = bool(inside) and all(atom.graph is Graph.NO for atom in inside)
-            self.judge(node, self._calls(), plain, by_value=True)
 
     def gathered(self, holder: Value, value: Value, node: ast.AST) -> None:
         """A container gets all that a generator makes step by step."""
@@ -303,7 +289,6 @@ class Keeper(Part):
         if not frames[at].place.is_own:
             return
         calls = self._calls()
-        self.storing.update((node, *calls))
         where = node if at == len(frames) - 1 else frames[at + 1].call
         assert where is not None  # the module alone is in no call
         made = [a.made for a in holders if isinstance(a.made, Obj)]

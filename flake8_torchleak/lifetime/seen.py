@@ -52,10 +52,6 @@ class Seen:
         """Sites of what is used as only tensors are: handed to a network or a function of torch."""
         self.named_tensors: set[Site] = set()
         """Sites of parts of batches that are taken for tensors by a name."""
-        self.followed: set[ast.AST] = set()
-        """Calls in steps whose functions were followed."""
-        self.unseen: set[ast.AST] = set()
-        """Calls of what was not followed, at least once."""
         self.escaped: set[Site] = set()
         """Containers that code nobody can see was handed."""
         self.placed: set[Site] = set()

@@ -43,7 +43,6 @@ class Unseen(Part):
     def named(self, path: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         """Call what only a name speaks for, dotted or not: a loss, a model, a loader."""
         run = self.run
-        run.seen.unseen.add(node)
         values = [*args, *keywords.values()]
         name = path.rpartition(".")[2]
         carrying = any(atom.graph is Graph.YES for value in values for atom, _ in run.within(value))

@@ -49,7 +49,6 @@ def left(run: Run) -> list[Kept]:
             each.holders.isdisjoint(run.seen.read_back | excused)
             and each.inner.isdisjoint(run.seen.read_later | excused)
         )
-        keeper.judge(each.at, each.calls, each.dead or is_used)
         if each.dead or is_used:
             continue
         if each.how == "store" and each.holders & run.seen.plain and not is_spent(run, each):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, Mutation
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.names import Names, defaults, last_name, parameters
@@ -296,16 +295,6 @@ class ClassTable:
         if 0 <= index < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: index + 1]):
             return call.args[index]
         return None
-
-    @cached_property
-    def keepers(self) -> frozenset[str]:
-        """Names of methods of plain classes in reach: meters, loggers and buffers are among them."""
-        for call in self.tree.all(ast.Call):
-            name = last_name(call.func)
-            if name[:1].isupper() and hints.keeps_values(name):
-                self.of(call.func)  # asked for: another file may define it
-        plain = [facts for facts in self.all.values() if not facts.has_base("Module", "Dataset", "Model", "TestCase")]
-        return frozenset(name for facts in plain for name in facts.own_methods) - {"__init__"}
 
     @cached_property
     def callers(self) -> dict[str, list[ast.Call]]:

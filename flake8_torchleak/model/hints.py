@@ -14,7 +14,6 @@ CONVENTIONS = {
     "loss": "a loss",
     "tensor": "a tensor",
     "dataset": "a Dataset",
-    "keeper": "what keeps values",
     "evaluation": "evaluation",
 }
 """What a name may be taken for: key -> in words. Names that only silence a rule are not among them."""
@@ -115,11 +114,6 @@ _TENSOR = re.compile(
 )
 _TEXT = re.compile(r"path|name|file|text|str|url|caption|word|sentence|meta|info", re.IGNORECASE)
 _EVALUATION = re.compile(r"(?:^|_)(?:eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|dev)(?:_|$|\d)", re.IGNORECASE)
-_KEEPER = re.compile(
-    r"meter|track|log|average|metric|buffer|memory|history|stat|record|accum|monitor|queue|pool|store|collect|dataset|"
-    r"collat|transform|augment",
-    re.IGNORECASE,
-)
 _FEW = re.compile(
     r"(?:lang|domain|class|cat|category|speaker|spk|task|split|style|genre)_?(?:ids?|idx|indices)$|"
     r"(?:^|_)\w*(?:lens?|lengths?)$",
@@ -207,12 +201,6 @@ def is_text(name: str) -> bool:
 def is_label(name: str) -> bool:
     """A name for one number per sample."""
     return bool(re.search(r"label|target|(?:^|[._])ys?$|class", name, re.IGNORECASE))
-
-
-@_convention("keeper")
-def keeps_values(name: str) -> bool:
-    """The name of a class whose objects may keep what they are given, or make samples."""
-    return bool(_KEEPER.search(name))
 
 
 def counts_few(name: str) -> bool:
