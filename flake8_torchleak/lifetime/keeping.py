@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from flake8_torchleak.lifetime.carriers import Carriers
-from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Frame, Loop
+from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Loop
 from flake8_torchleak.lifetime.history import adds, joins
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.kept import Kept, how_of, is_other, owner_of
@@ -23,9 +23,9 @@ from flake8_torchleak.lifetime.outliving import (
     may_hold,
     outlived,
 )
+from flake8_torchleak.lifetime.placing import place_of
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import CAUGHT, NOTHING, Atom, Graph, Kind, Obj, Site, Value
-from flake8_torchleak.model.tree import FUNCTIONS
 
 _REGROWN = frozenset({"list", "tuple", "dict", "set", "instance"})
 
@@ -258,17 +258,6 @@ class Keeper(Part):
         atom = atom.but(parts=atom.parts | {site for _, site in atom.past})  # its steps are past
         self.add(how, node, None, loop, list(holder), atom)
 
-    def _is_made_in(self, frame: Frame, atom: Atom) -> bool:
-        """Whether a call got a value by itself: it was made in it, or read from what outlives it, and not handed in."""
-        if frame.entered <= atom.since:
-            return True
-        sites, site = {*atom.parts, atom.site}, atom.site
-        while isinstance(site, tuple) and len(site) == 2:  # a part of what was handed in
-            site = site[0]
-            sites.add(site)
-        given = (each for value in frame.given for each, _ in self.run.within(value))
-        return not any(each.site in sites or not sites.isdisjoint(each.parts) for each in given)
-
     def add(
         self,
         how: str,
@@ -282,11 +271,8 @@ class Keeper(Part):
     ) -> None:
         run = self.run
         frames = run.frames
-        at = len(frames) - 1
-        first = 1 if at and isinstance(frames[1].call, FUNCTIONS) else 0  # nobody was seen to call it
-        while at > first and not (frames[at].place.is_own and self._is_made_in(frames[at], atom)):
-            at -= 1
-        if not frames[at].place.is_own:
+        at = place_of(run, atom)
+        if at is None:
             return
         calls = self._calls()
         where = node if at == len(frames) - 1 else frames[at + 1].call
