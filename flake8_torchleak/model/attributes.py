@@ -10,6 +10,7 @@ from flake8_torchleak.model.bindings import Definition, key_of
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.effects import ARRAY_ATTRIBUTES, TENSOR_ATTRIBUTES, apply
 from flake8_torchleak.model.env import NO_ENV, Env
+from flake8_torchleak.model.handed import given
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import UNKNOWN, Kind, Origin, OriginKind, Size, Value, join
@@ -91,7 +92,8 @@ class Attributes:
             return UNKNOWN
         try:
             definitions = self.final_bindings(facts, attr)
-            found = join([self.infer.definition(each, NO_ENV) for each in definitions]) if definitions else UNKNOWN
+            values = [self.infer.definition(each, given(self.infer, facts, each)) for each in definitions]
+            found = join(values) if values else UNKNOWN
             if found.is_container and found.element is not None and self.infer.growth.is_rewritten(facts, attr):
                 found = found.but(element=found.element.but(fields=(), element=None))
             if found.is_container and found.kind is not Kind.JSON:

@@ -14,8 +14,8 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.attributes import is_property
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import are_few_objects
+from flake8_torchleak.model.handed import call_of, given
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
 from flake8_torchleak.model.values import UNKNOWN, Kind, Size, Value
@@ -255,13 +255,18 @@ def _own_share(module: Module, state: StateFacts) -> ast.AST | None:
 def _place(module: Module, state: StateFacts) -> ast.AST:
     """The binding to report: the one that makes the container, or a cached_property's return."""
 
+    facts = state.dataset.facts
+
     def makes(binding: Definition) -> bool:
-        value = module.infer.definition(binding, NO_ENV)
+        value = module.infer.definition(binding, given(module.infer, facts, binding))
         return value.is_container or value.kind is state.value.kind
 
     bindings = sorted(state.bindings, key=makes, reverse=True)
     if bindings:
         first = bindings[0]
+        handed = call_of(module.infer, facts, first) if isinstance(first.value, ast.Name) else None
+        if handed is not None and module.infer.definition(first, given(module.infer, facts, first)).grows:
+            return handed[0]
         place = first.node if first.path else first.statement
         return place if module.tree.is_own(place) else _own_share(module, state) or place
     method = state.dataset.facts.methods[state.attr]
