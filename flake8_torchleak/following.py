@@ -178,9 +178,16 @@ def _shown(kept: Kept) -> str:
     return short(kept.node) if isinstance(kept.node, ast.expr) else getattr(kept.node, "name", "this")
 
 
+_MOST_WAYS = 3
+"""Calls in the linted file, between where something is handed over and where it is kept, that are shown."""
+
+
 def _notes(kept: Kept, module: Module) -> tuple[tuple[ast.AST, str], ...]:
     notes: list[tuple[ast.AST, str]] = []
     if kept.at is not kept.node:
+        at = kept.calls.index(kept.node) if kept.node in kept.calls else len(kept.calls)
+        way = [each for each in kept.calls[at + 1 :] if each in module.tree.parents and each is not kept.at]
+        notes += [(each, "handed on here") for each in way[:_MOST_WAYS]]
         if kept.place.is_own:
             notes.append((kept.at, "handed to the network here" if kept.how == "state" else "kept here"))
         else:

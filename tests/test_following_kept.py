@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kept import grows, marked, program, reported, training
+from tests.kept import findings, grows, marked, program, reported, training
 
 KEEP = "def keep(store, value): store.append(value)"
 LOG = """\
@@ -310,3 +310,20 @@ def test_steps_of_frameworks(name: str) -> None:
 def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
     pytest.importorskip("torch")
     assert grows(PROGRAMS[name]) is bool(marked(PROGRAMS[name]))
+
+
+def test_the_calls_between_are_shown() -> None:
+    text = program("""
+        def keep(where, what):
+            where.append(what)
+        def put(where, what):
+            keep(where, what)
+        def train(model, loader, criterion, optimizer):
+            kept = []
+            for x, y in loader:
+                STEP
+                put(kept, loss)
+    """)
+    (found,) = findings(text)
+    said = [(note.text, text.splitlines()[note.span.line - 1].strip()) for note in found.notes[:2]]
+    assert said == [("handed on here", "keep(where, what)"), ("kept here", "where.append(what)")]
