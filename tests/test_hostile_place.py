@@ -107,7 +107,7 @@ def test_nothing_of_a_checkout_is_run() -> None:
             capture_output=True,
             check=False,
         )
-        assert Path("report").read_text().count("TLK401") == len(names)
+        assert Path("report").read_text().count('"code": "TLK401"') == len(names)
         assert not Path("RUN").exists()
         Path("report").unlink()
 
