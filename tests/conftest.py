@@ -24,6 +24,10 @@ settings.load_profile("steady")
 # Some hundred processes of Python are started: they compile the package once, and not each time, whoever asks for that.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# A shell's job in the background ignores Ctrl-C, and so would what the tests start there and end in that way.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 ROOT = Path(__file__).resolve().parent.parent
 
 LEAK = """\

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from flake8_torchleak.config import DEFAULT
+from flake8_torchleak.fixing.fix import fix
 from flake8_torchleak.model import firstparty
 from tests.kept import marked, program, reported, training
 
@@ -197,3 +199,19 @@ def test_calls_within_calls_end() -> None:
     chain = "".join(f"def f{n}(s, v):\n    f{n + 1}(s, v)\n" for n in range(30))
     text = program(chain + "def f30(s, v):\n    s.append(v)\n") + training("f25(kept, loss)  # TLK402\nf0([], loss)")
     assert reported(text) == marked(text)
+
+
+@pytest.mark.parametrize("made", ["wrap", "Wrapped"])
+def test_an_object_of_another_file_is_not_detached(project: Path, made: str) -> None:
+    """It has methods of a tensor's names; what they give is its own affair."""
+    (project / "wrapped.py").write_text(
+        "class Wrapped:\n    def __init__(self, loss):\n        self.loss = loss\n"
+        "    def backward(self):\n        self.loss.backward()\n"
+        "    def detach(self):\n        self.loss = self.loss.detach()\n"
+        "def wrap(loss):\n    made = [Wrapped(loss)]\n    return made.pop()\n"
+    )
+    body = f"wrapped = {made}(loss)\nwrapped.backward()\nkept.append(wrapped)"
+    text = training(body, f"from work.wrapped import {made}")
+    done = fix(text, DEFAULT, False, lambda code: code == "TLK402", str(project / "main.py"))
+    (left,) = [each for each in done.left if each.code == "TLK402"]
+    assert (done.text, left.unfixed) == (text, "`wrapped` is not proven to be a tensor")

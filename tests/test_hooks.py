@@ -87,6 +87,18 @@ def test_long_ways_end() -> None:
     assert lines(f"{ways}.register_forward_hook(self.keep)") == []
 
 
+def test_what_is_hooked_may_be_given_to_an_outer_function() -> None:
+    """One call of the inner one in sight, which hands over nothing of the sort."""
+    text = """
+import torch
+def watch(model, kept):
+    def attach(name):
+        model.register_forward_hook(lambda *args: print(name))
+    attach("a")
+"""
+    assert [each.code for each in lint(text)] == []
+
+
 def test_outside_of_classes() -> None:
     assert [
         e.code for e in lint("import torch\nmodel.register_forward_hook(print)\nregister_forward_hook(print)\n")

@@ -285,11 +285,13 @@ class ClassTable:
         return [call for call in self.callers.get(name, ()) if isinstance(call.func, form)]
 
     def argument(self, call: ast.Call, parameter: ast.arg, function: FunctionNode) -> ast.expr | None:
-        """The expression that a call of `function` hands over for one of its parameters."""
+        """The expression that a call of `function` hands over for one of its parameters; None for that of another."""
         for keyword in call.keywords:
             if keyword.arg == parameter.arg:
                 return keyword.value
         expected = parameters(function)
+        if parameter not in expected:
+            return None
         bound = self.tree.class_of(function) is not None and self_name(function) != ""
         index = expected.index(parameter) - (1 if bound else 0)
         if 0 <= index < len(call.args) and not any(isinstance(a, ast.Starred) for a in call.args[: index + 1]):

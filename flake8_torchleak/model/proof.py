@@ -145,10 +145,15 @@ class Proof:
             return bool(built) and all(d.is_plain and d.value is not None and proves(d.value, depth - 1) for d in built)
         uses = self.later.by_definition(key, scope, False) if proves == self.is_tensor else {}
         return bool(reaching) and all(
-            self.later.proves(each, node, uses)
+            (self.later.proves(each, node, uses) and not self._is_object(each))
             or (each.value is not None and each.is_plain and proves(each.value, depth - 1))
             for each in reaching
         )
+
+    def _is_object(self, definition: Definition) -> bool:
+        """Whether a variable gets an object of a class, whose methods may have the names of a tensor's."""
+        value = definition.value if definition.is_plain else None
+        return value is not None and self.module.infer.value(value).kind is Kind.INSTANCE
 
     def _bindings(self, facts: ClassFacts, attribute: str) -> list[Definition]:
         """Every assignment of an attribute that is not surely replaced by the end of its method."""
