@@ -102,6 +102,8 @@ PROVE_NETWORK = frozenset({
     "register_full_backward_pre_hook", "register_backward_hook",
 })  # fmt: skip
 """Methods that an `nn.Module` has and tensors have not: who calls one shows what it is called on."""
+OF_OPTIMIZERS = frozenset({"zero_grad", "state_dict", "load_state_dict"})
+"""Those of them that optimizers have, too."""
 
 FORWARDS = frozenset({
     "forward", "forward_train", "forward_features", "training_step", "encode", "decode", "log_prob", "rsample",
