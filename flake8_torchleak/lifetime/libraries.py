@@ -89,6 +89,8 @@ SAME = frozenset({
     "torch.nn.parallel.DistributedDataParallel", "functools.lru_cache", "functools.cache",
 })  # fmt: skip
 """Functions whose result stands for their argument (of `cast`, the last one)."""
+PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel"})
+"""Those of them that take only networks."""
 
 MODULE_SELF = frozenset({
     "to", "cuda", "cpu", "eval", "train", "half", "float", "double", "bfloat16", "requires_grad_", "apply",
