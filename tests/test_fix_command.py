@@ -86,7 +86,7 @@ def test_without_fix_nothing_is_written_and_offers_are_counted(leak: Path, capsy
     assert (leak / "leak.py").read_text() == LEAK
     (leak / "more.py").unlink()
     assert main(["check"]) == 1
-    assert "    fix (safe): keep `loss.detach()`\nCan be fixed: 1 with --fix.\n" in capsys.readouterr().out
+    assert "    fix (safe): use `loss.detach()`\nCan be fixed: 1 with --fix.\n" in capsys.readouterr().out
     (leak / "leak.py").write_text(UNPROVEN)
     assert main(["check"]) == 1
     assert "Can be fixed" not in capsys.readouterr().out

@@ -65,7 +65,10 @@ def test_findings_notes_and_fixes_name_cell_and_line(capsys: Capture) -> None:
     shown = capsys.readouterr().out
     assert shown.startswith("nb.ipynb:cell 3:9:5: TLK401 ")
     assert "\n    9 |     total += loss\n      |     ^^^^^^^^^^^^^\n" in shown
-    assert "    note: cell 1, line 2: `total` starts here and lives on\n    2 | total = 0\n      | ^^^^^^^^^\n" in shown
+    assert (
+        "    note: cell 1, line 2: `total` is set here, and outlives the step\n    2 | total = 0\n      | ^^^^^^^^^\n"
+        in shown
+    )
 
 
 def test_cells_count_as_in_ruff_and_nbqa_finds_the_same(tmp_path: Path, capsys: Capture) -> None:

@@ -15,22 +15,25 @@ METER = (
 )
 
 REMEDIES = {
-    "a value of which no more is known": ("kept.append(loss)", "store detached tensors"),
+    "a value of which no more is known": ("kept.append(loss)", "store detached tensors (`.detach()`)"),
     "a call": ("kept.append(F.mse_loss(model(x), y))", "store `F.mse_loss(model(x), y).detach()`"),
     "an operation": ("total += loss * 2", "add `(loss * 2).detach()`"),
     "what a message has no room for": (
         "kept.append(F.binary_cross_entropy_with_logits(model(x), y, weight=None))",
-        "detach it",
+        "store the value with `.detach()`",
     ),
-    "a sum of which much is left out": ("total += F.binary_cross_entropy_with_logits(model(x), y) + 1", "detach it"),
+    "a sum of which much is left out": (
+        "total += F.binary_cross_entropy_with_logits(model(x), y) + 1",
+        "add the value with `.detach()`",
+    ),
     "one of two without history": ("kept.append(F.l1_loss(x, y) if n else loss)", "detach `loss`"),
-    "two that are long": ("total += F.smooth_l1_loss(model(x), y) if n else loss", "detach it"),
+    "two that are long": ("total += F.smooth_l1_loss(model(x), y) if n else loss", "add the value with `.detach()`"),
     "two short ones": ("total += loss if n else -loss", "add `(loss if n else -loss).detach()`"),
     "a number in one branch": ("total += loss if n else 0.0", "detach `loss`"),
     "a released one in one branch": ("meter.add(loss.item() if n else loss)", "detach `loss`"),
-    "a list": ("meter.add([loss, *y])", "hand it detached tensors"),
-    "a dict": ("meter.add({'loss': loss})", "hand it detached tensors"),
-    "a variable that is a list": ("several = [loss, loss]\nmeter.add(several)", "hand it detached tensors"),
+    "a list": ("meter.add([loss, *y])", "pass detached tensors (`.detach()`)"),
+    "a dict": ("meter.add({'loss': loss})", "pass detached tensors (`.detach()`)"),
+    "a variable that is a list": ("several = [loss, loss]\nmeter.add(several)", "pass detached tensors (`.detach()`)"),
 }
 
 
