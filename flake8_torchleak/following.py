@@ -148,8 +148,8 @@ def _has_workers(kept: Kept, module: Module) -> bool:
 def _message(kept: Kept) -> str:
     if kept.how == "batch":
         return (
-            f"shared memory grows with each batch: `{_shown(kept)}` keeps it as a worker sent it; store a "
-            "copy (`.clone()`)"
+            f"shared memory grows with each batch: batches are kept as workers send them (`{_shown(kept)}`); "
+            "store copies (`.clone()`)"
         )
     if kept.how == "state":
         return (

@@ -38,9 +38,7 @@ def test_a_promoted_rule(tmp_path: Path, capsys: Capture) -> None:
     assert "@torch.no_grad()\n" in file.read_text()
     # The best of its fixes, not the mildest, now that all are taken for safe.
     file.write_text(SHOWN)
-    assert "    fix (safe): add `loss` as a number, with `.item()`" in reported(
-        "--extend-safe-fixes=TLK4", capsys=capsys
-    )
+    assert "    fix (safe): add a number: `loss.item()`" in reported("--extend-safe-fixes=TLK4", capsys=capsys)
     assert main(["check", "--fix", "--extend-safe-fixes=TLK4"]) == 0
     assert file.read_text() == NUMBER
 

@@ -91,9 +91,8 @@ def check(module: Module) -> Iterator[Report]:
             continue  # its history is more than its memory: TLK402
         yield Report(
             kept.node,
-            f"all of every `{kept.base.key}` stays in memory: `{kept.key}` keeps its view (slice) "
-            f"`{short(kept.view)}`; "
-            "store a copy",
+            f"each `{kept.base.key}` stays in memory as a whole: `{kept.key}` keeps its slice (view) "
+            f"`{short(kept.view)}`; store a copy",
             notes=((kept.base.statement, f"a new `{kept.base.key}` is made here each time, and its view keeps it"),),
             target=kept,
         )

@@ -64,9 +64,8 @@ def check(module: Module) -> Iterator[Report]:
     for transfer in transfers(module):
         yield Report(
             transfer.call,
-            f"workers fail, or each takes GPU memory of its own: `{transfer.function.name}` uses CUDA in every "
-            "worker; return "
-            "CPU tensors, and move the batch in the loop",
+            f"workers fail, or each takes GPU memory of its own: `{transfer.function.name}` uses CUDA; "
+            "return CPU tensors, and move the batch in the training loop",
             notes=(*transfer.notes, (transfer.site.call, "a DataLoader with workers")),
             severity=Severity.ERROR if transfer.site.workers is Workers.YES else Severity.WARNING,
             remedy=f"return CPU tensors from `{transfer.function.name}`, and call `.to(device, non_blocking=True)` on "

@@ -116,8 +116,8 @@ def check(module: Module) -> Iterator[Report]:
             told.add(call)
             yield Report(
                 call,
-                "hooks pile up: each call of this function adds one, for one run, and leaves it there; call "
-                "`.remove()` after the run",
+                "hooks pile up: each call of this function registers one and leaves it on the module; "
+                "call `.remove()` after the run",
                 notes=((ran, "the hooked module runs here"),),
                 severity=Severity.WARNING,
                 remedy=remedy,

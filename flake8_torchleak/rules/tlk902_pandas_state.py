@@ -63,7 +63,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             each.place,
             f"each worker copies the strings of `{each.name}` as it reads, unless Arrow stores them; "
-            'read it with `dtype_backend="pyarrow"`',
+            'read the table with `dtype_backend="pyarrow"`',
             notes=(
                 (each.node, each.why),
                 *each.dataset.chain(each.read.function),

@@ -62,7 +62,7 @@ def check(module: Module) -> Iterator[Report]:
             yield Report(
                 number,
                 f"memory grows with each worker: {_number(number)} processes hold their own copies of data and "
-                "batches; measure with 8",
+                "batches; try `num_workers=8`",
                 remedy="start with `num_workers=8`, and add workers only if the GPU waits for data",
             )
         elif number is not None and _counts_cores(module, number):

@@ -15,17 +15,19 @@ from flake8_torchleak.shells.globs import Glob
 
 SETTINGS = (
     Option("select", "CODES", "report only these codes or prefixes (default: all but TLK9)"),
-    Option("extend-select", "CODES", "report these codes or prefixes too"),
+    Option("extend-select", "CODES", "also report these codes or prefixes"),
     Option("ignore", "CODES", "do not report these codes or prefixes"),
-    Option("extend-ignore", "CODES", "nor these"),
+    Option("extend-ignore", "CODES", "also do not report these codes or prefixes"),
     Option("per-file-ignores", "GLOB:CODES", "do not report these codes in files that match"),
-    Option("exclude", "GLOBS", "leave out what matches, as .gitignore would, instead of what is left out by default"),
-    Option("extend-exclude", "GLOBS", "leave out this too; !GLOB takes something back in"),
-    Option("force-exclude", "FLAG", "leave out what matches even if it is named"),
-    Option("extend-safe-fixes", "CODES", "take the fixes of these rules for safe"),
-    Option("extend-unsafe-fixes", "CODES", "take the fixes of these rules for unsafe"),
-    Option("unfixable", "CODES", "never fix what these rules find"),
-    Option("baseline", "FILE", "do not report the findings that this file lists"),
+    Option(
+        "exclude", "GLOBS", "leave out what matches (patterns as in .gitignore), instead of what is left out by default"
+    ),
+    Option("extend-exclude", "GLOBS", "also leave out what matches; !GLOB takes something back in"),
+    Option("force-exclude", "FLAG", "leave out what matches even if it is named on the command line"),
+    Option("extend-safe-fixes", "CODES", "treat the fixes of these rules as safe"),
+    Option("extend-unsafe-fixes", "CODES", "treat the fixes of these rules as unsafe"),
+    Option("unfixable", "CODES", "never fix findings of these rules"),
+    Option("baseline", "FILE", "do not report the findings listed in this file"),
     Option("report-unused-noqa", "FLAG", "report comments `# noqa: TLKnnn` that hide nothing"),
     *OPTIONS,
 )
