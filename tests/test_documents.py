@@ -44,6 +44,9 @@ LANGUAGES = {"python", "sh", "toml", "ini", "json", "yaml", "groovy", "lua", "el
 """Those of editors (lua, elisp) are run by these, in tests/integration/test_editors.py."""
 
 
+LINK = r"\]\(([^)#]+)"
+
+
 def named(each: Block) -> str:
     return each.name
 
@@ -59,13 +62,11 @@ def test_the_readme_is_short_and_up_to_date() -> None:
     assert not lint(leak(text).replace("total += loss", "total += loss.detach()"))
 
 
-def test_links_of_the_readme_are_absolute_and_lead_to_pages() -> None:
+def test_links_of_the_readme_lead_to_files_of_the_repository_and_to_pages_of_the_site() -> None:
     text = README.read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)]+)\)", text)
-    assert links
-    assert all(each.startswith("https://") for each in links)
     pages = {f"docs/{name}" for name in (*rule_pages.pages(), *parts.root_pages())}
-    for target in re.findall(r"\]\(([^)#]+)", parts.inside(text)):
+    for link, target in zip(re.findall(LINK, text), re.findall(LINK, parts.inside(text)), strict=True):
+        assert link.startswith("https://") or (ROOT / link).is_file(), link
         assert target.startswith("https://") or f"docs/{target}" in pages or (ROOT / "docs" / target).is_file(), target
 
 
