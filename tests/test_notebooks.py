@@ -160,7 +160,7 @@ def test_noqa_in_cells(capsys: Capture) -> None:
     put(notebook("import torch", LOOP + "  # noqa: TLK401"))
     assert main(["check"]) == 0
     assert main(["check", "--fix"]) == 0
-    assert "Left alone, for the line carries `# noqa`: 1 that could be fixed." in capsys.readouterr().out
+    assert "Not fixed, as the line has a `# noqa`: 1 that could be fixed." in capsys.readouterr().out
     put(notebook("import torch", LOOP, "# flake8: noqa"))
     assert main(["check"]) == 0
     put(notebook("import torch", LOOP, "%%bash\n# flake8: noqa"))
@@ -170,9 +170,9 @@ def test_noqa_in_cells(capsys: Capture) -> None:
 def test_reasons_count_lines_as_the_user_does(capsys: Capture) -> None:
     put(notebook("import torch", prose("x"), "!ls\n" + LOOP.replace("+= loss", "+= (\n  loss  # noqa\n)")))
     assert main(["check", "--fix"]) == 1
-    assert "    not fixed: cell 3, line 9 carries `# noqa`\n" in capsys.readouterr().out
+    assert "    not fixed: cell 3, line 9 has a `# noqa`\n" in capsys.readouterr().out
     assert main(["check", "--fix", "--output-format=json"]) == 1
-    assert json.loads(capsys.readouterr().out)[0]["unfixed"] == "cell 3, line 9 carries `# noqa`"
+    assert json.loads(capsys.readouterr().out)[0]["unfixed"] == "cell 3, line 9 has a `# noqa`"
 
 
 BROKEN = [

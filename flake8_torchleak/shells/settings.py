@@ -136,15 +136,15 @@ class _Reader:
         found = []
         for pattern, codes in pairs:
             if pattern.startswith("!"):
-                raise ConfigError(f"{name}: {pattern!r}: there is nothing that it could take back in")
+                raise ConfigError(f"{name}: {pattern!r}: no pattern before it leaves anything out")
             found.append((_glob(name, pattern, folder), self._codes(name, codes)))
         return tuple(found)
 
     def _file(self, name: str, raw: object, folder: str) -> str | None:
         if not isinstance(raw, str):
-            raise ConfigError(f"{name}: expected the name of a file, not {raw!r}")
+            raise ConfigError(f"{name}: expected a file name, not {raw!r}")
         if "\0" in raw:
-            raise ConfigError(f"{name}: {raw!r} is not a name that a file can have")
+            raise ConfigError(f"{name}: {raw!r} is not a possible file name")
         if folder and raw:
             _stays(name, raw, folder)
         return os.path.join(folder, raw) if raw else None
@@ -161,7 +161,7 @@ def _stays(name: str, raw: str, folder: str) -> None:
     inside = os.path.relpath(path, folder).split(os.sep)
     links = (os.path.join(folder, *inside[:count]) for count in range(1, len(inside) + 1))
     if inside[0] == os.pardir or any(os.path.islink(each) for each in links):
-        raise ConfigError(f"{name}: {raw!r} leads out of the folder of this file, or through a link; --{name} may")
+        raise ConfigError(f"{name}: {raw!r} is outside the folder of this file, or behind a link: only --{name} may be")
 
 
 def _glob(name: str, pattern: str, folder: str) -> Glob:
