@@ -55,7 +55,7 @@ from collections.abc import Iterator
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.follow import followed
-from flake8_torchleak.model import hooks
+from flake8_torchleak.model import guests, hooks
 from flake8_torchleak.model.lastrun import kept_until_next
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
@@ -123,7 +123,7 @@ def check(module: Module) -> Iterator[Report]:
                 remedy=remedy,
             )
             continue
-        guest = hooks.guest(module, call)
+        guest = guests.guest(module, call)
         if call in again or any(function.name == "forward" for function in hooks.functions_around(module, call)[:1]):
             told.add(call)
             if not (seen.whole and seen.run.hooks.is_once(call)):

@@ -21,9 +21,9 @@ from flake8_torchleak.wording import printable
 
 if TYPE_CHECKING:
     from flake8_torchleak.shells.baseline import Baseline
-    from flake8_torchleak.shells.run import Treatment
     from flake8_torchleak.shells.settings import Setting
     from flake8_torchleak.shells.texts import Complain, Inputs
+    from flake8_torchleak.shells.treatment import Treatment
 
 CLEAN, FOUND, ERROR = 0, 1, 2
 """Exit statuses: no finding, some findings, and something that could not be checked or done (with or without)."""
@@ -103,7 +103,8 @@ def _check(arguments: argparse.Namespace) -> int:
 def _checked(arguments: argparse.Namespace) -> int:
     """One run over the files."""
     from flake8_torchleak.shells.policy import Policy
-    from flake8_torchleak.shells.run import Checking, Output, run
+    from flake8_torchleak.shells.run import Output, run
+    from flake8_torchleak.shells.treatment import Checking
 
     settings = _settings(arguments)
     inputs = _inputs(arguments, settings)

@@ -14,9 +14,9 @@ from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.comments import unused
 from flake8_torchleak.shells.placing import Placing
 from flake8_torchleak.shells.policy import Policy
-from flake8_torchleak.shells.run import Checking, ReadingAll
 from flake8_torchleak.shells.selection import UNUSED
 from flake8_torchleak.shells.texts import Complain, File, parsing
+from flake8_torchleak.shells.treatment import Checking, ReadingAll
 from flake8_torchleak.source import Source
 from flake8_torchleak.wording import printable
 
