@@ -110,7 +110,7 @@ def _checked(arguments: argparse.Namespace) -> int:
     inputs = _inputs(arguments, settings)
     policy = Policy(settings, _baseline(inputs, settings))
     if arguments.show is not None and (arguments.show < 0 or arguments.output_format not in FOR_PEOPLE):
-        raise ConfigError("--show takes a count, and goes with the formats for people: text and concise")
+        raise ConfigError("--show takes a number, and works with the formats text and concise")
     output = Output(
         arguments.output_format,
         arguments.statistics,

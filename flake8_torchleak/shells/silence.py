@@ -62,7 +62,7 @@ class Silencing(ReadingAll):
         what = f"{self._hidden} finding{'s' * (self._hidden != 1)} in {self._files} file{'s' * (self._files != 1)}"
         lines = [f"{would} {what} with `# noqa`."]
         # flake8 takes the first such text of a line for the comment, be it in a string.
-        lines += [f"Cannot be hidden, for a string there holds a `# noqa`: {each}." for each in self._loud]
+        lines += [f"Cannot be hidden, as a string there contains `# noqa`: {each}." for each in self._loud]
         return lines + self._policy.summary()
 
     def _lint(self, text: str, path: str) -> list[Finding]:
