@@ -54,7 +54,8 @@ def reports(
         if excused(each):
             continue
         told.add((each.node, each.at))
-        said = say(each) if each.node is each.at or each.of_other or each.how == "state" else None
+        metered = each.of_other and each.is_graph
+        said = say(each) if each.node is each.at or metered or each.how == "state" else None
         yield Report(
             each.at if said is not None and each.how == "state" else each.node,  # where it can be fixed
             said.message if said is not None else _message(each),
