@@ -20,7 +20,7 @@ METER = (
 )
 
 REMEDIES = {
-    "a value of which no more is known": ("kept.append(loss)", "store detached tensors (`.detach()`)"),
+    "a value of which no more is known": ("kept.append(loss)", "store tensors with `.detach()`"),
     "a call": ("kept.append(F.mse_loss(model(x), y))", "store `F.mse_loss(model(x), y).detach()`"),
     "an operation": ("total += loss * 2", "add `(loss * 2).detach()`"),
     "what a message has no room for": (
@@ -36,9 +36,9 @@ REMEDIES = {
     "two short ones": ("total += loss if n else -loss", "add `(loss if n else -loss).detach()`"),
     "a number in one branch": ("total += loss if n else 0.0", "detach `loss`"),
     "a released one in one branch": ("meter.add(loss.item() if n else loss)", "detach `loss`"),
-    "a list": ("meter.add([loss, *y])", "pass detached tensors (`.detach()`)"),
-    "a dict": ("meter.add({'loss': loss})", "pass detached tensors (`.detach()`)"),
-    "a variable that is a list": ("several = [loss, loss]\nmeter.add(several)", "pass detached tensors (`.detach()`)"),
+    "a list": ("meter.add([loss, *y])", "pass tensors with `.detach()`"),
+    "a dict": ("meter.add({'loss': loss})", "pass tensors with `.detach()`"),
+    "a variable that is a list": ("several = [loss, loss]\nmeter.add(several)", "pass tensors with `.detach()`"),
 }
 
 
