@@ -94,7 +94,9 @@ RELEASED: dict[str, str] = {
     "without gradients": over("with torch.no_grad():\n    kept.append(net(x))"),
     "numbers": over("total += net(x).sum().item()"),
     "one slot": over("last = net(x)"),
-    "steps of one pass": whole("for i in range(2):\n    print(i)\nprint(Steps().forward(torch.rand(3, 12, 2)).shape)", STEPS),
+    "steps of one pass": whole(
+        "for i in range(2):\n    print(i)\nprint(Steps().forward(torch.rand(3, 12, 2)).shape)", STEPS
+    ),
     "frozen": whole("net.requires_grad_(False)\nfor x in data:\n    kept.append(net(x))"),
     "a state, detached": over("state = cell(x, state).detach()"),
     "a state that nobody hands on": over("new = cell(x, state)\nlast = new"),
