@@ -32,6 +32,7 @@ def run(command: list[str], cwd: Path, **environment: str) -> Run:
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         check=False,
+        timeout=600,
     )
 
 

@@ -17,6 +17,7 @@ import pytest
 from flake8_torchleak.shells import ahead, look, pool
 from flake8_torchleak.shells.cli import main
 from tests.conftest import LEAK
+from tests.processes import started
 
 Capture = pytest.CaptureFixture[str]
 
@@ -217,11 +218,13 @@ sys.exit(cli.main(sys.argv[1:]))
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_ends_all_at_once(project: Path, number: signal.Signals, status: int) -> None:
-    with subprocess.Popen([sys.executable, "-c", PROGRAM, "check", "-j2"], cwd=project, stderr=subprocess.PIPE) as run:
+    command = [sys.executable, "-c", PROGRAM, "check", "-j2"]
+    with started(command, cwd=project, stderr=subprocess.PIPE) as run:
         while len(workers := list(project.glob("worker-*"))) < 2:
+            assert run.poll() is None, "ended by itself"
             time.sleep(0.05)
         run.send_signal(number)
-        assert run.wait(timeout=60) == status
+        assert run.wait() == status
         assert run.stderr is not None
         assert run.stderr.read() == b""
     for each in workers:

@@ -331,7 +331,9 @@ def test_bash_completes(tmp_path: Path) -> None:
     (tmp_path / "t.sh").write_text(script("bash"))
     # As bash calls it: the words on the line, and which of them is being typed.
     asked = 'COMP_WORDS=(torchleak check --min-s); COMP_CWORD=2; _shtab_torchleak; echo "${COMPREPLY[@]}"'
-    run = subprocess.run(["bash", "-c", f"source t.sh; {asked}"], cwd=tmp_path, capture_output=True, check=False)
+    run = subprocess.run(
+        ["bash", "-c", f"source t.sh; {asked}"], cwd=tmp_path, capture_output=True, check=False, timeout=600
+    )
     assert run.stdout.decode().split() == ["--min-severity"], run.stderr
 
 

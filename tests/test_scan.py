@@ -48,8 +48,12 @@ def git(path: Path, remote: str = "https://example.org/owner/one.git") -> str:
     """Make a folder a repository with one commit, and return that."""
     own = ["git", "-c", "user.name=test", "-c", "user.email=test", "-C", str(path)]
     for arguments in (["init", "-q"], ["remote", "add", "origin", remote], ["add", "-A"], ["commit", "-qm", "all"]):
-        subprocess.run([*own, *arguments], check=True, capture_output=True)
-    return subprocess.run([*own, "rev-parse", "HEAD"], check=True, capture_output=True).stdout.decode().strip()
+        subprocess.run([*own, *arguments], check=True, capture_output=True, timeout=600)
+    return (
+        subprocess.run([*own, "rev-parse", "HEAD"], check=True, capture_output=True, timeout=600)
+        .stdout.decode()
+        .strip()
+    )
 
 
 def rows(folder: Path, table: str = "findings") -> list[Row]:
@@ -199,7 +203,11 @@ def test_what_has_changed_is_asked_again(folder: Path, asked: list[str]) -> None
     assert scan() == 0
     asked.clear()
     (folder / "one" / "file0.py").write_text("import torch\n")
-    subprocess.run(["git", "-C", "one", "-c", "user.name=t", "-c", "user.email=t", "commit", "-qam", "two"], check=True)
+    subprocess.run(
+        ["git", "-C", "one", "-c", "user.name=t", "-c", "user.email=t", "commit", "-qam", "two"],
+        check=True,
+        timeout=600,
+    )
     (part,) = [each for each in (folder / "out" / "parts").iterdir() if '"name": "owner/odd"' in each.read_text()]
     part.write_text("half of a par")
     assert scan() == 0
