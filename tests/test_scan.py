@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import types
@@ -31,15 +32,25 @@ def gather(model, loader):
 """TLK501 on line 5."""
 
 
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkout of git, made once: five processes."""
+    path = tmp_path_factory.mktemp("scan") / "one"
+    path.mkdir()
+    (path / "file0.py").write_text(LEAK)
+    git(path)
+    return path
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: Path) -> Path:
     """Three checkouts: one of git with a leak, a folder with two, and one whose file does not parse."""
     monkeypatch.chdir(tmp_path)
-    for name, texts in {"one": [LEAK], "two": [LEAK, WORKER], "odd": ["import torch\ndef f(:\n"]}.items():
+    shutil.copytree(committed, tmp_path / "one")
+    for name, texts in {"two": [LEAK, WORKER], "odd": ["import torch\ndef f(:\n"]}.items():
         (tmp_path / name).mkdir()
         for number, text in enumerate(texts):
             (tmp_path / name / f"file{number}.py").write_text(text)
-    git(tmp_path / "one")
     (tmp_path / "repos.txt").write_text("# checkouts\none\n\ntwo\nowner/odd\todd\n")
     return tmp_path
 
