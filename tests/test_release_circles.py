@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kept import reported, training
+from flake8_torchleak.lint import lint
+from tests.kept import marked, training
 
 
 @pytest.mark.parametrize(
@@ -17,7 +18,9 @@ from tests.kept import reported, training
     ids=["itself, with a new one", "itself", "each other"],
 )
 def test_a_helper_in_a_circle_is_looked_at(helpers: str) -> None:
-    text = training("back(loss * 2, 1)\nkept.append(loss)  # TLK402", helpers)
-    assert [code for _, code in reported(text)] == ["TLK402"]
-    silent = training("back(loss * 2, 1)\nkept.append(loss.item())", helpers)
-    assert reported(silent) == []
+    def step(body: str) -> str:
+        return training(body, helpers).replace("loss.backward()", "back(loss, 2)")
+
+    leak = step("kept.append(loss)  # TLK402")
+    assert [(each.span.line, each.code) for each in lint(leak, fixes=True)] == marked(leak)
+    assert lint(step("kept.append(loss.item())"), fixes=True) == []
