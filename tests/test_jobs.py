@@ -184,6 +184,10 @@ def test_the_work_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     given = [b"[]", json.dumps([("a", "x"), ("b", "y")]).encode()]
     sent: list[bytes] = []
+    closed: list[int] = []
+
+    def gone(data: bytes) -> None:
+        raise BrokenPipeError
 
     class Line:
         send_bytes = staticmethod(sent.append)
@@ -194,11 +198,21 @@ def test_the_work_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
                 raise EOFError
             return given.pop()
 
+        @staticmethod
+        def close() -> None:
+            closed.append(1)
+
     try:
         with pytest.raises(Ended):
             pool._serve(Line(), lambda: lambda job: list(job))  # type: ignore[arg-type]
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         assert [json.loads(each) for each in sent] == [["a", "x"], ["b", "y"]]
+        assert not closed
+        given = [json.dumps([("a", "x"), ("b", "y")]).encode()]
+        Line.send_bytes = staticmethod(gone)  # type: ignore[assignment]
+        with pytest.raises(Ended):
+            pool._serve(Line(), lambda: lambda job: list(job), [Line(), Line()])  # type: ignore[arg-type, list-item]
+        assert (len(sent), closed) == (2, [1, 1])
     finally:
         signal.signal(signal.SIGINT, before[0])
         signal.signal(signal.SIGTERM, before[1])
@@ -231,3 +245,15 @@ def test_an_interrupt_ends_all_at_once(project: Path, number: signal.Signals, st
         with pytest.raises(ProcessLookupError):
             os.kill(int(each.name.partition("-")[2]), 0)
     assert not (project / ".torchleak_cache").exists()
+
+
+def test_workers_end_where_the_process_that_reports_is_killed(project: Path) -> None:
+    """As one that has taken too much memory: nothing tells the workers but their lines."""
+    command = [sys.executable, "-c", PROGRAM.replace("600", "0.2"), "check", "-j2"]
+    with started(command, limit=60, cwd=project, stderr=subprocess.PIPE) as run:
+        while len(list(project.glob("worker-*"))) < 2:
+            assert run.poll() is None, "ended by itself"
+            time.sleep(0.05)
+        run.kill()
+        assert run.stderr is not None
+        assert run.stderr.read() == b"", "it is read to its end when the last of them has ended"
