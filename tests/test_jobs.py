@@ -51,8 +51,15 @@ def check(capsys: Capture, *arguments: str) -> tuple[int, str, str]:
     return status, shown.out, shown.err
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-@pytest.mark.parametrize("arguments", [["--output-format=concise"], ["--output-format=json"]])
+@pytest.mark.parametrize(
+    ("start", "arguments"),
+    [
+        ("fork", ["--output-format=concise"]),
+        ("spawn", ["--output-format=concise"]),
+        ("fork", ["--output-format=json"]),
+        pytest.param("spawn", ["--output-format=json"], marks=[pytest.mark.long, pytest.mark.watched]),
+    ],
+)
 def test_the_same_report(capsys: Capture, monkeypatch: pytest.MonkeyPatch, start: str, arguments: list[str]) -> None:
     monkeypatch.setattr(pool, "_START", start)
     plain = check(capsys, *arguments, "--jobs=1", "--no-cache")
