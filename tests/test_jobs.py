@@ -216,7 +216,7 @@ def test_the_work_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [json.loads(each) for each in sent] == [["a", "x"], ["b", "y"]]
         assert not closed
         given = [json.dumps([("a", "x"), ("b", "y")]).encode()]
-        Line.send_bytes = staticmethod(gone)  # type: ignore[assignment]
+        Line.send_bytes = staticmethod(gone)
         with pytest.raises(Ended):
             pool._serve(Line(), lambda: lambda job: list(job), [Line(), Line()])  # type: ignore[arg-type, list-item]
         assert (len(sent), closed) == (2, [1, 1])
