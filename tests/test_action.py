@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,7 @@ def run(command: list[str], cwd: Path, **environment: str) -> Run:
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         check=False,
+        timeout=600,
     )
 
 
@@ -41,11 +43,10 @@ def git(cwd: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """old.py and gone.py, then one commit that adds `new file.py` and a text and takes gone.py away."""
-    folder = tmp_path / "repository"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """old.py and gone.py, then one commit that adds `new file.py` and a text and takes gone.py away; made once."""
+    folder = tmp_path_factory.mktemp("action")
     git(folder, "init", "-q")
     for name in ("old.py", "gone.py"):
         (folder / name).write_text(LEAK)
@@ -57,6 +58,12 @@ def repository(tmp_path: Path) -> Path:
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", "two")
     return folder
+
+
+@pytest.fixture
+def repository(tmp_path: Path, committed: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(committed, tmp_path / "repository"))
 
 
 class Done:

@@ -329,8 +329,8 @@ def test_git_leaves_it_out(project: Path, capsys: Capture) -> None:
     check(capsys)
     assert sorted(each.name for each in (project / folder.NAME).iterdir())[0] == ".gitignore"
     git = ["git", "-C", str(project)]
-    subprocess.run([*git, "init", "-q"], check=True)
-    shown = subprocess.run([*git, "status", "--porcelain"], check=True, capture_output=True).stdout
+    subprocess.run([*git, "init", "-q"], check=True, timeout=600)
+    shown = subprocess.run([*git, "status", "--porcelain"], check=True, capture_output=True, timeout=600).stdout
     assert folder.NAME.encode() not in shown
 
 
@@ -391,13 +391,13 @@ def test_clear(project: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_git_tracks_is_not_read(project: Path, capsys: Capture, linted: list[str]) -> None:
     git = ["git", "-C", str(project)]
-    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "init", "-q"], check=True, timeout=600)
     check(capsys)
-    subprocess.run([*git, "add", "leak.py"], check=True)
+    subprocess.run([*git, "add", "leak.py"], check=True, timeout=600)
     linted.clear()
     check(capsys)
     assert linted == []
-    subprocess.run([*git, "add", "-f", folder.NAME], check=True)
+    subprocess.run([*git, "add", "-f", folder.NAME], check=True, timeout=600)
     before = kept(project)[0].read_bytes()
     (project / "leak.py").write_text("import torch\n")
     check(capsys)

@@ -30,7 +30,7 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join((str(folder / "bin"), os.environ["PATH"]))
     env = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        ["bash", "-ec", script], cwd=folder, env=env, capture_output=True, encoding="utf-8", check=False
+        ["bash", "-ec", script], cwd=folder, env=env, capture_output=True, encoding="utf-8", check=False, timeout=600
     )
 
 

@@ -20,6 +20,7 @@ from flake8_torchleak.shells.cli import main
 from flake8_torchleak.shells.selection import Selection
 from flake8_torchleak.source import Source
 from tests.conftest import LEAK, torchleak
+from tests.processes import started
 
 Capture = pytest.CaptureFixture[str]
 
@@ -293,7 +294,7 @@ def test_a_reader_that_stops_early_is_no_error(tmp_path: Path) -> None:
     for number in range(300):
         (tmp_path / f"leak{number}.py").write_text(LEAK)
     command = [sys.executable, "-m", "flake8_torchleak", "check"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()

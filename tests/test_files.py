@@ -142,7 +142,7 @@ PATHS += ["abab", "aab", "abba/baab", "a/b/a/b", "b/b/a/a/b", "ab/ab/ab", "a/aba
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty git repository."""
     root = tmp_path_factory.mktemp("repository")
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    subprocess.run(["git", "init", "-q", str(root)], check=True, timeout=600)
     return root
 
 
@@ -169,7 +169,9 @@ def test_equal_to_git(repository: Path, lines: list[str], end: str) -> None:
     text = end.join(lines) + end
     (repository / ".gitignore").write_bytes(text.encode())
     command = ["git", "-c", "core.quotePath=false", "check-ignore", "--no-index", "--stdin", "-z"]
-    run = subprocess.run(command, cwd=repository, input="\0".join(PATHS).encode(), capture_output=True, check=False)
+    run = subprocess.run(
+        command, cwd=repository, input="\0".join(PATHS).encode(), capture_output=True, check=False, timeout=600
+    )
     assert run.stderr == b""
     by_git = [path for path in run.stdout.decode().split("\0") if path]
     assert [path for path in PATHS if ignored(Patterns(text), path)] == by_git

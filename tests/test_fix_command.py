@@ -198,8 +198,8 @@ def test_bytes_around_a_fix_stay_and_diffs_apply(
     diff, told = capsysbinary.readouterr()
     assert told.startswith(b"Would fix 1 finding in 1 file.\n1 finding in 1 file, 1 file checked.")
     assert (folder / "leak.py").read_bytes() == raw
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    subprocess.run(["git", "apply", "-"], input=diff, cwd=tmp_path, check=True)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True, timeout=600)
+    subprocess.run(["git", "apply", "-"], input=diff, cwd=tmp_path, check=True, timeout=600)
     new = (folder / "leak.py").read_bytes()
     assert new == raw.replace(b"total += loss", b"total += loss.detach()", 1)
     (folder / "leak.py").write_bytes(raw)
@@ -218,8 +218,8 @@ def test_diffs_of_plain_files_apply_from_a_log_too(
     raw = TEXTS[text].replace("é".encode("latin-1"), b"e")
     (leak / "leak.py").write_bytes(raw)
     assert main(["check", "--diff"]) == 1
-    subprocess.run(["git", "init", "-q"], cwd=leak, check=True)
-    subprocess.run(["git", "apply", "-"], input=capsysbinary.readouterr().out, cwd=leak, check=True)
+    subprocess.run(["git", "init", "-q"], cwd=leak, check=True, timeout=600)
+    subprocess.run(["git", "apply", "-"], input=capsysbinary.readouterr().out, cwd=leak, check=True, timeout=600)
     assert (leak / "leak.py").read_bytes() == raw.replace(b"total += loss", b"total += loss.detach()", 1)
 
 
@@ -342,7 +342,9 @@ def test_fix_only_counts_what_ended_with_another_and_comments(leak: Path, capsys
 
 def test_fix_only_on_stdin_gives_the_text(leak: Path) -> None:
     command = [sys.executable, "-m", "flake8_torchleak", "check", "--fix-only", "-"]
-    done = subprocess.run(command, cwd=leak, input=LEAK, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=leak, input=LEAK, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (0, FIXED, ONLY.replace("leak.py", "stdin"))
-    done = subprocess.run([*command, "--nonsense"], cwd=leak, input=LEAK, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "--nonsense"], cwd=leak, input=LEAK, capture_output=True, text=True, check=False, timeout=600
+    )
     assert (done.returncode, done.stdout) == (2, LEAK)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import gc
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,14 +45,18 @@ def test_noqa_hides_it_and_for_another_code_does_not(tmp_path: Path) -> None:
     assert codes(shown) == ["TLK401"]
 
 
+LATER = partial(pytest.param, marks=[pytest.mark.long, pytest.mark.watched])
+"""Like its neighbours; a process of flake8 each."""
+
+
 @pytest.mark.parametrize(
     ("arguments", "found"),
     [
         (["--select=TLK4"], ["TLK401"]),
-        (["--select=TLK4", "--ignore=TLK402"], ["TLK401"]),
-        (["--select=TLK1"], []),
+        LATER(["--select=TLK4", "--ignore=TLK402"], ["TLK401"]),
+        LATER(["--select=TLK1"], []),
         (["--extend-ignore=TLK401,E,W,F,C"], []),
-        (["--per-file-ignores=leak.py:TLK4", SELECT], []),
+        LATER(["--per-file-ignores=leak.py:TLK4", SELECT], []),
         (["--per-file-ignores=other.py:TLK4", SELECT], ["TLK401"]),
     ],
 )

@@ -22,6 +22,7 @@ from flake8_torchleak.shells.formats import FORMATS
 from flake8_torchleak.shells.paths import portable, uri
 from flake8_torchleak.source import Source
 from tests.conftest import LEAK, ROOT, torchleak
+from tests.processes import started
 from tests.test_fix_command import EVALUATION
 
 Capture = pytest.CaptureFixture[str]
@@ -110,7 +111,7 @@ def test_json_lines(project: Path, capsys: Capture) -> None:
 
 def test_json_lines_come_as_files_are_done(leak: Path) -> None:
     """The first file's findings can be read while the second one is still being written."""
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-m", "flake8_torchleak", "check", "leak.py", "-", "--output-format=json-lines"],
         cwd=leak,
         stdin=subprocess.PIPE,

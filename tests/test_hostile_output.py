@@ -20,6 +20,7 @@ from flake8_torchleak.shells.cli import main
 from flake8_torchleak.shells.formats import FORMATS
 from flake8_torchleak.wording import leading, printable
 from tests.conftest import LEAK, torchleak
+from tests.processes import started
 
 Capture = pytest.CaptureFixture[str]
 
@@ -170,7 +171,7 @@ def test_a_diff_that_goes_on_can_be_applied() -> None:
     # One `diff` in a file's name or text must not become another one's.
     assert run.stdout.count(b"\n--- ") + 1 == len(NAMES)
     Path("patch").write_bytes(run.stdout)
-    done = subprocess.run(["git", "apply", "patch"], capture_output=True, check=False)
+    done = subprocess.run(["git", "apply", "patch"], capture_output=True, check=False, timeout=600)
     assert (done.returncode, done.stderr.decode().count("error")) == (0, 0)
     assert torchleak("check", cwd=Path()).returncode == 0
     # So does one in a log, but for the lines that the log would take for commands.
@@ -182,7 +183,7 @@ def test_a_diff_on_a_terminal_is_tame() -> None:
     Path("leak.py").write_text(NASTY, encoding="utf-8", newline="")
     Path("latin.py").write_bytes(b"# coding: latin-1\n# \x9b \xe9\n" + LEAK.encode())
     master, slave = pty.openpty()
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-m", "flake8_torchleak", "check", "--diff"], stdout=slave, stderr=subprocess.DEVNULL
     ) as run:
         os.close(slave)
@@ -223,6 +224,7 @@ def test_a_pipe_in_continuous_integration_is_a_log(names: dict[str, str], exact:
             stderr=subprocess.DEVNULL,
             env={**os.environ, **names},
             check=False,
+            timeout=600,
         )
     assert b"\x1b" in Path("patch").read_bytes()
 

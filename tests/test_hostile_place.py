@@ -25,7 +25,11 @@ def test_a_current_folder_that_is_gone(tmp_path: Path) -> None:
     script = 'cd gone; rmdir ../gone; "$0" -m flake8_torchleak "$@"'
     for command, status in (("check", 2), ("check ../leak.py", 2), ("config", 2), ("rules", 0)):
         run = subprocess.run(
-            ["sh", "-c", script, sys.executable, *command.split()], cwd=tmp_path, capture_output=True, check=False
+            ["sh", "-c", script, sys.executable, *command.split()],
+            cwd=tmp_path,
+            capture_output=True,
+            check=False,
+            timeout=600,
         )
         assert run.returncode == status
         if status:
@@ -67,7 +71,8 @@ def test_a_signal_leaves_nothing_half_done(arguments: list[str], number: signal.
         [sys.executable, "-c", program, *arguments],
         capture_output=True,
         check=False,
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # the tests may run under nohup
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+        timeout=600,  # the tests may run under nohup
     )
     assert (run.returncode, run.stderr) == (128 + number, b"")
     assert os.listdir() == ["leak.py"]
@@ -83,7 +88,7 @@ def test_signals_that_are_ignored_stay_so() -> None:
         "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL;"
         "import threading; each = threading.Thread(target=cli.main, args=(['rules'],)); each.start(); each.join()"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, timeout=600)
     assert (run.returncode, run.stderr) == (0, b"")
 
 
@@ -106,6 +111,7 @@ def test_nothing_of_a_checkout_is_run() -> None:
             [sys.executable, *start, "check", "--diff", "--output-format=json", "--output-file=report"],
             capture_output=True,
             check=False,
+            timeout=600,
         )
         assert Path("report").read_text().count('"code": "TLK401"') == len(names)
         assert not Path("RUN").exists()
@@ -113,7 +119,9 @@ def test_nothing_of_a_checkout_is_run() -> None:
 
 
 def test_without_the_current_folder_none_is_taken_away() -> None:
-    run = subprocess.run([sys.executable, "-I", "-m", "flake8_torchleak", "rules"], capture_output=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-I", "-m", "flake8_torchleak", "rules"], capture_output=True, check=False, timeout=600
+    )
     assert (run.returncode, run.stderr) == (0, b"")
 
 
@@ -135,6 +143,7 @@ def test_folders_of_ones_own_stay_in_the_path(option: list[str]) -> None:
         capture_output=True,
         check=False,
         env={**os.environ, "PYTHONPATH": path},
+        timeout=600,
     )
     assert (run.returncode, run.stderr.decode()) == (0, os.path.abspath("own"))
 

@@ -24,7 +24,7 @@ def shell(line: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """A line of shell with "$@" for the command; without PYTHONUNBUFFERED, as for most people."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"} | environment
     command = ["sh", "-c", line, "sh", sys.executable, "-m", "flake8_torchleak"]
-    return subprocess.run(command, capture_output=True, check=False, env=env)
+    return subprocess.run(command, capture_output=True, check=False, env=env, timeout=600)
 
 
 CANNOT = b"torchleak: error: cannot write: "

@@ -17,6 +17,7 @@ import pytest
 from flake8_torchleak.shells import ahead, look, pool
 from flake8_torchleak.shells.cli import main
 from tests.conftest import LEAK
+from tests.processes import started
 
 Capture = pytest.CaptureFixture[str]
 
@@ -50,8 +51,15 @@ def check(capsys: Capture, *arguments: str) -> tuple[int, str, str]:
     return status, shown.out, shown.err
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-@pytest.mark.parametrize("arguments", [["--output-format=concise"], ["--output-format=json"]])
+@pytest.mark.parametrize(
+    ("start", "arguments"),
+    [
+        ("fork", ["--output-format=concise"]),
+        ("spawn", ["--output-format=concise"]),
+        ("fork", ["--output-format=json"]),
+        pytest.param("spawn", ["--output-format=json"], marks=[pytest.mark.long, pytest.mark.watched]),
+    ],
+)
 def test_the_same_report(capsys: Capture, monkeypatch: pytest.MonkeyPatch, start: str, arguments: list[str]) -> None:
     monkeypatch.setattr(pool, "_START", start)
     plain = check(capsys, *arguments, "--jobs=1", "--no-cache")
@@ -183,6 +191,10 @@ def test_the_work_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     given = [b"[]", json.dumps([("a", "x"), ("b", "y")]).encode()]
     sent: list[bytes] = []
+    closed: list[int] = []
+
+    def gone(data: bytes) -> None:
+        raise BrokenPipeError
 
     class Line:
         send_bytes = staticmethod(sent.append)
@@ -193,11 +205,21 @@ def test_the_work_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
                 raise EOFError
             return given.pop()
 
+        @staticmethod
+        def close() -> None:
+            closed.append(1)
+
     try:
         with pytest.raises(Ended):
             pool._serve(Line(), lambda: lambda job: list(job))  # type: ignore[arg-type]
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         assert [json.loads(each) for each in sent] == [["a", "x"], ["b", "y"]]
+        assert not closed
+        given = [json.dumps([("a", "x"), ("b", "y")]).encode()]
+        Line.send_bytes = staticmethod(gone)
+        with pytest.raises(Ended):
+            pool._serve(Line(), lambda: lambda job: list(job), [Line(), Line()])  # type: ignore[arg-type, list-item]
+        assert (len(sent), closed) == (2, [1, 1])
     finally:
         signal.signal(signal.SIGINT, before[0])
         signal.signal(signal.SIGTERM, before[1])
@@ -217,14 +239,28 @@ sys.exit(cli.main(sys.argv[1:]))
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_ends_all_at_once(project: Path, number: signal.Signals, status: int) -> None:
-    with subprocess.Popen([sys.executable, "-c", PROGRAM, "check", "-j2"], cwd=project, stderr=subprocess.PIPE) as run:
+    command = [sys.executable, "-c", PROGRAM, "check", "-j2"]
+    with started(command, cwd=project, stderr=subprocess.PIPE) as run:
         while len(workers := list(project.glob("worker-*"))) < 2:
+            assert run.poll() is None, "ended by itself"
             time.sleep(0.05)
         run.send_signal(number)
-        assert run.wait(timeout=60) == status
+        assert run.wait() == status
         assert run.stderr is not None
         assert run.stderr.read() == b""
     for each in workers:
         with pytest.raises(ProcessLookupError):
             os.kill(int(each.name.partition("-")[2]), 0)
     assert not (project / ".torchleak_cache").exists()
+
+
+def test_workers_end_where_the_process_that_reports_is_killed(project: Path) -> None:
+    """As one that has taken too much memory: nothing tells the workers but their lines."""
+    command = [sys.executable, "-c", PROGRAM.replace("600", "0.2"), "check", "-j2"]
+    with started(command, limit=60, cwd=project, stderr=subprocess.PIPE) as run:
+        while len(list(project.glob("worker-*"))) < 2:
+            assert run.poll() is None, "ended by itself"
+            time.sleep(0.05)
+        run.kill()
+        assert run.stderr is not None
+        assert run.stderr.read() == b"", "it is read to its end when the last of them has ended"

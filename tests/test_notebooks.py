@@ -101,8 +101,8 @@ def test_a_diff_of_a_notebook_applies(capsysbinary: pytest.CaptureFixture[bytes]
     diff = capsysbinary.readouterr().out
     assert b'-    "    total += loss"\n+    "    total += loss.detach()"\n' in diff
     assert Path("nb.ipynb").read_bytes() == raw
-    subprocess.run(["git", "init", "-q"], check=True)
-    subprocess.run(["git", "apply", "-"], input=diff, check=True)
+    subprocess.run(["git", "init", "-q"], check=True, timeout=600)
+    subprocess.run(["git", "apply", "-"], input=diff, check=True, timeout=600)
     assert text(read(Path("nb.ipynb").read_bytes())["cells"][2]) == f"%%time\n{FIXED}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,9 @@ def told(capsys: Capture, *arguments: str) -> tuple[int, set[str]]:
     return status, set(re.findall(r"^(\w+)\.py:", capsys.readouterr().out, re.MULTILINE))
 
 
+LATER = partial(pytest.param, marks=[pytest.mark.long, pytest.mark.watched])
+"""Two processes of flake8 each."""
+
 # -- min-severity --------------------------------------------------------------------------------------------------
 
 
@@ -69,10 +73,10 @@ def told(capsys: Capture, *arguments: str) -> tuple[int, set[str]]:
     ("arguments", "files"),
     [
         ([], {"error", "warning"}),
-        (["--min-severity=error"], {"error"}),
-        (["--min-severity=warning"], {"error", "warning"}),
+        LATER(["--min-severity=error"], {"error"}),
+        LATER(["--min-severity=warning"], {"error", "warning"}),
         (["--min-severity=note"], {"error", "warning", "note"}),
-        (["--extend-select=TLK9"], {"error", "warning", "opinion"}),
+        LATER(["--extend-select=TLK9"], {"error", "warning", "opinion"}),
         (["--extend-select=TLK9", "--min-severity=error"], {"error"}),
     ],
 )
@@ -331,7 +335,9 @@ def test_bash_completes(tmp_path: Path) -> None:
     (tmp_path / "t.sh").write_text(script("bash"))
     # As bash calls it: the words on the line, and which of them is being typed.
     asked = 'COMP_WORDS=(torchleak check --min-s); COMP_CWORD=2; _shtab_torchleak; echo "${COMPREPLY[@]}"'
-    run = subprocess.run(["bash", "-c", f"source t.sh; {asked}"], cwd=tmp_path, capture_output=True, check=False)
+    run = subprocess.run(
+        ["bash", "-c", f"source t.sh; {asked}"], cwd=tmp_path, capture_output=True, check=False, timeout=600
+    )
     assert run.stdout.decode().split() == ["--min-severity"], run.stderr
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import LEAK
+from tests.processes import started
 
 PROGRAM = """
 import sys
@@ -43,7 +44,7 @@ def on_terminal(
     """What the command writes to a terminal that is its stderr, and its stdout too unless that is something else."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", PROGRAM.format(delay=delay), "check", *arguments],
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -118,7 +119,11 @@ def test_none_beside_a_pager(files: Path) -> None:
 
 def test_none_in_a_pipe(files: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(delay=0), "check"], cwd=files, capture_output=True, check=False
+        [sys.executable, "-c", PROGRAM.format(delay=0), "check"],
+        cwd=files,
+        capture_output=True,
+        check=False,
+        timeout=600,
     )
     assert (run.returncode, run.stderr) == (1, b"")
     assert b"\x1b" not in run.stdout

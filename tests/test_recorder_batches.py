@@ -66,7 +66,13 @@ def recorded(data: Dataset[Any], keep: Any = None, num_workers: int = 1, epochs:
     return recording.record
 
 
-@pytest.mark.parametrize("loaded", [True, False], ids=["OpenCV loaded", "not loaded"])
+@pytest.mark.parametrize(
+    "loaded",
+    [
+        pytest.param(True, id="OpenCV loaded"),
+        pytest.param(False, id="not loaded", marks=[pytest.mark.long, pytest.mark.watched]),
+    ],
+)
 def test_a_healthy_loop_with_workers(loaded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever merely imported OpenCV has none of its threads, whatever threads each worker has of Python's."""
     monkeypatch.setitem(sys.modules, "cv2", SimpleNamespace(getNumThreads=lambda: 4 if loaded else 0))
@@ -230,7 +236,7 @@ NAMES = [f"/data/images/training/{each:09d}.jpg" for each in range(30_000)]
     [
         (list(NAMES), "str"),
         pytest.param(np.array(NAMES, dtype=object), "str", marks=pytest.mark.long),
-        (dict(enumerate(NAMES)), "str"),
+        pytest.param(dict(enumerate(NAMES)), "str", marks=[pytest.mark.long, pytest.mark.watched]),
         pytest.param([(each, 1) for each in NAMES], "tuple", marks=pytest.mark.long),
         pytest.param([{"path": each} for each in NAMES], "dict", marks=pytest.mark.long),
     ],

@@ -260,23 +260,27 @@ def into_exceptions() -> tuple[object, Keep]:
     return errors, keep
 
 
+LATER = functools.partial(pytest.param, marks=[pytest.mark.long, pytest.mark.watched])
+"""Much like its neighbours; a training each."""
+
+
 @pytest.mark.parametrize(
     ("make", "pattern"),
     [
         (into_meter, "run.held.rows[*]['loss']"),
-        (into_pairs, "run.held[*].loss"),
+        LATER(into_pairs, "run.held[*].loss"),
         (into_slots, "run.held.rows[*]"),
-        (into_one_slot, "run.held.rows[*]"),
+        LATER(into_one_slot, "run.held.rows[*]"),
         (into_class, "Shared.rows[*]"),
-        (into_module, "run.held[*].seen[*]"),
+        LATER(into_module, "run.held[*].seen[*]"),
         (into_child, "run.held.layers[0].seen[*]"),
         (into_dict, "run.held[*]"),
-        (into_dict_of_objects, "run.held[*]"),
+        LATER(into_dict_of_objects, "run.held[*]"),
         (into_set, "run.held{*}"),
         (into_closure, "run.keep.<closure>.rows[*]"),
-        (into_partial, "run.keep.args"),
+        LATER(into_partial, "run.keep.args"),
         (into_method, "run.keep.__self__.rows[*]['loss']"),
-        (into_static, "run.keep.<closure>.rows[*]"),
+        LATER(into_static, "run.keep.<closure>.rows[*]"),
         (into_generator, "run.held.<generator>.rows[*]"),
         (into_exceptions, "run.held[*].<traceback>"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import types
@@ -31,15 +32,25 @@ def gather(model, loader):
 """TLK501 on line 5."""
 
 
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkout of git, made once: five processes."""
+    path = tmp_path_factory.mktemp("scan") / "one"
+    path.mkdir()
+    (path / "file0.py").write_text(LEAK)
+    git(path)
+    return path
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: Path) -> Path:
     """Three checkouts: one of git with a leak, a folder with two, and one whose file does not parse."""
     monkeypatch.chdir(tmp_path)
-    for name, texts in {"one": [LEAK], "two": [LEAK, WORKER], "odd": ["import torch\ndef f(:\n"]}.items():
+    shutil.copytree(committed, tmp_path / "one")
+    for name, texts in {"two": [LEAK, WORKER], "odd": ["import torch\ndef f(:\n"]}.items():
         (tmp_path / name).mkdir()
         for number, text in enumerate(texts):
             (tmp_path / name / f"file{number}.py").write_text(text)
-    git(tmp_path / "one")
     (tmp_path / "repos.txt").write_text("# checkouts\none\n\ntwo\nowner/odd\todd\n")
     return tmp_path
 
@@ -48,8 +59,12 @@ def git(path: Path, remote: str = "https://example.org/owner/one.git") -> str:
     """Make a folder a repository with one commit, and return that."""
     own = ["git", "-c", "user.name=test", "-c", "user.email=test", "-C", str(path)]
     for arguments in (["init", "-q"], ["remote", "add", "origin", remote], ["add", "-A"], ["commit", "-qm", "all"]):
-        subprocess.run([*own, *arguments], check=True, capture_output=True)
-    return subprocess.run([*own, "rev-parse", "HEAD"], check=True, capture_output=True).stdout.decode().strip()
+        subprocess.run([*own, *arguments], check=True, capture_output=True, timeout=600)
+    return (
+        subprocess.run([*own, "rev-parse", "HEAD"], check=True, capture_output=True, timeout=600)
+        .stdout.decode()
+        .strip()
+    )
 
 
 def rows(folder: Path, table: str = "findings") -> list[Row]:
@@ -199,7 +214,11 @@ def test_what_has_changed_is_asked_again(folder: Path, asked: list[str]) -> None
     assert scan() == 0
     asked.clear()
     (folder / "one" / "file0.py").write_text("import torch\n")
-    subprocess.run(["git", "-C", "one", "-c", "user.name=t", "-c", "user.email=t", "commit", "-qam", "two"], check=True)
+    subprocess.run(
+        ["git", "-C", "one", "-c", "user.name=t", "-c", "user.email=t", "commit", "-qam", "two"],
+        check=True,
+        timeout=600,
+    )
     (part,) = [each for each in (folder / "out" / "parts").iterdir() if '"name": "owner/odd"' in each.read_text()]
     part.write_text("half of a par")
     assert scan() == 0

@@ -15,6 +15,7 @@ import pytest
 from flake8_torchleak.shells.cli import main
 from flake8_torchleak.shells.watch import again
 from tests.conftest import LEAK
+from tests.processes import started
 from tests.test_formats import METERED, METERS
 
 Capture = pytest.CaptureFixture[str]
@@ -135,14 +136,14 @@ def test_what_is_not_listed_is_not_checked(folder: Path) -> None:
 def test_for_real(folder: Path) -> None:
     """With watchfiles, in a process of its own, ended as a user does."""
     command = [sys.executable, "-m", "flake8_torchleak", "check", "--watch", "--output-format=json-lines"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert "metered.py" in process.stdout.readline()
-        assert "watching" in process.stderr.readline()
+        assert b"metered.py" in process.stdout.readline()
+        assert b"watching" in process.stderr.readline()
         time.sleep(1)  # until the operating system watches
         (folder / "other.py").write_text(LEAK)
-        assert "other.py" in process.stdout.readline()
+        assert b"other.py" in process.stdout.readline()
         process.send_signal(2)
-        assert process.wait(60) == 130
-        assert "Traceback" not in process.stderr.read()
+        assert process.wait() == 130
+        assert b"Traceback" not in process.stderr.read()

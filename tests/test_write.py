@@ -21,6 +21,7 @@ from typing import NoReturn
 import pytest
 
 from flake8_torchleak.fixing.write import WriteError, replace
+from tests.processes import started
 
 OLD = b"\xef\xbb\xbftotal += loss\r\n"
 NEW = b"\xef\xbb\xbftotal += loss.detach()\r\n"
@@ -511,7 +512,7 @@ def test_killed_while_writing(tmp_path: Path, number: signal.Signals) -> None:
     moments = random.Random(number)
     cut = 0
     for _ in range(6):
-        with subprocess.Popen(
+        with started(
             [sys.executable, "-c", BUSY, tmp_path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as child:
             assert child.stdout is not None
@@ -519,10 +520,7 @@ def test_killed_while_writing(tmp_path: Path, number: signal.Signals) -> None:
             with pytest.raises(subprocess.TimeoutExpired):
                 child.wait(moments.uniform(0.02, 0.08))
             child.send_signal(number)
-            try:
-                child.wait(10)
-            finally:
-                child.kill()
+            child.wait()
         assert [name for name in names if (tmp_path / name).read_bytes() not in contents] == []
         others = set(os.listdir(tmp_path)) - set(names)
         assert all(name.startswith(".torchleak-") and name.endswith(".tmp") for name in others)

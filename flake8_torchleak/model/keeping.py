@@ -30,14 +30,14 @@ class Keeping:
     sums: bool
 
 
-def keeps(module: Module, facts: ClassFacts, name: str, call: ast.Call) -> Iterator[tuple[ast.expr, Keeping]]:
-    """(argument, how it is kept) for the arguments of `object.name(...)` that the method sums or stores.
+def keeps(module: Module, facts: ClassFacts, name: str, call: ast.Call) -> tuple[ast.expr, Keeping] | None:
+    """(argument, how it is kept) of the first argument of `object.name(...)` that the method sums or stores.
 
     The method is evaluated with a graph-carrying tensor for one argument at a time, numbers for the rest.
     """
     method = facts.methods.get(name)
     if method is None:
-        return
+        return None
     expected = parameters(method)[1:]
     by_name = {p.arg: p for p in expected}
     bound = [(p, a) for p, a in zip(expected, call.args, strict=False) if not isinstance(a, ast.Starred)]
@@ -55,8 +55,8 @@ def keeps(module: Module, facts: ClassFacts, name: str, call: ast.Call) -> Itera
         env = Env(given)
         for kept in keepings(module, method, f"{owner}."):
             if module.infer.value(kept.value, env).graph:
-                yield argument, kept
-                break
+                return argument, kept
+    return None
 
 
 def keepings(module: Module, function: FunctionNode, holders: str) -> Iterator[Keeping]:

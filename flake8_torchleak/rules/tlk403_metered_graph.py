@@ -107,18 +107,20 @@ def _said(module: Module, kept: Kept) -> Said | None:
     key = key_of(container_of(holder)[0])
     if not key or not isinstance(meter.made, ast.ClassDef) or meter.kind not in (Kind.INSTANCE, Kind.METRIC):
         return None
-    for argument, keeping in keeps(module, module.classes.all[meter.made], method, call):
-        store = Store(call, key, holder, argument)
-        return Said(
-            f"memory grows every step: `{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; "
-            f"{remedy(module, 'pass', argument)}",
-            store,
-            notes=(
-                (keeping.node, f"`{meter.made.name}.{method}` stores its argument here"),
-                *evidence(module, store),
-            ),
-        )
-    return None
+    found = keeps(module, module.classes.all[meter.made], method, call)
+    if found is None:
+        return None
+    argument, keeping = found
+    store = Store(call, key, holder, argument)
+    return Said(
+        f"memory grows every step: `{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; "
+        f"{remedy(module, 'pass', argument)}",
+        store,
+        notes=(
+            (keeping.node, f"`{meter.made.name}.{method}` stores its argument here"),
+            *evidence(module, store),
+        ),
+    )
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

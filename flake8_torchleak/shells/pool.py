@@ -81,7 +81,9 @@ class Pool:
 
         context: Any = get_context(_START)
         line, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, self._start), daemon=True)
+        # A copy of this process has our ends of all lines open as well, and would never see that nobody is there.
+        ours = [line, *self._workers] if _START == "fork" else []
+        process = context.Process(target=_serve, args=(theirs, self._start, ours), daemon=True)
         process.start()
         theirs.close()
         worker = self._workers[line] = _Worker(self._started, process, line)
@@ -127,8 +129,10 @@ def _reason(status: int | None) -> str:
     return f"exit status {status}"
 
 
-def _serve(line: Connection, start: Callable[[], Work]) -> None:
-    """What a worker does: it ends when nobody gives it anything any more."""
+def _serve(line: Connection, start: Callable[[], Work], ours: Sequence[Connection] = ()) -> None:
+    """What a worker does: it ends when nobody gives it anything any more. ours: what it is to close first."""
+    for each in ours:
+        each.close()
     # An interrupt is for the process that reports, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -139,4 +143,8 @@ def _serve(line: Connection, start: Callable[[], Work]) -> None:
         except (EOFError, OSError):
             os._exit(0)  # without writing out what the process that it is a copy of has not written
         for path, wanted in jobs:
-            line.send_bytes(json.dumps(work((path, wanted))).encode())
+            told = json.dumps(work((path, wanted))).encode()
+            try:
+                line.send_bytes(told)
+            except OSError:
+                os._exit(0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,6 +13,7 @@ import pytest
 from tests.conftest import LEAK
 from tests.integration.conftest import needs
 from tests.integration.pages import block
+from tests.processes import started
 
 pytestmark = pytest.mark.integration
 
@@ -42,36 +42,28 @@ def test_diagnostics(tmp_path: Path) -> None:
     (tmp_path / "leak.py").write_text("")
     uri = (tmp_path / "leak.py").as_uri()
     command = [sys.executable, "-m", "pylsp"]
-    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+    with started(command, limit=120, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdin is not None
         assert server.stdout is not None
-        watchdog = threading.Timer(120, server.kill)
-        watchdog.start()
-        try:
-            send(
-                server.stdin, "initialize", {"processId": None, "rootUri": tmp_path.as_uri(), "capabilities": {}}, id=1
-            )
-            while received(server.stdout).get("id") != 1:
-                pass
-            send(server.stdin, "initialized", {})
-            settings = json.loads(block("docs/editors.md", "Any editor with a language client: python-lsp-server"))
-            send(server.stdin, "workspace/didChangeConfiguration", {"settings": settings})
-            document = {"uri": uri, "languageId": "python", "version": 1, "text": LEAK}
-            send(server.stdin, "textDocument/didOpen", {"textDocument": document})
-            ours: list[dict[str, Any]] = []
-            while not ours:
-                message = received(server.stdout)
-                if message.get("method") == "textDocument/publishDiagnostics":
-                    found = message["params"]["diagnostics"]
-                    ours = [each for each in found if str(each["code"]).startswith("TLK")]
-            send(server.stdin, "shutdown", None, id=2)
-            while received(server.stdout).get("id") != 2:
-                pass
-            send(server.stdin, "exit", None)
-            assert server.wait(30) == 0
-        finally:
-            watchdog.cancel()
-            server.kill()
+        send(server.stdin, "initialize", {"processId": None, "rootUri": tmp_path.as_uri(), "capabilities": {}}, id=1)
+        while received(server.stdout).get("id") != 1:
+            pass
+        send(server.stdin, "initialized", {})
+        settings = json.loads(block("docs/editors.md", "Any editor with a language client: python-lsp-server"))
+        send(server.stdin, "workspace/didChangeConfiguration", {"settings": settings})
+        document = {"uri": uri, "languageId": "python", "version": 1, "text": LEAK}
+        send(server.stdin, "textDocument/didOpen", {"textDocument": document})
+        ours: list[dict[str, Any]] = []
+        while not ours:
+            message = received(server.stdout)
+            if message.get("method") == "textDocument/publishDiagnostics":
+                found = message["params"]["diagnostics"]
+                ours = [each for each in found if str(each["code"]).startswith("TLK")]
+        send(server.stdin, "shutdown", None, id=2)
+        while received(server.stdout).get("id") != 2:
+            pass
+        send(server.stdin, "exit", None)
+        assert server.wait() == 0
     (finding,) = ours
     assert (finding["source"], finding["code"]) == ("flake8", "TLK401")
     assert finding["range"]["start"] == {"line": 8, "character": 8}

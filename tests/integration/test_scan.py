@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import pytest
 
 from tests.conftest import LEAK, ROOT
 from tests.integration.conftest import needs, python
+from tests.processes import kill, started
 
 pytestmark = pytest.mark.integration
 
@@ -45,20 +45,19 @@ def parts(folder: Path) -> int:
 def test_a_scan_that_is_killed_goes_on(engine: str, module: str, checkouts: Path) -> None:
     needs(module)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
+    with started(
         [sys.executable, *command(engine)],
         cwd=checkouts,
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
     ) as process:
         deadline = time.monotonic() + 300
         while parts(checkouts / engine) < 2:
             assert process.poll() is None, "ended by itself"
             assert time.monotonic() < deadline
             time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGKILL)  # with all that it started
+        kill(process)  # with all that it started
     known = parts(checkouts / engine)
     assert 2 <= known < COUNT
     assert not (checkouts / engine / "findings.jsonl").exists()

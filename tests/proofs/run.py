@@ -66,7 +66,8 @@ def _results(proof: Proof) -> dict[str, Any]:
         listing = Path(temporary, "jobs.json")
         listing.write_text(json.dumps([vars(each) for each in jobs]), encoding="utf-8")
         command = [sys.executable, "-m", "tests.proofs.child", str(path), str(listing)]
-        ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+        limit = 60 + sum(each.seconds for each in proof.variants)
+        ran = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=limit)
         assert ran.returncode == 0, f"{proof.code}:\n{ran.stderr}"
         for each in jobs:
             output = Path(each.output)

@@ -58,6 +58,7 @@ class Differentiation:
         self._active: list[FunctionNode] = []
         self._known: dict[FunctionNode, tuple[frozenset[str], frozenset[str]]] = {}
         self._sites: dict[Scope, list[Site]] = {}
+        self._collecting: set[Scope] = set()
         self._cuts = 0
 
     def sites(self, scope: Scope) -> list[Site]:
@@ -65,7 +66,9 @@ class Differentiation:
         known = self._sites.get(scope)
         if known is None:
             cuts = self._cuts
+            self._collecting.add(scope)
             known = self._collect(scope)
+            self._collecting.discard(scope)
             if cuts == self._cuts or not self._active:
                 self._sites[scope] = known
         return known
@@ -174,7 +177,12 @@ class Differentiation:
         return bool(found) and runs_always(function.body, Wanted(frozenset(found)), leaving=False)
 
     def _is_tensor_in(self, function: FunctionNode, name: str) -> bool:
-        """Whether a parameter that the function differentiates is a tensor for each place that does."""
+        """Whether a parameter that the function differentiates is a tensor for each place that does.
+
+        Of a function that hands it on to itself that is not shown.
+        """
+        if function in self._collecting:
+            return False
         sites = [site for site in self.sites(function) if key_of(self.unscaled(site.objective)) == name]
         return all(site.certain for site in sites)
 
