@@ -26,6 +26,8 @@ from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bounds import UNFOLLOWED
 from flake8_torchleak.model.firstparty import Finder
+from flake8_torchleak.model.index import count
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
@@ -70,8 +72,9 @@ def _follow(module: Module) -> Followed:
     finder = Finder(module.path) if module.project is not None and module.path is not None else None
     path = finder.path if finder is not None else ""
     root = module.root
-    runner = Runner(Place(path, root, None, finder), _LEAST + _PER_NODE * module.tree.size)
-    if not module.is_test:  # its loops are short
+    # What is asked here needs no index: where nothing is kept, none is made.
+    runner = Runner(Place(path, root, None, finder), _LEAST + _PER_NODE * count(root))
+    if not module.tests_by(Outline(root, module.source.text).packages):  # the loops of tests are short
         with _deep.room():
             runner.all(root)
     if runner.given_up or runner.left_out:
