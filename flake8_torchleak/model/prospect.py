@@ -25,6 +25,7 @@ _ITERATORS = re.compile(
 """By the last letter of train, valid, val, test (eval, dev, data, batch) before them."""
 _AT_TOP = re.compile(r"""\n(?!class |def |async |from |import |[\s#@)\]}"'])(.+)""")
 """The first line of a statement at the top of a module that neither defines nor imports anything."""
+_BEHIND_IMPORT = re.compile(r"\n(?:from|import)\b[^\n#]*;")
 _BLOCK = re.compile(r"(?:\r?\n(?:[ \t#][^\n]*)?)*")
 """The lines below a statement that are its block."""
 _IMPORTING = re.compile(r"\n[ \t]*from\b[^\n(]*\([^)]*\)")
@@ -60,7 +61,8 @@ def may_run_in_vain(text: str) -> bool:
         return False
     if "\n" not in text or "\f" in text:
         return True  # lines that the patterns here do not know
-    return any(_runs(found, text) for found in _AT_TOP.finditer(f"\n{text}"))
+    lines = f"\n{text}"
+    return _BEHIND_IMPORT.search(lines) is not None or any(_runs(found, text) for found in _AT_TOP.finditer(lines))
 
 
 def _runs(found: re.Match[str], text: str) -> bool:
