@@ -75,9 +75,8 @@ def check(module: Module) -> Iterator[Report]:
         if source is not None:
             yield Report(
                 store.node,
-                f"GPU memory grows every step: `{short(store.holder)}` keeps `{short(store.value)}` on the "
-                "device; store "
-                f"`{short(store.value)}.cpu()`",
+                f"GPU memory grows every step: `{short(store.holder)}` keeps `{short(store.value)}` on the device; "
+                "store it with `.cpu()`",
                 notes=((source, "the model's output, on the device"),),
                 target=store.value,
             )
