@@ -119,9 +119,9 @@ class Finding:
         levels = {each.level for each in self.fixes}
         return FixLevel.SAFE if FixLevel.SAFE in levels else FixLevel.UNSAFE if levels else None
 
-    def sort_key(self) -> tuple[Span, str, str]:
-        """Order of a report: by place, then code, then text."""
-        return (self.span, self.code, self.message)
+    def sort_key(self) -> tuple[Span, str, str, tuple[tuple[str, Span, str], ...]]:
+        """Order of a report: by place, then code, then text, then evidence: the same in every process."""
+        return (self.span, self.code, self.message, tuple((each.path, each.span, each.text) for each in self.notes))
 
 
 def is_told(finding: Finding, least: Severity) -> bool:

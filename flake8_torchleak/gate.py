@@ -11,7 +11,7 @@ import ast
 import re
 from enum import Enum
 
-from flake8_torchleak.model import hints
+from flake8_torchleak.model import hints, prospect
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.words import holds_any, is_of_torch
@@ -36,13 +36,8 @@ _TORCH_PACKAGES = frozenset({
 """A module that imports only the former has classes and loops of the same shape, and other memory."""
 
 _DATASET = ("Dataset", "__getitem__")
-_LOOPS_OF_INTEREST = (
-    "oader", " dl", "_dl", "(dl", "refetcher", "data_generator", "backward(", ".eval()", "_step", "_iter",
-    "train(False", "def eval", "def val", "def test", "def infer", "def predict", "_eval(", "_test(", "_val(",
-    "_valid", "_predict", "_infer", "optimize_parameters", "compute_loss", "_batch_end", "_batch_start", "nn.",
-)  # fmt: skip
-"""Words of training, loaders, evaluation, and of what makes networks: a program may run one in vain."""
-_LOOPING = frozenset({Subject.STEPS, Subject.EVALUATION})
+_BY_WORDS = {Subject.STEPS: prospect.may_step, Subject.EVALUATION: prospect.may_evaluate}
+"""Subjects that more than a word tells, which takes its time."""
 
 
 _IMPORTED = re.compile(
@@ -64,17 +59,15 @@ def by_words(text: str, bases: tuple[str, ...]) -> frozenset[Subject]:
     found = {Subject.OPENCV} if "cv2" in text else set()
     if not is_of_torch(text, bases):
         return frozenset(found)
-    found |= {Subject.TORCH, *_LOOPING}
+    found |= {Subject.TORCH, *_BY_WORDS}
     if holds_any(text, _DATASET) or holds_any(text, (each.rpartition(".")[2] for each in bases)):
         found.add(Subject.DATASET)
     return frozenset(found)
 
 
 def by_words_of_loops(subjects: frozenset[Subject], text: str) -> frozenset[Subject]:
-    """The subjects without those of loops, if a text has no word of them: the most words to look for."""
-    if subjects & _LOOPING and not holds_any(text, _LOOPS_OF_INTEREST):
-        return subjects - _LOOPING
-    return subjects
+    """The subjects without those of loops that a text's words rule out."""
+    return frozenset(each for each in subjects if each not in _BY_WORDS or _BY_WORDS[each](text))
 
 
 def by_statements(subjects: frozenset[Subject], outline: Outline, bases: tuple[str, ...]) -> frozenset[Subject]:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import BOUND, OF_PROJECT, Finding, FixLevel, Severity, Span
 from flake8_torchleak.gate import by_statements, by_words, by_words_of_loops, imports_pytorch
-from flake8_torchleak.model.bounds import unfinished
+from flake8_torchleak.lifetime.follow import followed
+from flake8_torchleak.model.bounds import UNFOLLOWED, unfinished
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Rule, all_rules
@@ -61,19 +62,26 @@ def _linted(
     rules = [each for each in _asked(wanted) if each.subject in subjects]
     if tree is None:
         subjects = by_words_of_loops(subjects, source)
-        rules = [each for each in rules if each.subject in subjects and each.may_find(source)]
+        rules = [each for each in rules if each.subject in subjects and each.may_find_unparsed(source)]
         tree = _parsed(source, rules)
         if tree is None or not rules:
             return []
     # Statements cost less than many words: what they rule out is not looked for.
     outline = Outline(tree, source)
     subjects = by_statements(frozenset(each.subject for each in rules), outline, config.dataset_bases)
-    subjects = by_words_of_loops(subjects, source)
     rules = [each for each in rules if each.subject in subjects and each.may_find_in(outline)]
     if not rules:
         return []
-    found = _found(rules, Module(Source(source), tree, config, path), fixes)
+    module = Module(Source(source), tree, config, path)
+    if not any(each.may_find_apart(source) for each in rules) and not _keeps_anything(module):
+        return []
+    found = _found(rules, module, fixes)
     return sorted((each for each in found if wanted is None or wanted(each.code)), key=Finding.sort_key)
+
+
+def _keeps_anything(module: Module) -> bool:
+    """Whether following the calls, which needs no index of the module, shows anything kept, or anything left out."""
+    return bool(followed(module).kept) or bool(module.shared.get(UNFOLLOWED))
 
 
 def _parsed(source: str, rules: list[Rule]) -> ast.Module | None:

@@ -29,6 +29,8 @@ Place = ast.AST
 """Any node with a position; `Rule.finding` turns it into a Span."""
 Shape = Callable[[Outline], bool]
 """Whether a rule can find anything, by the statements of a module: told before the tree is indexed."""
+Prospect = Callable[[str], bool]
+"""The same by the text alone, told before it is parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,9 @@ class Rule:
     """One rule's contract and its check.
 
     subject: what a file must contain for the rule to find anything (the gate); words: and one of these, if there are
-    any, as plain text; beside: and one of these as well; shape: and statements of this form.
+    any, as plain text; beside: and one of these as well; prospect: and a text like this; shape: and statements of
+    this form.
+    apart: a text in which the rule may find more than what following the calls shows to be kept; None: it always may.
     local: what other files of the project define cannot change what it finds. fix: of what kind most of its fixes are;
     also: a second kind, where there is one.
     default: False for opinionated rules, which users opt into.
@@ -53,6 +57,8 @@ class Rule:
     local: bool = False
     shape: Shape | None = None
     also: FixLevel | None = None
+    prospect: Prospect | None = None
+    apart: Prospect | None = None
 
     @property
     def has_words(self) -> bool:
@@ -63,9 +69,17 @@ class Rule:
         """Whether the rule's own words stand in a text."""
         return all(not words or holds_any(text, words) for words in (self.words, self.beside))
 
+    def may_find_unparsed(self, text: str) -> bool:
+        """Whether they do, and the text lets the rule's look at statements expect anything."""
+        return self.may_find(text) and (self.prospect is None or self.prospect(text))
+
     def may_find_in(self, outline: Outline) -> bool:
         """Whether they do, and the rule's own look at statements lets the module through: few words, it comes first."""
         return (self.shape is None or self.shape(outline)) and self.may_find(outline.text)
+
+    def may_find_apart(self, text: str) -> bool:
+        """Whether it may find anything where following the calls shows nothing to be kept."""
+        return self.apart is None or self.apart(text)
 
     @property
     def default(self) -> bool:
@@ -147,6 +161,11 @@ Fixer = Callable[[Report, Builder], Iterable[Fix]]
 _found: dict[str, Rule] = {}
 
 
+def never(_text: str) -> bool:
+    """For `apart`: a rule that tells of nothing but what following the calls shows to be kept."""
+    return False
+
+
 def rule(
     code: str,
     slug: str,
@@ -159,11 +178,15 @@ def rule(
     local: bool = False,
     shape: Shape | None = None,
     also: FixLevel | None = None,
+    prospect: Prospect | None = None,
+    apart: Prospect | None = None,
 ) -> Callable[[Callable[[Module], Iterator[Report]]], Callable[[Module], Iterator[Report]]]:
     """Register the decorated `check(module) -> Iterator[Report]` as the rule `code`."""
 
     def register(check: Callable[[Module], Iterator[Report]]) -> Callable[[Module], Iterator[Report]]:
-        _found[code] = Rule(code, slug, fix, severity, subject, check, words, beside, local, shape, also)
+        _found[code] = Rule(
+            code, slug, fix, severity, subject, check, words, beside, local, shape, also, prospect, apart
+        )
         return check
 
     return register

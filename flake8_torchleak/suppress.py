@@ -30,6 +30,13 @@ class Comment(NamedTuple):
     match: re.Match[str]
 
 
+def _hides(match: re.Match[str], code: str) -> bool:
+    """Whether a comment, as INLINE finds it, hides a code."""
+    # As in flake8, codes are compared as written: in lower case they parse, and hide nothing.
+    codes = match["codes"]
+    return codes is None or code.startswith(tuple(filter(None, re.split(r"[,\s]", codes))))
+
+
 class Suppressions:
     """The `# noqa` comments of one module, read when first asked."""
 
@@ -42,12 +49,10 @@ class Suppressions:
             return False
         if self._whole_file:
             return True
+        if not any(_hides(match, code) for match in self._matches):
+            return False  # the tokens of a text, which take long, tell only for which lines a comment counts
         match = INLINE.search(self._annotated(line))
-        if match is None:
-            return False
-        codes = match["codes"]
-        # As in flake8, codes are compared as written: in lower case they parse, and hide nothing.
-        return codes is None or code.startswith(tuple(filter(None, re.split(r"[,\s]", codes))))
+        return match is not None and _hides(match, code)
 
     def comments(self) -> Iterator[Comment]:
         """Each comment that decides for some lines, in order; none where the whole file is hidden."""
@@ -81,6 +86,16 @@ class Suppressions:
     def _any(self) -> bool:
         """Whether the word occurs at all: most files need no more than this."""
         return "noqa" in self._text.lower()
+
+    @cached_property
+    def _matches(self) -> list[re.Match[str]]:
+        """What may be found in any run of lines.
+
+        The codes of a comment may go on in the next line, if that is joined with it: they are at most those that are
+        found in the whole text, and there are none only where there are none in the line.
+        """
+        found = list(INLINE.finditer("".join(self._lines)))
+        return found + [match for line in self._lines if "noqa" in line.lower() for match in INLINE.finditer(line)]
 
     @cached_property
     def _whole_file(self) -> bool:

@@ -155,7 +155,7 @@ class Other(Base):
 
 def test_what_a_method_leaves_open() -> None:
     root = ast.parse(DECLARED)
-    runner = Runner(Place("", root, None, None), 100_000)
+    runner = Runner(Place("", root, None, None), lambda: 100_000)
     runner.all(root)
     base = runner._info(next(each for each in root.body if isinstance(each, ast.ClassDef)))
     assert left_open(base, base.own["run"]) == {"one", "two", "three"}

@@ -123,7 +123,7 @@ def test_a_class_looks_among_a_bounded_number_of_bases() -> None:
         f"class C{n}(C{n - 1}, Other{n}):\n    def m{n}(self):\n        pass\n" for n in range(1, 90)
     )
     root = ast.parse(chain)
-    runner = Runner(Place("", root, None, None), 0)
+    runner = Runner(Place("", root, None, None), lambda: 0)
     classes = [each for each in root.body if isinstance(each, ast.ClassDef)]
     info = [runner.run.names.class_info(each, runner.own) for each in classes][-1]
     assert [each.name for each in info.order] == [f"C{n}" for n in range(89, 29, -1)]
@@ -139,7 +139,7 @@ def test_a_method_is_followed_on_a_few_of_the_classes_below_its_own() -> None:
     )
     text = f"class Base:\n    def training_step(self, x):\n        self.kept.append(self.net(x).mean())\n\n\n{below}"
     root = ast.parse(text)
-    runner = Runner(Place("", root, None, None), 100_000)
+    runner = Runner(Place("", root, None, None), lambda: 100_000)
     runner.all(root)
     infos = {each.name: runner._info(each) for each in runner.classes}
     step = infos["Base"].own["training_step"]

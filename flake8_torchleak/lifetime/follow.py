@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.assembly import assembled
@@ -26,6 +26,8 @@ from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bounds import UNFOLLOWED
 from flake8_torchleak.model.firstparty import Finder
+from flake8_torchleak.model.index import count
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
@@ -70,8 +72,9 @@ def _follow(module: Module) -> Followed:
     finder = Finder(module.path) if module.project is not None and module.path is not None else None
     path = finder.path if finder is not None else ""
     root = module.root
-    runner = Runner(Place(path, root, None, finder), _LEAST + _PER_NODE * module.tree.size)
-    if not module.is_test:  # its loops are short
+    # What is asked here needs no index: where nothing is kept, none is made.
+    runner = Runner(Place(path, root, None, finder), lambda: _LEAST + _PER_NODE * count(root))
+    if not module.tests_by(Outline(root, module.source.text).packages):  # the loops of tests are short
         with _deep.room():
             runner.all(root)
     if runner.given_up or runner.left_out:
@@ -109,15 +112,20 @@ _deep = _Deep()
 class Runner:
     """Runs a module and its functions."""
 
-    def __init__(self, own: Place, budget: int) -> None:
+    def __init__(self, own: Place, budget: Callable[[], int]) -> None:
         self.run = assembled()
-        self.own, self._left = own, budget
+        self.own, self._budget = own, budget
         self.given_up: dict[ast.AST, str] = {}
         """Functions that were not followed to their end, and why, for a message."""
         self.left_out: dict[ast.AST, str] = {}
         """Functions whose calls lead deeper than is followed, and why that may matter, for a message."""
         self.classes: list[ast.ClassDef] = []
         self._known_below: dict[ClassInfo, list[ClassInfo]] | None = None
+
+    @cached_property
+    def _left(self) -> int:
+        """The steps that are left: who follows nothing need not count what there is."""
+        return self._budget()
 
     def all(self, root: ast.Module) -> None:
         """The module as it is run, then each function that nobody was seen to call, where there may be steps."""

@@ -59,7 +59,37 @@ class Stepping:
         names |= {owner.name for function, owner in self.functions if owner is not None and function in self._mattering}
         if self._top_uses.steps or names & self._top_uses.read:
             return True
-        return self.in_vain and any(each.loops or each.comprehends for each in (self._top_uses, *self._uses.values()))
+        if not self.in_vain:
+            return False
+        if self._top_uses.loops or self._top_uses.comprehends:
+            return True
+        run = ((function, self._uses[function]) for function in self._program)
+        return any(uses.loops or uses.comprehends or self.matters(function) for function, uses in run)
+
+    @cached_property
+    def _program(self) -> set[FunctionNode]:
+        """The functions that the module's own statements may run, by the names that these and those read."""
+        named: dict[str, list[FunctionNode]] = {}
+        bodies: dict[str, list[ast.ClassDef]] = {each.name: [] for each in self.classes}
+        for each in self.classes:
+            bodies[each.name].append(each)
+        for function, _ in self.functions:
+            named.setdefault(function.name, []).append(function)
+        found: set[FunctionNode] = set()
+        seen: set[str] = set()
+        new = set(_Uses(ast.Module(_rest(self._root.body), [])).read)
+        while new:
+            name = new.pop()
+            seen.add(name)
+            functions = list(named.get(name, ()))
+            for each in bodies.get(name, ()):
+                functions += [inner for inner in each.body if isinstance(inner, FUNCTIONS)]
+                new |= _Uses(ast.Module([*map(ast.Expr, each.bases), *_rest(each.body)], [])).read - seen
+            for function in functions:
+                if function not in found:
+                    found.add(function)
+                    new |= self._uses[function].read - seen
+        return found
 
     @cached_property
     def _top_uses(self) -> _Uses:
@@ -169,6 +199,21 @@ def makes_step(function: FunctionNode) -> bool:
             return True
         stack += below(node)
     return False
+
+
+def _rest(body: list[ast.stmt]) -> list[ast.stmt]:
+    """What is run of a block as soon as that is: all but the bodies of its functions and classes."""
+    found: list[ast.stmt] = []
+    for each in body:
+        if isinstance(each, (*FUNCTIONS, ast.ClassDef)):
+            found += map(ast.Expr, each.decorator_list)
+        if isinstance(each, FUNCTIONS):
+            found += (ast.Expr(default) for default in (*each.args.defaults, *each.args.kw_defaults) if default)
+        elif isinstance(each, ast.ClassDef):
+            found += _rest(each.body)
+        else:
+            found.append(each)
+    return found
 
 
 def _top(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -27,6 +27,8 @@ _MOST_FILES = 40
 """Other files that are read for one module."""
 _MOST_LEVELS = 8
 """Folders above the module in which its imports are looked for."""
+_MOST_PARSED = 48
+"""Files whose trees are kept, for the modules of the same project that ask next."""
 _MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 
 
@@ -225,7 +227,7 @@ def importing(path: str, top: str) -> Imports:
     return reader().imports(place) if place else ()
 
 
-@made(16)
+@made(_MOST_PARSED)
 def parsed(path: str, top: str) -> File | None:
     """The file at a path inside the project; None if it cannot be read or parsed."""
     return _made(path, top, lambda text: File(path, text))

@@ -19,6 +19,30 @@ N = TypeVar("N", bound=ast.AST)
 M = TypeVar("M", bound=ast.AST)
 
 
+def count(root: ast.AST) -> int:
+    """How many nodes the index of a subtree would have, without making one."""
+    found = 0
+    stack: list[ast.AST] = [root]
+    while stack:
+        node = stack.pop()
+        found += 1
+        kind = node.__class__
+        fields = _fields.get(kind)
+        if fields is None:
+            fields = _fields[kind] = tuple(f for f in kind._fields if f not in _LEAF_FIELDS)
+        for name in fields:
+            value = getattr(node, name, None)
+            if value is None:
+                continue
+            for child in value if value.__class__ is list else (value,):
+                below = child.__class__
+                if below is ast.Name or below is ast.Constant:
+                    found += 1
+                elif isinstance(child, ast.AST):
+                    stack.append(child)
+    return found
+
+
 class Index:
     """The nodes of one subtree, numbered from 0. It knows nothing of what is around: many trees may share it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import cached_property
 from types import MappingProxyType
 
@@ -97,7 +97,11 @@ class Module:
     @cached_property
     def is_test(self) -> bool:
         """Whether it is a test, or helps tests."""
-        return bool(self.names.imports & _TESTING) or (self.project is not None and self.project.is_test)
+        return self.tests_by(self.names.imports)
+
+    def tests_by(self, imported: Set[str]) -> bool:
+        """Whether it is a test, by the packages that it imports or its place."""
+        return bool(imported & _TESTING) or (self.project is not None and self.project.is_test)
 
     def informed(self) -> Module:
         """The same module, with what it asked for looked up."""

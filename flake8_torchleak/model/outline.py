@@ -109,7 +109,9 @@ class Outline:
         return any(getattr(each, "name", "") not in ("__init__", "forward") for each in self.loops)
 
     def _runs(self, statement: ast.stmt) -> bool:
-        """Whether a statement at the top of the module is a program's: a loop, a branch, a call."""
+        """Whether a statement at the top of the module is a program's: a loop, a call, a branch with one."""
+        if isinstance(statement, ast.If):
+            return any(isinstance(n, ast.Call) for s in (*statement.body, *statement.orelse) for n in ast.walk(s))
         value = getattr(statement, "value", None)
         if statement.__class__ is ast.Assign and isinstance(value, ast.Call):
             called = next((each for each in ast.walk(value.func) if isinstance(each, ast.Name)), None)
@@ -236,7 +238,7 @@ def _switches(statement: ast.AST) -> bool:
     return False
 
 
-_RUNNING = frozenset({ast.For, ast.While, ast.With, ast.If})
+_RUNNING = frozenset({ast.For, ast.While, ast.With})
 _LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
 _BELOW = (ast.stmt, ast.ExceptHandler, ast.match_case)
 _FUNCTIONS = frozenset({ast.FunctionDef, ast.AsyncFunctionDef})

@@ -68,7 +68,7 @@ from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, added, evidence
 from flake8_torchleak.releases import releases, remedy
-from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.rule import Report, never, rule
 from flake8_torchleak.wording import short
 
 
@@ -79,6 +79,7 @@ from flake8_torchleak.wording import short
     also=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.STEPS,
+    apart=never,
 )
 def check(module: Module) -> Iterator[Report]:
     return reports(module, "TLK401", partial(_said, module))

@@ -66,7 +66,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, evidence, stored
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import releases, remedy
-from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.rule import Report, never, rule
 from flake8_torchleak.wording import short
 
 
@@ -77,6 +77,7 @@ from flake8_torchleak.wording import short
     also=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.STEPS,
+    apart=never,
 )
 def check(module: Module) -> Iterator[Report]:
     return reports(module, "TLK402", partial(_said, module))

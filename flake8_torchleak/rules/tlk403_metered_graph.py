@@ -84,12 +84,18 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, evidence
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import releases, remedy
-from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.rule import Report, never, rule
 from flake8_torchleak.wording import short
 
 
 @rule(
-    "TLK403", "metered-graph", fix=FixLevel.SAFE, also=FixLevel.UNSAFE, severity=Severity.ERROR, subject=Subject.STEPS
+    "TLK403",
+    "metered-graph",
+    fix=FixLevel.SAFE,
+    also=FixLevel.UNSAFE,
+    severity=Severity.ERROR,
+    subject=Subject.STEPS,
+    apart=never,
 )
 def check(module: Module) -> Iterator[Report]:
     return reports(module, "TLK403", partial(_said, module))

@@ -62,12 +62,18 @@ from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, stored
 from flake8_torchleak.model.values import Kind, OriginKind, Value
-from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.rule import Report, never, rule
 from flake8_torchleak.wording import short
 
 
 @rule(
-    "TLK404", "retained-batch", fix=FixLevel.SAFE, also=FixLevel.UNSAFE, severity=Severity.ERROR, subject=Subject.STEPS
+    "TLK404",
+    "retained-batch",
+    fix=FixLevel.SAFE,
+    also=FixLevel.UNSAFE,
+    severity=Severity.ERROR,
+    subject=Subject.STEPS,
+    apart=never,
 )
 def check(module: Module) -> Iterator[Report]:
     return reports(module, "TLK404", partial(_said, module))

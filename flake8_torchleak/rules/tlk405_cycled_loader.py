@@ -83,12 +83,19 @@ _STARRED = re.compile(r"[\[({,]\s*\*[\w.\('\", =]*?(?:oader|dls?\b)")
 _SHORT = re.compile(r"dls?\b")
 
 
+def _speaks_of_loaders(text: str) -> bool:
+    """Whether a name that may be a loader's is in a text, or what repeats one."""
+    if "oader" in text or _SHORT.search(text) is not None:
+        return True
+    return "itertools" in text and ("cycle(" in text or "tee(" in text)
+
+
 def _may_collect(outline: Outline) -> bool:
     """Whether a loader is made in the file, or one by its name is collected."""
     text = outline.text
     if "itertools" in text and ("cycle(" in text or "tee(" in text):
         return True
-    if "oader" not in text and _SHORT.search(text) is None:
+    if not _speaks_of_loaders(text):
         return False
     if any(each.search(text) is not None for each in (*_COLLECTED, _STARRED)) or outline.may_comprehend:
         return True
@@ -104,6 +111,7 @@ def _may_collect(outline: Outline) -> bool:
     severity=Severity.WARNING,
     subject=Subject.TORCH,
     words=("cycle(", "tee(", "list(", "tuple(", "set(", "sorted(", "dict(", "deque(", "*", " in "),
+    prospect=_speaks_of_loaders,
     shape=_may_collect,
 )
 def check(module: Module) -> Iterator[Report]:

@@ -71,11 +71,19 @@ from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
+from flake8_torchleak.words import holds_any
 
 _MOST_NAMES = 3
 """Names that one thing is given, one after the other."""
 _BY_TORCH = frozenset({"", "RuntimeError", "Exception", "BaseException"})
 """What operations raise too, from frames of their own."""
+
+
+_OUT_OF_MEMORY = ("out of memory", "OutOfMemory", "oom")
+
+
+def _may_retry(text: str) -> bool:
+    return holds_any(text, _OUT_OF_MEMORY)
 
 
 @rule(
@@ -85,6 +93,7 @@ _BY_TORCH = frozenset({"", "RuntimeError", "Exception", "BaseException"})
     severity=Severity.WARNING,
     subject=Subject.STEPS,
     words=("except ",),
+    apart=_may_retry,
 )
 def check(module: Module) -> Iterator[Report]:
     handlers = [each for each in module.loops.steps(ast.ExceptHandler) if not _drops_traceback(each)]
@@ -187,7 +196,7 @@ def _is_in(module: Module, node: ast.AST, statements: list[ast.stmt]) -> bool:
 
 def _retry(module: Module, handler: ast.ExceptHandler) -> ast.Call | None:
     """The first call of the handler that runs a model or trains again, where it handles a lack of memory."""
-    if not (mentions(handler, "out of memory") or mentions(handler, "OutOfMemory") or mentions(handler, "oom")):
+    if not any(mentions(handler, each) for each in _OUT_OF_MEMORY):
         return None
     tried = module.tree.parents[handler]
     for call in module.tree.calls(handler):

@@ -70,7 +70,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline, statements_of
 from flake8_torchleak.model.tree import FunctionNode
-from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.rule import Report, never, rule
 from flake8_torchleak.wording import short
 
 Update = tuple[ast.stmt, str, list[ast.expr]]
@@ -125,6 +125,7 @@ def _is_own(node: ast.AST, owner: str) -> bool:
     subject=Subject.TORCH,
     words=("def forward",),
     shape=_may_update,
+    apart=never,
 )
 def check(module: Module) -> Iterator[Report]:
     let_go = partial(_is_let_go, module)

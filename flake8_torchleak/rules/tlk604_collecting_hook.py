@@ -61,18 +61,29 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.onerun import one_run
 from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.model.prospect import may_step
 from flake8_torchleak.model.unhooking import is_removed
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
+from flake8_torchleak.words import holds_any
 
 _BY_CALL = "in every step and never removes it; register it once, before the loop"
 _AGAIN = "hooks pile up: one is registered in every step and never removed; register it once, before the loop"
 _REGISTERING = ("register_forward", "register_full_backward", "register_backward_hook")
 
 
-def _may_hook(outline: Outline) -> bool:
+def _registers(text: str) -> bool:
+    return holds_any(text, _REGISTERING)
+
+
+def _speaks_of_hooks(text: str) -> bool:
     """Whether a hook is registered, or a loop may be a step that calls what registers one in another file."""
-    return outline.may_step or any(each in outline.text for each in _REGISTERING)
+    return _registers(text) or may_step(text)
+
+
+def _may_hook(outline: Outline) -> bool:
+    """The same, by the statements."""
+    return _registers(outline.text) or outline.may_step
 
 
 @rule(
@@ -81,7 +92,9 @@ def _may_hook(outline: Outline) -> bool:
     fix=FixLevel.HINT,
     severity=Severity.ERROR,
     subject=Subject.TORCH,
+    prospect=_speaks_of_hooks,
     shape=_may_hook,
+    apart=_registers,
 )
 def check(module: Module) -> Iterator[Report]:
     again, steps = set(module.loops.steps(ast.Call)), set[ast.AST](module.loops.steps(ast.Assign))
