@@ -116,3 +116,12 @@ def test(model, test_loader):
 def test_evaluation_that_only_runs_where_volatile_worked(given: str, shown: str, expected: str) -> None:
     (found,) = [each for each in lint(EVALUATION.format(given, shown)) if each.code == "TLK501"]
     assert found.severity is Severity(expected)
+
+
+def test_scripts_beside_the_dataset_may_speak_of_workers(tmp_path: Path) -> None:
+    """At the project's top, which somebody has made a package."""
+    for name in (".git", "__init__.py"):
+        (tmp_path / name).touch()
+    (tmp_path / "rows.py").write_text(ROWS.format(filled=RECORDS["lists"]))
+    (tmp_path / "train.py").write_text("import rows\nloader(rows.Rows('.'), num_workers=args.workers)\n")
+    assert severities((tmp_path / "rows.py").read_text(), str(tmp_path / "rows.py")) == ["warning"]

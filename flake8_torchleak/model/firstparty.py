@@ -169,8 +169,8 @@ def _roots(folder: str) -> tuple[str, ...]:
     has = reader().has
     top, found = _top(folder), []
     while True:
-        if not has(folder, "__init__.py"):
-            found.append(folder)
+        if not has(folder, "__init__.py") or (folder == top and _is_marked(top)):
+            found.append(folder)  # scripts at the project's top start there, whatever else lies beside them
         if has(folder, "src"):
             found.append(os.path.join(folder, "src"))
         if folder == top or os.path.dirname(folder) == folder:
