@@ -74,14 +74,6 @@ def _is_none(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-def _receiver(change: Mutation) -> ast.AST:
-    """The expression that a change is written to: `self.x` of `self.x.append(v)`."""
-    node: ast.AST = change.node
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.value
-    return node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", node)
-
-
 def _is_decoded(module: Module, node: ast.expr) -> bool:
     """Whether a value comes straight from a function that reads one image, recording or array from a file."""
     if isinstance(node, ast.Name):
@@ -144,7 +136,8 @@ class _Holder:
         slots = [d.value for d in self._definitions() if isinstance(d.value, ast.BinOp)]
         if any(isinstance(s.op, ast.Mult) and isinstance(side, ast.List) for s in slots for side in (s.left, s.right)):
             return True
-        if value.kind is Kind.DEQUE and is_bounded(self.module, self.key, container_of(_receiver(self.change))[0]):
+        holder = container_of(self.change.target or self.change.node)[0]
+        if value.kind is Kind.DEQUE and is_bounded(self.module, self.key, holder):
             return False
         return value.kind in _HOLDERS
 

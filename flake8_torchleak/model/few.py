@@ -115,6 +115,8 @@ def _is_few_put(module: Module, change: Mutation, depth: int) -> bool:
     """Whether what a change puts in is one of a few objects. What is changed inside an element makes it grow."""
     if change.value is None or change.depth:
         return False
+    if change.within and module.tree.scope(change.value) is not module.tree.scope(change.node):
+        return False  # what a helper puts in of its own may be another each time
     if change.method in ("extend", "augment"):
         if isinstance(change.value, (ast.List, ast.Tuple)):  # few each time, and others each time
             return all(_is_one_of_few(module, each, depth - 1) for each in change.value.elts)

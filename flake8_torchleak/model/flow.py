@@ -10,13 +10,16 @@ import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
-from flake8_torchleak.model.bindings import ARMS, Bindings, Definition, How
+from flake8_torchleak.model.bindings import ARMS, Bindings, Definition, How, Mutation
 from flake8_torchleak.model.climb import Climb
 from flake8_torchleak.model.names import Names, last_name, mentions
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, Scope, Tree
+from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, Loop, Scope, Tree
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.handing import Handing
 
 _ENDS = frozenset({How.PARAMETER, How.ITERATE})
 _WHOLE = (*FUNCTIONS, ast.Module, ast.ClassDef)
@@ -98,6 +101,16 @@ class Flow(Bindings):
         self.other_branches = Climb(tree, self._other_branch)
         self.cut: dict[ast.AST, str] = {}
         """What was not looked at in full, a function, class or module -> why, in words for a message."""
+        self.handing: Handing | None = None
+        """What calls change of what they hand over, once the classes are known whose methods they may run."""
+
+    def mutations(self, scope: Scope) -> dict[str, list[Mutation]]:
+        """key -> changes in place of that variable in this scope, those of its calls included, in source order."""
+        return self.own_mutations(scope) if self.handing is None else self.handing.mutations(scope)
+
+    def loops(self, change: Mutation) -> list[Loop]:
+        """The loops around a change, innermost first, those included that a helper makes it in."""
+        return [loop for node in (*change.within, change.node) for loop in self.tree.loops(node)]
 
     @remembered
     def reaching(self, key: str, use: ast.AST, scope: Scope | None = None) -> list[Definition]:

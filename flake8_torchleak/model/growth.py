@@ -57,7 +57,7 @@ class Growth:
         for each in mutations[:_MOST_MUTATIONS]:
             if each.method not in GROWING and each.method != "augment":
                 continue
-            loops = [loop for loop in tree.loops(each.node) if loop not in floor]
+            loops = [loop for loop in self.infer.flow.loops(each) if loop not in floor]
             value = self._put(value, each, loops, env)
         return value
 

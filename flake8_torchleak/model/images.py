@@ -11,6 +11,7 @@ from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.model.stores import handed
 from flake8_torchleak.model.tree import COMPREHENSIONS
 from flake8_torchleak.model.values import Size
 
@@ -52,6 +53,7 @@ def may_keep_images(outline: Outline) -> bool:
     if "PIL" not in outline.packages:
         return False
     values = [each.value for each in outline.all(ast.Assign)] + [each.value for each in outline.all(ast.Expr)]
+    values += [one for each in outline.all(ast.Expr) if isinstance(each.value, ast.Call) for one in each.value.args]
     for each in values:  # it grows as it is gone through
         if isinstance(each, (ast.Tuple, ast.List)):
             values += each.elts
@@ -59,10 +61,10 @@ def may_keep_images(outline: Outline) -> bool:
             values.append(each.elt)
         elif isinstance(each, ast.DictComp):
             values.append(each.value)
-        elif isinstance(each, ast.Call) and last_name(each.func) in _PUTS:
-            values += each.args
         elif isinstance(each, ast.Call) and last_name(each.func) == "open":
             return True
+        elif isinstance(each, ast.Call) and last_name(each.func) in _PUTS:
+            values += each.args
     return False
 
 
@@ -74,8 +76,9 @@ def _put(module: Module, value: ast.expr) -> tuple[ast.expr, Size] | None:
         value, parent = parent, tree.parents[parent]
     if isinstance(parent, ast.Call):
         func = parent.func
-        puts = isinstance(func, ast.Attribute) and func.attr in _PUTS and value in parent.args
-        return (func.value, _looped(module, parent)) if puts and isinstance(func, ast.Attribute) else None
+        if isinstance(func, ast.Attribute) and func.attr in _PUTS and value in parent.args:
+            return func.value, _looped(module, parent)
+        return next(((put.holder, _looped(module, parent)) for put in handed(module, parent) if put.value is value), None)
     if isinstance(parent, COMPREHENSIONS):
         outer = tree.parents[parent]
         targets = outer.targets if isinstance(outer, ast.Assign) and not isinstance(parent, ast.GeneratorExp) else []

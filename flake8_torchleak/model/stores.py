@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,15 @@ def stored(node: ast.AST) -> Store | None:
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         return _into(node, node.target, node.value, True)
     return None
+
+
+def handed(module: Module, call: ast.Call) -> Iterator[Store]:
+    """What a function puts into a container that it is handed: `put(kept, value)`."""
+    for changes in module.flow.mutations(module.tree.scope(call)).values():
+        for each in changes:
+            if each.node is call and each.target is not None and each.value is not None:
+                if each.method in _PUTS or each.method == "setitem":
+                    yield Store(call, each.key, each.target, each.value, each.method == "extend")
 
 
 def _into(node: ast.expr | ast.stmt, holder: ast.expr, value: ast.expr, spread: bool) -> Store | None:

@@ -124,6 +124,10 @@ def _put(outline: Outline) -> list[ast.expr]:
             assert isinstance(call, ast.Call)
             if isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS:
                 found += call.args[-1:] or [each.value for each in call.keywords[:1]]
+    for each in outline.all(ast.Expr):
+        if each.value.__class__ is call_class:
+            assert isinstance(each.value, ast.Call)
+            found += each.value.args  # by a helper, or by a bound method with a name
     return found
 
 
@@ -186,12 +190,15 @@ def _is_plain(node: ast.Slice | ast.Subscript) -> bool:
 
 
 def _kept(module: Module, scope: Scope, key: str, change: Mutation, value: ast.expr) -> KeptView | None:
+    home = module.tree.scope(value)
+    at = change.node if home is scope else change.within[0]  # what a helper puts in of its own is made there
+    repeated = module.tree.loops(at)[:1]
     view = _under_views(value)
     if isinstance(view, ast.Name):
         reaching = module.flow.reaching(view.id, view)
         if len(reaching) != 1 or reaching[0].how is not How.ASSIGN or reaching[0].path or reaching[0].value is None:
             return None
-        if module.tree.loops(reaching[0].statement)[:1] != module.tree.loops(change.node)[:1]:
+        if module.tree.loops(reaching[0].statement)[:1] != repeated:
             return None
         view = reaching[0].value
     if not isinstance(view, ast.Subscript) or not _cuts_out(view.slice):
@@ -203,9 +210,9 @@ def _kept(module: Module, scope: Scope, key: str, change: Mutation, value: ast.e
     if len(reaching) != 1 or reaching[0].how is not How.ASSIGN or reaching[0].path:
         return None
     base = reaching[0]
-    loops = module.tree.loops(change.node)
-    if module.tree.scope(base.node) is not scope or module.tree.loops(base.statement)[:1] != loops[:1]:
+    if module.tree.scope(base.node) is not home or module.tree.loops(base.statement)[:1] != repeated:
         return None
+    loops = module.flow.loops(change)
     if not _lives_on(module, scope, key, change, bool(loops)) or not _is_large(module, base.value):
         return None
     if change.method == "setitem" and not _keeps_objects(module, change):
@@ -227,9 +234,7 @@ def _lives_on(module: Module, scope: Scope, key: str, change: Mutation, looped: 
 
 def _keeps_objects(module: Module, change: Mutation) -> bool:
     """Whether `c[k] = v` keeps `v` itself: an array or a tensor copies it."""
-    targets = change.node.targets if isinstance(change.node, ast.Assign) else []
-    kinds = {module.infer.value(each.value).kind for each in targets if isinstance(each, ast.Subscript)}
-    return bool(kinds) and kinds <= {Kind.LIST, Kind.DICT, Kind.DEQUE}
+    return change.target is not None and module.infer.value(change.target).kind in (Kind.LIST, Kind.DICT, Kind.DEQUE)
 
 
 def _is_large(module: Module, value: ast.expr | None) -> bool:

@@ -65,7 +65,6 @@ _MOST_DEPTH = 6
     severity=Severity.NOTE,
     subject=Subject.TORCH,
     words=("torch.tensor(", "torch.as_tensor(", "torch.asarray(", "Tensor("),
-    local=True,
 )
 def check(module: Module) -> Iterator[Report]:
     for call in module.tree.all(ast.Call):
