@@ -130,8 +130,13 @@ class ClassFacts:
         return False
 
     @cached_property
+    def aliases(self) -> dict[str, str]:
+        """Properties that only hand out an attribute -> that attribute."""
+        return {name: attr for name, function in self.methods.items() if (attr := _handed_out(function))}
+
+    @cached_property
     def mutations(self) -> dict[str, list[Mutation]]:
-        """`self.x` -> its changes in place in all methods."""
+        """`self.x` -> its changes in place in all methods; of what those below it set, theirs."""
         found: dict[str, list[Mutation]] = {}
         for function in self.all_functions:
             owner = self_name(function)
@@ -139,6 +144,12 @@ class ClassFacts:
                 head, _, rest = key.partition(".")
                 if rest and head == owner and "." not in rest:
                     found.setdefault(f"self.{rest}", []).extend(changes)
+        if "__init__" not in self.methods:
+            own = set(found)
+            for each in self._table.below.get(self, ()):
+                for key, changes in each.mutations.items():
+                    if key not in own:
+                        found.setdefault(key, []).extend(changes)
         return found
 
     def has_base(self, *endings: str) -> bool:
@@ -180,6 +191,15 @@ class ClassTable:
         return found
 
     @cached_property
+    def heirs(self) -> dict[ClassFacts, list[ClassFacts]]:
+        """class -> those of the file that inherit from it."""
+        found: dict[ClassFacts, list[ClassFacts]] = {}
+        for each in self.all.values():
+            for base in each.lineage[1:]:
+                found.setdefault(base, []).append(each)
+        return found
+
+    @cached_property
     def own(self) -> list[ClassFacts]:
         """The classes of the module itself, in source order."""
         return [self.all[node] for node in self.tree.all(ast.ClassDef)]
@@ -211,11 +231,13 @@ class ClassTable:
         )
 
     def self_attribute(self, node: ast.AST) -> tuple[ClassFacts, str] | None:
-        """(class, "x") when `node` is `self.x` (by the method's own first parameter)."""
+        """(class, "x") when `node` is `self.x` (by the method's own first parameter), or a property that is no more."""
         if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
             return None
         facts, name = self._selves(self.tree.function(node))
-        return (facts, node.attr) if facts is not None and node.value.id == name else None
+        if facts is None or node.value.id != name:
+            return None
+        return facts, facts.aliases.get(node.attr, node.attr)
 
     @remembered
     def _selves(self, function: FunctionNode | None) -> tuple[ClassFacts | None, str]:
@@ -232,8 +254,9 @@ class ClassTable:
         """attribute -> the places in a method where `self.attribute` stands."""
         found: dict[str, list[ast.Attribute]] = {}
         for node in self.tree.within(function):
-            if isinstance(node, ast.Attribute) and self.self_attribute(node) is not None:
-                found.setdefault(node.attr, []).append(node)
+            owned = self.self_attribute(node) if isinstance(node, ast.Attribute) else None
+            if owned is not None:
+                found.setdefault(owned[1], []).append(node)  # type: ignore[arg-type]
         return found
 
     @remembered
@@ -259,11 +282,17 @@ class ClassTable:
                 return None
             owned = self.self_attribute(func)
             if owned is not None:
-                return owned[0].methods.get(owned[1])
+                return self._method(*owned)
             known = self.of(func.value)
             if known is not None:
                 return known.methods.get(func.attr)
         return None
+
+    def _method(self, facts: ClassFacts, name: str) -> FunctionNode | None:
+        """A method of an object that may be of a class below: what the class has not, the first below that has it."""
+        found = facts.methods.get(name)
+        below = self.heirs.get(facts, ()) if found is None and not name.startswith("__") else ()
+        return found or next((each.own_methods[name] for each in below if name in each.own_methods), None)
 
     def calls_of(self, function: FunctionNode) -> list[ast.Call]:
         """Calls in the file that may run this function: by name, and for a constructor by its class (or `cls`).
@@ -274,8 +303,10 @@ class ClassTable:
         if owner is None:
             return self.called(function.name, ast.Name)
         if function.name in ("__init__", "__new__"):
-            found = [c for c in self.callers.get(owner.name, []) if self.of(c.func) is self.all[owner]]
-            inside = [c for c in self.callers.get("cls", []) if self.around(c) is self.all[owner]]
+            facts = self.all[owner]
+            built = [facts, *(e for e in self.heirs.get(facts, ()) if e.methods.get(function.name) is function)]
+            found = [c for each in built for c in self.callers.get(each.node.name, []) if self.of(c.func) is each]
+            inside = [c for c in self.callers.get("cls", []) if self.around(c) in built]
             return found + inside
         return self.called(function.name, ast.Attribute)
 
@@ -308,6 +339,16 @@ class ClassTable:
             if name:
                 found.setdefault(name, []).append(call)
         return found
+
+
+def _handed_out(function: FunctionNode) -> str:
+    """The attribute that a property gives, if it does nothing else; else ""."""
+    if not any(last_name(each) in ("property", "cached_property") for each in function.decorator_list):
+        return ""
+    body = function.body[1:] if ast.get_docstring(function, clean=False) is not None else function.body
+    value = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+    known = isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)
+    return value.attr if known and value.value.id == self_name(function) else ""  # type: ignore[union-attr]
 
 
 def self_name(function: FunctionNode) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How, Mutation, container_of, is_changing, key_of
+from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import FunctionNode, Scope
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.classes import ClassTable
@@ -49,14 +50,24 @@ class Handing:
         """key -> changes in place of that variable in this scope, in source order."""
         own = self._flow.own_mutations(scope)
         handed = self._changes(scope, _MOST_CALLS)
-        if not handed:
+        aliases = self._aliases(scope)
+        if not handed and aliases.keys().isdisjoint(own):
             return own
-        found = {key: list(changes) for key, changes in own.items()}
-        for each in handed:
-            found.setdefault(each.key, []).append(each)
-        for key in {each.key for each in handed}:
-            found[key].sort(key=lambda each: self._tree.number(each.node))
+        found: dict[str, list[Mutation]] = {}
+        for each in (*(each for changes in own.values() for each in changes), *handed):
+            key = aliases.get(each.key, each.key)
+            found.setdefault(key, []).append(replace(each, key=key) if key != each.key else each)
+        for changes in found.values():
+            changes.sort(key=lambda each: self._tree.number(each.node))
         return found
+
+    def _aliases(self, scope: Scope) -> dict[str, str]:
+        """`self.view` -> `self.files`, where a property of the class only hands that out."""
+        facts = self.classes.around(scope)
+        if facts is None or not facts.aliases or not isinstance(scope, FUNCTIONS):
+            return {}
+        owner = self_name(scope)
+        return {f"{owner}.{name}": f"{owner}.{attr}" for name, attr in facts.aliases.items()}
 
     def _changes(self, scope: Scope, depth: int) -> list[Mutation]:
         """The changes that calls in a scope make."""

@@ -78,7 +78,9 @@ def _put(module: Module, value: ast.expr) -> tuple[ast.expr, Size] | None:
         func = parent.func
         if isinstance(func, ast.Attribute) and func.attr in _PUTS and value in parent.args:
             return func.value, _looped(module, parent)
-        return next(((put.holder, _looped(module, parent)) for put in handed(module, parent) if put.value is value), None)
+        return next(
+            ((put.holder, _looped(module, parent)) for put in handed(module, parent) if put.value is value), None
+        )
     if isinstance(parent, COMPREHENSIONS):
         outer = tree.parents[parent]
         targets = outer.targets if isinstance(outer, ast.Assign) and not isinstance(parent, ast.GeneratorExp) else []
