@@ -188,7 +188,7 @@ def test_a_label_is_one_number() -> None:
 EDITS = {
     "by building the Dataset anew": (
         "self.data = [[] for f in open(root)]\nself.data[0].append(1)", "self.__init__(1, 2)", 0),
-    "an entry of a stored dict, annotated": ("self.data = [{} for f in open(root)]", "self.data[i]['a']: int = 1", 0),
+    "an entry of a stored dict, annotated": ("self.data = [{} for f in open(root)]", "self.data[i]['a']: int = 1", 1),
     "an entry of a stored dict": ("self.data = [{} for f in open(root)]", "self.data[i]['a'] = 1", 1),
     "an entry of a stored dict, removed": ("self.data = [{} for f in open(root)]", "del self.data[i]['a']", 1),
     "an entry of a stored array, added to": ("self.data = [np.zeros(3) for f in open(root)]", "self.data[i][0] += 1", 1),

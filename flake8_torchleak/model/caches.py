@@ -58,16 +58,20 @@ def growing(module: Module) -> Iterator[Growing]:
     for dataset in module.datasets.all:
         if not module.loaders.may_have_workers(dataset.facts.node):
             continue
-        for function in dataset.calls_in:
-            for changes in module.flow.mutations(function).values():
-                for change in changes:
-                    if change.node in seen or change.method not in _ADDS | _KEYED:
-                        continue
-                    found = _Holder(module, dataset, function, change)
-                    if found.grows:
-                        seen.add(change.node)
-                        keyed = change.method in _KEYED
-                        yield Growing(change.node, found.name, function, dataset, keyed, found.bound)
+        every = [
+            (function, change)
+            for function in dataset.calls_in
+            for changes in module.flow.mutations(function).values()
+            for change in changes
+            if change.method in _ADDS | _KEYED
+        ]
+        for function, change in sorted(every, key=lambda each: bool(each[1].within)):
+            if not seen.isdisjoint((change.node, *change.within)):
+                continue  # a method that is told of where it adds
+            found = _Holder(module, dataset, function, change)
+            if found.grows:
+                seen.add(change.node)
+                yield Growing(change.node, found.name, function, dataset, change.method in _KEYED, found.bound)
 
 
 def _is_none(node: ast.expr | None) -> bool:

@@ -13,6 +13,8 @@ from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
 
 _MOST_BASES = 50
 """Classes of one lineage that are looked at."""
+_MOST_CALLS = 20
+"""Calls of one function that are looked at for what it is handed."""
 _MOST_BELOW = 4
 """Classes that inherit from one without a constructor and are looked at for it."""
 
@@ -247,7 +249,25 @@ class ClassTable:
         owner = self.tree.class_of(function)
         if owner is not None:
             return self.all[owner], self_name(function)
-        return self._selves(self.tree.function(function))
+        handed = self._handed_self(function)
+        return handed if handed[0] is not None else self._selves(self.tree.function(function))
+
+    def _handed_self(self, function: FunctionNode) -> tuple[ClassFacts | None, str]:
+        """The class whose methods hand `self` to a function, and the parameter that it is for all who call it."""
+        calls = self.calls_of(function)
+        for parameter in parameters(function) if 0 < len(calls) <= _MOST_CALLS else ():
+            given = [self._own_self(self.argument(call, parameter, function)) for call in calls]
+            if given[0] is not None and all(each is given[0] for each in given):
+                return given[0], parameter.arg
+        return None, ""
+
+    def _own_self(self, node: ast.expr | None) -> ClassFacts | None:
+        """The class of which an expression is a method's `self`."""
+        function = self.tree.function(node) if isinstance(node, ast.Name) else None
+        owner = self.tree.class_of(function) if function is not None else None
+        if owner is None or function is None or getattr(node, "id", "") != self_name(function):
+            return None
+        return self.all[owner]
 
     @remembered
     def self_uses(self, function: FunctionNode) -> dict[str, list[ast.Attribute]]:
