@@ -210,7 +210,7 @@ EDITS = {
     "a nested table that grew with the data": (
         "self.data = data\nself.cache = {f: {} for f in glob.glob(root)}", "self.cache['a'][i] = 1", 1),
     "one of several targets": ("self.data = [{} for f in open(root)]", "x = self.data[i]['a'] = 1", 1),
-    "two targets at once": ("self.data = [{} for f in open(root)]", "x = self.data[i]\nx['a'], y = 1, 2", 0),
+    "two targets at once": ("self.data = [{} for f in open(root)]", "x = self.data[i]\nx['a'], y = 1, 2", 1),
     "an object's attribute": ("self.data = [Box(f) for f in open(root)]", "self.data[i].a = 1", 0),
     "filled in once": (
         "self.data = [{} for f in open(root)]", "x = self.data[i]\nif 'a' not in x:\n    x['a'] = load(i)", 0),

@@ -308,6 +308,15 @@ class ClassTable:
                 return known.methods.get(func.attr)
         return None
 
+    @remembered
+    def gives(self, call: ast.Call) -> list[ast.expr]:
+        """What the function that a call runs returns, as it stands there; nothing of generators and other code."""
+        function = self.callee(call)
+        nodes = self.tree.within(function) if function is not None else []
+        if any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in nodes):
+            return []
+        return [each.value for each in nodes if isinstance(each, ast.Return) and each.value is not None]
+
     def _method(self, facts: ClassFacts, name: str) -> FunctionNode | None:
         """A method of an object that may be of a class below: what the class has not, the first below that has it."""
         found = facts.methods.get(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ from flake8_torchleak.model.values import MUTABLE, UNKNOWN, Kind, Value
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
+_MOST_CALLS = 3
+"""Helpers of helpers that are followed."""
 ARRAY_EDITS = frozenset({"fill", "sort", "resize", "partition", "itemset", "put"})
 DRAWS = frozenset({
     "rectangle", "circle", "line", "polylines", "fillPoly", "putText", "drawContours", "ellipse", "fillConvexPoly",
@@ -41,18 +43,40 @@ class Edit:
 def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
     """Changes in place of stored elements, in sample functions and in helpers that are handed such an element."""
     for function in dataset.calls_in:
-        found: list[Edit] = []
-        for call in module.tree.calls(function):
-            helper = dataset.resolve(call)
-            if helper is None or helper is function:
-                continue
-            given = {p: module.classes.argument(call, p, helper) for p in parameters(helper)}
-            env = Env({p: module.infer.value(a) for p, a in given.items() if a is not None})
-            if any(is_stored(v) and v.kind is not Kind.UNKNOWN for v in env.values()):
-                inside = (each for each in edits_in(module, helper, env) if module.tree.is_own(each.node))
-                found += (each for each in inside if not is_stored(module.infer.value(root(each.node))))
-        yield from edits_in(module, function, NO_ENV, frozenset(each.node for each in found))
-        yield from found
+        yield from edits_through(module, function, NO_ENV, dataset.resolve)
+
+
+def edits_through(
+    module: Module,
+    function: FunctionNode,
+    env: Env,
+    resolve: Callable[[ast.Call], FunctionNode | None],
+    depth: int = _MOST_CALLS,
+) -> Iterator[Edit]:
+    """Changes in place of stored elements in one function, whose parameters are what `env` says, and in its helpers.
+
+    resolve: what a call runs. Who calls for a helper that changes what it is handed is said where that is not done
+    already.
+    """
+    found: list[Edit] = []
+    for call in module.tree.calls(function) if depth else ():
+        helper = resolve(call)
+        if helper is None or helper is function:
+            continue
+        given = {p: module.classes.argument(call, p, helper) for p in parameters(helper)}
+        inner = Env({p: module.infer.value(a, env) for p, a in given.items() if a is not None})
+        if any(_may_be_stored(each) for each in inner.values()):
+            inside = edits_through(module, helper, inner, resolve, depth - 1)
+            found += (each for each in inside if not is_stored(module.infer.value(root(each.node))))
+    found = [each for each in found if module.tree.is_own(each.node)]
+    yield from edits_in(module, function, env, frozenset(each.node for each in found))
+    yield from found
+
+
+def _may_be_stored(value: Value) -> bool:
+    """Whether a value, or a part of it, is an element that is stored."""
+    parts = (value, *value.items, *(each for _, each in value.fields), value.element or UNKNOWN)
+    return any(is_stored(each) and each.kind is not Kind.UNKNOWN for each in parts)
 
 
 def moved_elements(module: Module) -> Iterator[Edit]:

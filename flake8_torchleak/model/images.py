@@ -12,12 +12,15 @@ from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.stores import handed
-from flake8_torchleak.model.tree import COMPREHENSIONS
+from flake8_torchleak.model.tree import COMPREHENSIONS, FunctionNode
 from flake8_torchleak.model.values import Size
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
+_MOST_CALLS = 3
+"""Helpers of helpers that an image goes through."""
+_MOST_CALLERS = 20
 _PUTS = frozenset({"append", "appendleft", "insert", "add", "setdefault"})
 
 
@@ -68,19 +71,22 @@ def may_keep_images(outline: Outline) -> bool:
     return False
 
 
-def _put(module: Module, value: ast.expr) -> tuple[ast.expr, Size] | None:
+def _put(module: Module, value: ast.expr, depth: int = _MOST_CALLS) -> tuple[ast.expr, Size] | None:
     """What a value is put into (`c.append(value)`, `c[k] = value`, `c = [value for ...]`), and how large that gets."""
     tree = module.tree
     parent = tree.parents[value]
+    if isinstance(parent, ast.Return):
+        function = tree.function(parent)
+        calls = _calls(module, function) if function is not None and depth else []
+        return next((put for each in calls if (put := _put(module, each, depth - 1)) is not None), None)
     if isinstance(parent, (ast.Tuple, ast.List)):
         value, parent = parent, tree.parents[parent]
     if isinstance(parent, ast.Call):
         func = parent.func
         if isinstance(func, ast.Attribute) and func.attr in _PUTS and value in parent.args:
-            return func.value, _looped(module, parent)
-        return next(
-            ((put.holder, _looped(module, parent)) for put in handed(module, parent) if put.value is value), None
-        )
+            return _of_caller(module, func.value, value) or (func.value, _looped(module, parent))
+        stores = (each for each in handed(module, parent) if each.value is value)
+        return next(((each.holder, _looped(module, parent)) for each in stores), None)
     if isinstance(parent, COMPREHENSIONS):
         outer = tree.parents[parent]
         targets = outer.targets if isinstance(outer, ast.Assign) and not isinstance(parent, ast.GeneratorExp) else []
@@ -91,7 +97,22 @@ def _put(module: Module, value: ast.expr) -> tuple[ast.expr, Size] | None:
     if isinstance(target, ast.Subscript):
         return (target.value, _looped(module, parent)) if not isinstance(target.slice, ast.Constant) else None
     reads = _reads(module, target) if isinstance(target, ast.Name) else []
-    return _put(module, reads[0]) if len(reads) == 1 else None
+    return _put(module, reads[0], depth) if len(reads) == 1 else None
+
+
+def _of_caller(module: Module, holder: ast.expr, value: ast.expr) -> tuple[ast.expr, Size] | None:
+    """The caller's container that a function puts a value into, where it is handed one, and how large that gets."""
+    function = module.tree.function(value)
+    for call in _calls(module, function) if function is not None else ():
+        for store in handed(module, call):
+            if store.value is value and store.holder is not holder:
+                return store.holder, _looped(module, call)
+    return None
+
+
+def _calls(module: Module, function: FunctionNode) -> list[ast.Call]:
+    calls = module.classes.calls_of(function)[:_MOST_CALLERS]
+    return [each for each in calls if module.classes.callee(each) is function]
 
 
 def _reads(module: Module, target: ast.Name) -> list[ast.Name]:

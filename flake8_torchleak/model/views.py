@@ -54,7 +54,10 @@ class KeptView:
 def kept_views(module: Module) -> Iterator[KeptView]:
     """Bounded slices of an array made or loaded for each store, in a container that lives on."""
     sliced = (node for node in module.tree.all(ast.Slice, ast.Subscript) if not _is_plain(node))
-    for scope in dict.fromkeys(map(module.tree.scope, sliced)):
+    scopes = list(dict.fromkeys(map(module.tree.scope, sliced)))
+    helpers = [each for each in scopes if isinstance(each, FUNCTIONS)]
+    callers = (module.tree.scope(call) for each in helpers for call in module.classes.calls_of(each))
+    for scope in dict.fromkeys((*scopes, *callers)):
         found: list[KeptView] = []
         stored: list[str] = []
         for key, changes in module.flow.mutations(scope).items():
@@ -104,7 +107,11 @@ def may_keep_views(outline: Outline) -> bool:
     if variables:
         cuts = (each for each in assigning if each.value.__class__ in _CUTS and not variables.isdisjoint(_bound(each)))
         bases |= {name for each in cuts if (name := _cut_from(each.value))}
-    return bool(bases) and any(_makes_array(each.value) and not bases.isdisjoint(_bound(each)) for each in assigning)
+    if not bases:
+        return False
+    by_helper = any(_makes_array(each.value) for each in outline.all(ast.Return))
+    made = (each for each in assigning if _makes_array(each.value) or (by_helper and each.value.__class__ is ast.Call))
+    return any(not bases.isdisjoint(_bound(each)) for each in made)
 
 
 def _put(outline: Outline) -> list[ast.expr]:
@@ -213,13 +220,14 @@ def _kept(module: Module, scope: Scope, key: str, change: Mutation, value: ast.e
     if module.tree.scope(base.node) is not home or module.tree.loops(base.statement)[:1] != repeated:
         return None
     loops = module.flow.loops(change)
-    if not _lives_on(module, scope, key, change, bool(loops)) or not _is_large(module, base.value):
+    made = _maker(module, base.value)
+    if not _lives_on(module, scope, key, change, bool(loops)) or not _is_large(module, made):
         return None
     if change.method == "setitem" and not _keeps_objects(module, change):
         return None
-    if not _is_created(module, base.value) and not _is_constant(view.slice):
+    if not _is_created(module, made) and not _is_constant(view.slice):
         return None  # how much of an output is left out by computed bounds nobody can tell: mostly a margin
-    return KeptView(change.node, key, value, base, _is_array(module, base.value))
+    return KeptView(change.node, key, value, base, _is_array(module, made))
 
 
 def _lives_on(module: Module, scope: Scope, key: str, change: Mutation, looped: bool) -> bool:
@@ -235,6 +243,16 @@ def _lives_on(module: Module, scope: Scope, key: str, change: Mutation, looped: 
 def _keeps_objects(module: Module, change: Mutation) -> bool:
     """Whether `c[k] = v` keeps `v` itself: an array or a tensor copies it."""
     return change.target is not None and module.infer.value(change.target).kind in (Kind.LIST, Kind.DICT, Kind.DEQUE)
+
+
+def _maker(module: Module, value: ast.expr | None) -> ast.expr | None:
+    """The call that makes a value: that of a helper, if one gives it and nothing else."""
+    for _ in range(_MOST_NAMES):
+        given = module.classes.gives(value) if isinstance(value, ast.Call) else []
+        if len(given) != 1:
+            break
+        value = given[0]
+    return value
 
 
 def _is_large(module: Module, value: ast.expr | None) -> bool:

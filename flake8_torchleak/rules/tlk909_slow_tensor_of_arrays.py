@@ -134,6 +134,9 @@ def _is_array(module: Module, node: ast.expr, depth: int) -> bool:
     root, _, name = module.names.qualname(node.func).rpartition(".")
     if root in ("numpy", "numpy.random", "cv2") and name in _ARRAYS:
         return name != "array" or not node.args or not _is_number(module, node.args[0])
+    given = module.classes.gives(node)
+    if given:
+        return all(_is_array(module, each, depth - 1) for each in given)
     return (
         isinstance(node.func, ast.Attribute)
         and node.func.attr in _METHODS

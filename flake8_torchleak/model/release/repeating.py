@@ -25,7 +25,9 @@ def repeats(module: Module, edit: Edit) -> bool:
     keys: set[object] = set()
     changes = [each for each in module.flow.mutations(edit.function).get(name.id, []) if is_changing(each.method)]
     for each in changes:
-        if each.method != "setitem" or each.depth or not isinstance(each.index, ast.Constant) or each.value is None:
+        if each.method != "setitem" or each.depth or each.value is None or each.within:
+            return False
+        if not isinstance(each.index, ast.Constant):
             return False
         keys.add(each.index.value)
     for each in changes:
