@@ -75,7 +75,22 @@ class Mutation:
     target: ast.expr | None = None
     within: tuple[ast.expr | ast.stmt, ...] = ()
 
+    @property
+    def elements(self) -> list[ast.expr]:
+        """What becomes elements of the container, as far as it stands there: `v` of `c.append(v)` and `c += [v]`."""
+        if self.value is None or self.method in _PUTS:
+            return [self.value] if self.value is not None else []
+        return spread(self.value) if self.method in ("extend", "augment", "update") else []
 
+
+def spread(node: ast.expr) -> list[ast.expr]:
+    """The elements of a display, or what a comprehension makes them of; nothing of other expressions."""
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return node.elts
+    return [node.elt] if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) else []
+
+
+_PUTS = frozenset({"append", "appendleft", "add", "insert", "setitem", "setdefault", "put"})
 _BINDERS = frozenset({
     ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Import,
     ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.match_case,

@@ -154,6 +154,12 @@ class ClassFacts:
                         found.setdefault(key, []).extend(changes)
         return found
 
+    @cached_property
+    def is_record(self) -> bool:
+        """Whether it keeps what it is made of, and no more is written: a named tuple, or a dataclass."""
+        decorators = (each.func if isinstance(each, ast.Call) else each for each in self.node.decorator_list)
+        return self.has_base("NamedTuple") or any(last_name(each) == "dataclass" for each in decorators)
+
     def has_base(self, *endings: str) -> bool:
         """Whether a base outside the file has a last name that ends with one of these."""
         return any(last_name(base).endswith(endings) for base in self.outer_bases)
@@ -316,6 +322,13 @@ class ClassTable:
         if any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in nodes):
             return []
         return [each.value for each in nodes if isinstance(each, ast.Return) and each.value is not None]
+
+    def record(self, node: ast.AST) -> list[ast.expr]:
+        """What a new record of the file's keeps, a named tuple or dataclass: what it is made of."""
+        facts = self.of(node.func) if isinstance(node, ast.Call) else None
+        if facts is None or not isinstance(node, ast.Call) or not facts.is_record:
+            return []
+        return [*node.args, *(each.value for each in node.keywords)]
 
     def _method(self, facts: ClassFacts, name: str) -> FunctionNode | None:
         """A method of an object that may be of a class below: what the class has not, the first below that has it."""

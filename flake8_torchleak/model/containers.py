@@ -123,8 +123,7 @@ def _put_in(state: StateFacts) -> Iterator[ast.expr]:
         elif isinstance(binding.value, ast.DictComp):
             yield binding.value.value
     for change in state.dataset.facts.mutations.get(f"self.{state.attr}", []):
-        if change.method in ("append", "setitem") and change.value is not None:
-            yield change.value
+        yield from change.elements
 
 
 def _is_loaded(module: Module, node: ast.expr, depth: int = 3) -> bool:

@@ -26,6 +26,8 @@ _WHOLE = (*FUNCTIONS, ast.Module, ast.ClassDef)
 MOST_DEFINITIONS = 200
 """Definitions of one variable that are looked at for one use, the nearest first; and as many that a loop brings."""
 
+Round = Loop | ast.comprehension
+"""What runs something again and again."""
 Span = tuple[int, int]
 """A block, as the numbers of its first node and of what comes after its last."""
 Above = tuple[list[Definition], "Definition | None"]
@@ -108,9 +110,20 @@ class Flow(Bindings):
         """key -> changes in place of that variable in this scope, those of its calls included, in source order."""
         return self.own_mutations(scope) if self.handing is None else self.handing.mutations(scope)
 
-    def loops(self, change: Mutation) -> list[Loop]:
-        """The loops around a change, innermost first, those included that a helper makes it in."""
-        return [loop for node in (*change.within, change.node) for loop in self.tree.loops(node)]
+    def loops(self, change: Mutation) -> list[Round]:
+        """The loops around a change, innermost first, those included that a helper makes it in, or is called in."""
+        return [
+            each for node in (*change.within, change.node) for each in (*self._generators(node), *self.tree.loops(node))
+        ]
+
+    def _generators(self, node: ast.AST) -> list[ast.comprehension]:
+        """The generators of the comprehensions of whose elements an expression is a part, innermost first."""
+        found: list[ast.comprehension] = []
+        while isinstance(node, ast.expr):
+            node = self.tree.parents[node]
+            if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+                found += reversed(node.generators)
+        return found
 
     @remembered
     def reaching(self, key: str, use: ast.AST, scope: Scope | None = None) -> list[Definition]:

@@ -1,7 +1,8 @@
 """What a function changes of what it is handed, as changes at its call: `put(self.files, path)` adds to `self.files`.
 
 A function of the file, nested in the caller, or of another file; a method; a bound method with a name of its own
-(`push = kept.append`); a `partial` of any of them. Only calls whose result nobody reads are looked into.
+(`push = kept.append`); a `partial` of any of them. Calls are looked into whose result nobody reads, or which make the
+elements of a comprehension.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from flake8_torchleak.model.bindings import How, Mutation, container_of, is_chan
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
+from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.classes import ClassTable
@@ -74,9 +75,17 @@ class Handing:
         return [
             each
             for call in self._tree.calls(scope)
-            if isinstance(self._tree.parents[call], ast.Expr) and (call.args or call.keywords)
+            if (call.args or call.keywords) and self._may_change(call)
             for each in self._at(call, scope, depth)
         ]
+
+    def _may_change(self, call: ast.Call) -> bool:
+        """Whether a call is one for what it does: a statement, or what makes the elements of a comprehension."""
+        parent = self._tree.parents[call]
+        if isinstance(parent, ast.Expr):
+            return True
+        own = isinstance(parent, COMPREHENSIONS) and isinstance(call.func, ast.Name)
+        return own and any(isinstance(each, FUNCTIONS) for each in self._names.bound(call.func.id, call))  # type: ignore[attr-defined]
 
     @remembered
     def _made(self, function: FunctionNode, depth: int) -> list[Mutation]:

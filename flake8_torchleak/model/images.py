@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import container_of, key_of
+from flake8_torchleak.model.drawing import gone_over
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline
@@ -79,7 +80,8 @@ def _put(module: Module, value: ast.expr, depth: int = _MOST_CALLS) -> tuple[ast
         function = tree.function(parent)
         calls = _calls(module, function) if function is not None and depth else []
         return next((put for each in calls if (put := _put(module, each, depth - 1)) is not None), None)
-    if isinstance(parent, (ast.Tuple, ast.List)):
+    if isinstance(parent, (ast.Tuple, ast.List)) or value in module.classes.record(parent):
+        assert isinstance(parent, ast.expr)
         value, parent = parent, tree.parents[parent]
     if isinstance(parent, ast.Call):
         func = parent.func
@@ -89,8 +91,12 @@ def _put(module: Module, value: ast.expr, depth: int = _MOST_CALLS) -> tuple[ast
         return next(((each.holder, _looped(module, parent)) for each in stores), None)
     if isinstance(parent, COMPREHENSIONS):
         outer = tree.parents[parent]
+        if isinstance(outer, ast.Call) and isinstance(outer.func, ast.Attribute) and outer.func.attr == "extend":
+            return outer.func.value, module.infer.value(parent).size
         targets = outer.targets if isinstance(outer, ast.Assign) and not isinstance(parent, ast.GeneratorExp) else []
         return (targets[0], module.infer.value(parent).size) if targets else None
+    if isinstance(parent, ast.AugAssign) and isinstance(value, (ast.List, ast.Tuple)):
+        return parent.target, _looped(module, parent)
     if not isinstance(parent, ast.Assign):
         return None
     target = parent.targets[0]
@@ -123,10 +129,10 @@ def _reads(module: Module, target: ast.Name) -> list[ast.Name]:
 def _looped(module: Module, node: ast.AST) -> Size:
     """How often a statement runs: the sizes of what the loops around it go over."""
     function = module.tree.function(node)
-    loops = [loop for loop in module.tree.loops(node) if not isinstance(loop, ast.While)]
+    over = [each for loop in module.tree.loops(node) if (each := gone_over(module.flow, loop)) is not None]
     if not module.tree.loops(node) and (function is None or function.name == "__init__"):
         return Size.SMALL
-    sizes = {module.infer.growth.iteration([loop.iter], NO_ENV)[0] for loop in loops}
+    sizes = {module.infer.growth.iteration([each], NO_ENV)[0] for each in over}
     if Size.GROWS in sizes:
         return Size.GROWS
     return Size.SMALL if sizes == {Size.SMALL} else Size.UNKNOWN

@@ -71,7 +71,9 @@ def keepings(module: Module, function: FunctionNode, holders: str) -> Iterator[K
             holder = container_of(change.target or change.node)[0]
             if (sums and module.grad.off(change.node)) or is_bounded(module, key, holder):
                 continue
-            yield Keeping(key, change.value, change.node, sums)
+            for element in change.elements or [change.value]:
+                for value in module.classes.record(element) or [element]:
+                    yield Keeping(key, value, change.node, sums)
     for key, definitions in module.flow.definitions(function).items():
         for each in definitions if key.startswith(holders) else ():
             statement = each.statement

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import container_of, key_of
+from flake8_torchleak.model.bindings import container_of, key_of, spread
 from flake8_torchleak.model.sums import additions, same
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ class Store:
     """The container takes the value's elements (`extend`, `+=`), not the value itself."""
     sums: bool = False
     """The value is added to what is there."""
+
+    @property
+    def elements(self) -> list[ast.expr]:
+        """What becomes elements of the container, as far as it stands there."""
+        return spread(self.value) if self.spread else [self.value]
 
 
 def added(node: ast.AST, target: ast.expr | None) -> Store | None:

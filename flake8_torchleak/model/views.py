@@ -13,7 +13,7 @@ from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.effects import TENSOR_METHODS, Sharing
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline
-from flake8_torchleak.model.tree import FUNCTIONS, Scope
+from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, Scope
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def kept_views(module: Module) -> Iterator[KeptView]:
         stored: list[str] = []
         for key, changes in module.flow.mutations(scope).items():
             for change in changes:
-                if change.method in _PUTS and change.value is not None:
-                    stored.append(_origin(module, change.value))
-                    kept = _kept(module, scope, key, change, change.value)
+                for value in (part for each in change.elements for part in module.classes.record(each) or [each]):
+                    stored.append(_origin(module, value))
+                    kept = _kept(module, scope, key, change, value)
                     if kept is not None and not isinstance(change.index, ast.Constant):
                         found.append(kept)
         for each in found:
@@ -115,7 +115,7 @@ def may_keep_views(outline: Outline) -> bool:
 
 
 def _put(outline: Outline) -> list[ast.expr]:
-    """What is put into containers: by calls that are a statement (or its value), and by subscripts."""
+    """What may be put into containers: by calls that are a statement (or its value), by subscripts and by `+=`."""
     # Every statement of a file comes by here: classes are compared, which is faster than `isinstance`.
     plain, call_class = _PLAIN, ast.Call
     values: list[ast.expr | None] = [each.value for each in outline.all(ast.Expr)]
@@ -134,7 +134,17 @@ def _put(outline: Outline) -> list[ast.expr]:
     for each in outline.all(ast.Expr):
         if each.value.__class__ is call_class:
             assert isinstance(each.value, ast.Call)
-            found += each.value.args  # by a helper, or by a bound method with a name
+            found += each.value.args  # of a helper, of `extend`, or of a bound method with a name
+    found += [each.value for each in outline.all(ast.AugAssign)]
+    for value in found:  # it grows as it is gone through
+        if isinstance(value, (ast.List, ast.Tuple)):
+            found += value.elts
+        elif isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+            found.append(value.elt)
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            found += value.args  # of a record
+    if any(isinstance(value, ast.Call) and isinstance(value.func, ast.Name) for value in found):
+        found += [each.value for each in outline.all(ast.Return) if each.value is not None]  # of a helper
     return found
 
 
@@ -197,9 +207,10 @@ def _is_plain(node: ast.Slice | ast.Subscript) -> bool:
 
 
 def _kept(module: Module, scope: Scope, key: str, change: Mutation, value: ast.expr) -> KeptView | None:
+    value = _maker(module, value) or value
     home = module.tree.scope(value)
-    at = change.node if home is scope else change.within[0]  # what a helper puts in of its own is made there
-    repeated = module.tree.loops(at)[:1]
+    # What a helper makes of its own is made there, each time that it is called.
+    repeated = module.tree.loops(change.node if home is scope else value)[:1]
     view = _under_views(value)
     if isinstance(view, ast.Name):
         reaching = module.flow.reaching(view.id, view)
@@ -219,9 +230,9 @@ def _kept(module: Module, scope: Scope, key: str, change: Mutation, value: ast.e
     base = reaching[0]
     if module.tree.scope(base.node) is not home or module.tree.loops(base.statement)[:1] != repeated:
         return None
-    loops = module.flow.loops(change)
+    looped = bool(module.flow.loops(change)) or isinstance(change.value, COMPREHENSIONS)
     made = _maker(module, base.value)
-    if not _lives_on(module, scope, key, change, bool(loops)) or not _is_large(module, made):
+    if not _lives_on(module, scope, key, change, looped) or not _is_large(module, made):
         return None
     if change.method == "setitem" and not _keeps_objects(module, change):
         return None
@@ -237,7 +248,8 @@ def _lives_on(module: Module, scope: Scope, key: str, change: Mutation, looped: 
         return True
     loops = module.tree.loops(change.node)
     definitions = module.flow.definitions(scope).get(key, [])
-    return looped and bool(definitions) and not any(module.tree.inside(d.statement, loops[0]) for d in definitions)
+    made = [d for d in definitions if d.how is not How.AUGMENT]
+    return looped and bool(made) and not (loops and any(module.tree.inside(d.statement, loops[0]) for d in made))
 
 
 def _keeps_objects(module: Module, change: Mutation) -> bool:

@@ -72,15 +72,17 @@ def check(module: Module) -> Iterator[Report]:
         scope = module.tree.scope(store.node)
         if not module.grad.off(store.node) or not _is_on_device(module, scope):
             continue
-        source = _output(module, store.value, _MOST_DEPTH)
-        if source is not None:
-            yield Report(
-                store.node,
-                f"`{short(store.holder)}` collects `{short(store.value)}` in the device's memory; store "
-                f"`{short(store.value)}.cpu()`",
-                notes=((source, "the model's output, on the device"),),
-                target=store.value,
-            )
+        for value in (part for each in store.elements for part in module.classes.record(each) or [each]):
+            source = _output(module, value, _MOST_DEPTH)
+            if source is not None:
+                yield Report(
+                    store.node,
+                    f"`{short(store.holder)}` collects `{short(value)}` in the device's memory; store "
+                    f"`{short(value)}.cpu()`",
+                    notes=((source, "the model's output, on the device"),),
+                    target=value,
+                )
+                break
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

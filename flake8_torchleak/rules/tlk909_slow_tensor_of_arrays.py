@@ -103,9 +103,10 @@ def _elements(module: Module, node: ast.expr) -> Iterator[ast.expr]:
         if len(definitions) == 1 and isinstance(definitions[0].value, (ast.List, ast.ListComp)):
             made = definitions[0].value
             found = [made.elt] if isinstance(made, ast.ListComp) else list(made.elts)
-            found += [each.value for each in changes if each.method == "append" and each.value is not None]
-            if any(each.method in ("extend", "insert", "setitem", "augment") for each in changes):
-                return
+            for each in changes:
+                if each.method in ("insert", "setitem") or (each.method in ("extend", "augment") and not each.elements):
+                    return
+                found += each.elements
     if found and all(_is_array(module, each, _MOST_DEPTH) for each in found):
         yield from found
 
