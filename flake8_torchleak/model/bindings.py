@@ -104,7 +104,7 @@ EDITING_METHODS = frozenset({
 """Methods of containers and arrays that change them."""
 _STATEMENTS = frozenset({"augment", "setitem", "augitem", "del"})
 """Changes that are no calls."""
-_CHANGING = _STATEMENTS | EDITING_METHODS | {"appendleft", "popleft", "close"}
+_CHANGING = _STATEMENTS | EDITING_METHODS | {"appendleft", "popleft", "close", "reset"}
 _DEEPEST = 20
 """Subscripts of one change that are looked through."""
 

@@ -57,9 +57,10 @@ class Growth:
         if len(mutations) > _MOST_MUTATIONS:
             scope, key = tree.scope(mutations[0].node), mutations[0].key
             self.infer.flow.cut.setdefault(scope, f"`{key}` is changed at more than {_MOST_MUTATIONS} places")
+        told = {node for each in mutations for node in each.within}
         for each in mutations[:_MOST_MUTATIONS]:
-            if each.method not in GROWING and each.method != "augment":
-                continue
+            if (each.method not in GROWING and each.method != "augment") or each.node in told:
+                continue  # what a method adds that it is handed is looked at where it is called
             loops = [loop for loop in self.infer.flow.loops(each) if loop not in floor]
             value = self._put(value, each, loops, env)
         return value

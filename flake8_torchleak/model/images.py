@@ -86,7 +86,7 @@ def _put(module: Module, value: ast.expr, depth: int = _MOST_CALLS) -> tuple[ast
     if isinstance(parent, ast.Call):
         func = parent.func
         if isinstance(func, ast.Attribute) and func.attr in _PUTS and value in parent.args:
-            return _of_caller(module, func.value, value) or (func.value, _looped(module, parent))
+            return _of_caller(module, value) or (func.value, _looped(module, parent))
         stores = (each for each in handed(module, parent) if each.value is value)
         return next(((each.holder, _looped(module, parent)) for each in stores), None)
     if isinstance(parent, COMPREHENSIONS):
@@ -101,17 +101,19 @@ def _put(module: Module, value: ast.expr, depth: int = _MOST_CALLS) -> tuple[ast
         return None
     target = parent.targets[0]
     if isinstance(target, ast.Subscript):
-        return (target.value, _looped(module, parent)) if not isinstance(target.slice, ast.Constant) else None
+        if isinstance(target.slice, ast.Constant):
+            return None
+        return _of_caller(module, value) or (target.value, _looped(module, parent))
     reads = _reads(module, target) if isinstance(target, ast.Name) else []
     return _put(module, reads[0], depth) if len(reads) == 1 else None
 
 
-def _of_caller(module: Module, holder: ast.expr, value: ast.expr) -> tuple[ast.expr, Size] | None:
+def _of_caller(module: Module, value: ast.expr) -> tuple[ast.expr, Size] | None:
     """The caller's container that a function puts a value into, where it is handed one, and how large that gets."""
     function = module.tree.function(value)
     for call in _calls(module, function) if function is not None else ():
         for store in handed(module, call):
-            if store.value is value and store.holder is not holder:
+            if store.value is value:
                 return store.holder, _looped(module, call)
     return None
 

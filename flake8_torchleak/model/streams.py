@@ -83,13 +83,25 @@ def _statements(body: ast.AST) -> Iterator[ast.AST]:
 def _takes_a_part(node: ast.AST) -> bool:
     """Whether a node takes every n-th element, skips by remainder, or goes on for ever."""
     if isinstance(node, ast.While):
-        left = any(isinstance(each, (ast.Break, ast.Return)) for each in ast.walk(node))
-        return isinstance(node.test, ast.Constant) and not left
+        return isinstance(node.test, ast.Constant) and not _is_left(node)
     if isinstance(node, ast.Slice):
         return node.step is not None and not isinstance(node.step, (ast.Constant, ast.UnaryOp))
     if isinstance(node, ast.Call):
         return last_name(node.func) in _ENDLESS or (last_name(node.func) == "islice" and len(node.args) > 3)
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+
+
+def _is_left(loop: ast.While) -> bool:
+    """Whether a loop has a `break` of its own, or the function ends in it."""
+    stack: list[tuple[ast.AST, bool]] = [(each, True) for each in loop.body]
+    while stack:
+        node, own = stack.pop()
+        if isinstance(node, ast.Return) or (own and isinstance(node, ast.Break)):
+            return True
+        if not isinstance(node, (*FUNCTIONS, ast.Lambda)):
+            own = own and not isinstance(node, LOOPS)
+            stack += [(each, own) for each in ast.iter_child_nodes(node)]
+    return False
 
 
 def _sources(module: Module, dataset: DatasetFacts) -> Iterator[tuple[ast.expr, FunctionNode]]:

@@ -59,7 +59,7 @@ def kept_views(module: Module) -> Iterator[KeptView]:
     callers = (module.tree.scope(call) for each in helpers for call in module.classes.calls_of(each))
     for scope in dict.fromkeys((*scopes, *callers)):
         found: list[KeptView] = []
-        stored: list[str] = []
+        stored: list[Definition | str] = []
         for key, changes in module.flow.mutations(scope).items():
             for change in changes:
                 for value in (part for each in change.elements for part in module.classes.record(each) or [each]):
@@ -69,12 +69,20 @@ def kept_views(module: Module) -> Iterator[KeptView]:
                         found.append(kept)
         for each in found:
             # Several views of one array may make up all of it.
-            if stored.count(_origin(module, each.view)) == 1:
+            if stored.count(_origin(module, each.view)) == 1 and not _gives_rest(module, scope, each):
                 yield each
 
 
-def _origin(module: Module, node: ast.expr) -> str:
-    """The variable that an expression is a part of, through names for parts."""
+def _gives_rest(module: Module, scope: Scope, kept: KeptView) -> bool:
+    """Whether the helper that makes the array gives another part of it to its caller."""
+    home = module.tree.scope(kept.view)
+    given = [each.value for each in module.tree.within(home) if isinstance(each, ast.Return) and each.value is not None]
+    return home is not scope and any(each is not kept.view and _origin(module, each) is kept.base for each in given)
+
+
+def _origin(module: Module, node: ast.expr) -> Definition | str:
+    """The variable that an expression is a part of, through names for parts and what a helper gives."""
+    node = _maker(module, node) or node
     for _ in range(_MOST_NAMES):
         name = _root_name(node)
         if name is None:
@@ -83,7 +91,7 @@ def _origin(module: Module, node: ast.expr) -> str:
         value = reaching[0].value if len(reaching) == 1 and reaching[0].how is How.ASSIGN else None
         part = _under_views(value) if value is not None else None
         if not isinstance(part, (ast.Subscript, ast.Name, ast.Attribute)):
-            return name.id
+            return reaching[0] if len(reaching) == 1 else name.id
         node = part
     return ""
 
