@@ -70,15 +70,17 @@ class Option(NamedTuple):
 
 
 OPTIONS = (
-    Option("dataset-bases", "NAMES", "further base classes that make a class a Dataset, such as mylib.data.BaseSet"),
-    Option("no-grad-decorators", "NAMES", "further decorators or context managers that switch gradients off"),
-    Option("loss-names", "NAMES", "further functions or modules whose result is a loss that carries a graph"),
-    Option("safe-meters", "NAMES", "meters whose update() does not keep the tensor that it is given"),
-    Option("cv2-guard-modules", "NAMES", "modules that call cv2.setNumThreads(0) when they are imported"),
-    Option("min-literal", "COUNT", "a literal with at least COUNT elements counts as data (default: 1000)"),
-    Option("assume-workers", "auto|yes|no", "whether a DataLoader that the file does not show has workers"),
-    Option("follow-imports", "yes|no", "whether other modules of the project are read for bases, decorators, meters"),
-    Option("min-severity", "error|warning|note", "report findings of this severity and worse (default: warning)"),
+    Option("dataset-bases", "NAMES", "more base classes that make a class a Dataset, such as mylib.data.BaseSet"),
+    Option("no-grad-decorators", "NAMES", "more decorators or context managers that turn gradients off"),
+    Option("loss-names", "NAMES", "more functions or modules whose result is a loss with an autograd graph"),
+    Option("safe-meters", "NAMES", "meters whose update() does not keep the tensor passed to it"),
+    Option("cv2-guard-modules", "NAMES", "modules that call cv2.setNumThreads(0) when imported"),
+    Option("min-literal", "COUNT", "literals with at least COUNT elements count as data (default: 1000)"),
+    Option("assume-workers", "auto|yes|no", "whether DataLoaders have workers where the file does not show it"),
+    Option(
+        "follow-imports", "yes|no", "whether to read other modules of the project for base classes, decorators, meters"
+    ),
+    Option("min-severity", "error|warning|note", "report findings of this severity or worse (default: warning)"),
 )
 
 

@@ -23,7 +23,7 @@ def read(path: str, most: int = MOST, links: bool = True) -> bytes:
     no regular file, or has more than `most` bytes.
     """
     if "\0" in path:
-        raise OSError(errno.EINVAL, "is not a name that a file can have")
+        raise OSError(errno.EINVAL, "is not a possible file name")
     _check(os.stat(path, follow_symlinks=links), most)
     # It may have been exchanged since: opening a pipe does not wait, and what was opened is looked at again.
     flags = os.O_RDONLY | _flag("O_BINARY") | _flag("O_NONBLOCK") | _flag("O_NOCTTY")

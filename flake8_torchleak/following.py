@@ -21,7 +21,7 @@ from flake8_torchleak.releases import in_evaluation
 from flake8_torchleak.rule import Report
 from flake8_torchleak.wording import short
 
-FOLLOWED = "what is kept gets there through a call, an object or a record"
+FOLLOWED = "the value is stored by another function or object: detach or copy it by hand"
 """Why what was found by following calls is not fixed."""
 
 
@@ -54,7 +54,8 @@ def reports(
         if excused(each):
             continue
         told.add((each.node, each.at))
-        said = say(each) if each.node is each.at or each.of_other or each.how == "state" else None
+        metered = each.of_other and each.is_graph
+        said = say(each) if each.node is each.at or metered or each.how == "state" else None
         yield Report(
             each.at if said is not None and each.how == "state" else each.node,  # where it can be fixed
             said.message if said is not None else _message(each),
@@ -101,6 +102,7 @@ def _is_safe(kept: Kept, module: Module) -> bool:
 
 
 _BY_STEP = {FORWARD: "TLK601", HOOKED: "TLK604"}
+_WHEN = {FORWARD: "call", HOOKED: "call"}
 _CODES = {"batch": "TLK404", "error": "TLK408", "state": "TLK406"}
 
 
@@ -150,23 +152,37 @@ def _has_workers(kept: Kept, module: Module) -> bool:
 
 def _message(kept: Kept) -> str:
     if kept.how == "batch":
-        return f"`{_shown(kept)}` keeps shared memory of every batch; keep a copy (`.clone()`, for arrays `.copy()`)"
+        return (
+            f"shared memory grows with each batch: batches are kept as workers send them (`{_shown(kept)}`); "
+            "store copies (`.clone()`)"
+        )
     if kept.how == "state":
-        return f"`{_bound(kept)}` carries the graph of every step before in its state; detach that between steps"
+        return (
+            f"memory grows every step: the state of `{_bound(kept)}` keeps the autograd graph of all earlier "
+            "steps; detach the state"
+        )
     if kept.how == "error":
         return (
-            f"`{_shown(kept)}` keeps an exception with the tensors of all frames it passed; keep its text (`str(...)`)"
+            f"memory grows with each error: `{_shown(kept)}` keeps an exception, and with it all tensors of "
+            "the functions it left; store `str(...)`"
         )
     end = next((each for each in kept.holders if isinstance(each, FUNCTIONS)), None)
     if end is not None:
-        return f"`{end.name}` gets `{_shown(kept)}` of every step with its autograd graph; return it detached"
-    verb = "adds up" if kept.how == "sum" else "keeps"
+        return (
+            f"memory grows every step: `{_shown(kept)}` is kept for `{end.name}` with its graph; return it "
+            "with `.detach()`"
+        )
+    verb, when = ("adds" if kept.how == "sum" else "stores"), _WHEN.get(kept.loop.step, "step")
     if kept.node is kept.at:
         if isinstance(kept.node, (ast.Assign, ast.AugAssign)):
-            return f"`{_bound(kept)}` {verb} a value with its autograd graph at every step; detach it"
-        return f"`{_shown(kept)}` {verb} a value with its autograd graph at every step; detach it"
+            return f"memory grows every {when}: `{_bound(kept)}` keeps each {when}'s autograd graph; use `.detach()`"
+        return f"memory grows every {when}: `{_shown(kept)}` keeps each {when}'s autograd graph; use `.detach()`"
     holder = f"`{short(kept.target)}`" if kept.target is not None else "a container"
-    return f"`{_shown(kept)}` {verb} a value with its autograd graph, in {holder}, at every step; hand it over detached"
+    to = "to" if kept.how == "sum" else "in"
+    return (
+        f"memory grows every {when}: `{_shown(kept)}` {verb} a value with its autograd graph {to} {holder}; "
+        "pass it detached"
+    )
 
 
 def _bound(kept: Kept) -> str:
@@ -191,15 +207,15 @@ def _notes(kept: Kept, module: Module) -> tuple[tuple[ast.AST, str], ...]:
     if kept.at is not kept.node:
         at = kept.calls.index(kept.node) if kept.node in kept.calls else len(kept.calls)
         way = [each for each in kept.calls[at + 1 :] if each in module.tree.parents and each is not kept.at]
-        notes += [(each, "handed on here") for each in way[:_MOST_WAYS]]
+        notes += [(each, "passed on here") for each in way[:_MOST_WAYS]]
         if kept.place.is_own:
-            notes.append((kept.at, "handed to the network here" if kept.how == "state" else "kept here"))
+            notes.append((kept.at, "passed to the network here" if kept.how == "state" else "stored here"))
         else:
             line = getattr(kept.at, "lineno", 1)
-            notes.append((kept.node, f"kept in {os.path.basename(kept.place.path)}, line {line}"))
+            notes.append((kept.node, f"stored in {os.path.basename(kept.place.path)}, line {line}"))
     made = [each for each in kept.holders if isinstance(each, ast.expr) and each in module.tree.parents]
     if made:
-        notes.append((min(made, key=module.tree.number), "what keeps it is made here"))
+        notes.append((min(made, key=module.tree.number), "what keeps it is created here"))
     if kept.loop.node in module.tree.parents and isinstance(kept.loop.node, ast.stmt):
         notes.append((kept.loop.node, kept.loop.step))
     return tuple(notes)

@@ -19,12 +19,12 @@ _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, 
 def remedy(module: Module, verb: str, value: ast.expr) -> str:
     """What to do instead, in words: `verb` what, detached. Code only where it is whole and can run."""
     if isinstance(value, _DISPLAYS) or module.infer.value(value).is_container:
-        return f"{verb} detached tensors"
+        return f"{verb} detached tensors (`.detach()`)"
     if isinstance(value, ast.IfExp):
         arms = [arm for arm in (value.body, value.orelse) if module.infer.value(arm).graph is not False]
         if len(arms) == 1:
             return f"detach `{short(arms[0])}`"
-    return "detach it" if is_cut(value) else f"{verb} `{released(value)}`"
+    return f"{verb} the value with `.detach()`" if is_cut(value) else f"{verb} `{released(value)}`"
 
 
 def in_evaluation(module: Module, node: ast.AST) -> tuple[str, ast.AST] | None:
@@ -53,10 +53,10 @@ def releases(kept: Store, build: Builder) -> Iterator[Fix]:
         if reason := module.release.reason(part, kept.key, kept.node):
             raise Unfixable(reason)
     if parts == [kept.value] and _is_only_shown(kept, build):
-        title = f"add `{short(kept.value)}` as a number, with `.item()`: its holder is only shown"
+        title = f"add a number: `{short(kept.value)}.item()`, as the sum is only printed or logged"
         yield Fix(FixLevel.UNSAFE, title, build.method(kept.value, "item"))
     edits = tuple(edit for part in parts for edit in build.method(part, "detach"))
-    yield Fix(FixLevel.SAFE, f"keep `{released(parts[0])}`", edits)
+    yield Fix(FixLevel.SAFE, f"use `{released(parts[0])}`", edits)
 
 
 def _has_attributes(module: Module, name: ast.Name) -> bool:

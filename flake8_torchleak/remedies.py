@@ -1,16 +1,24 @@
-"""What to keep in the place of a container of Python objects, in words: by what it holds."""
+"""What to store in the place of a container of Python objects, in words: by what it holds."""
 
 from __future__ import annotations
 
 from flake8_torchleak.model.values import Kind, Value
 
-_RECORDS = frozenset({Kind.DICT, Kind.LIST, Kind.TUPLE, Kind.JSON, Kind.INSTANCE})
+_LISTED = (Kind.LIST, Kind.TUPLE, Kind.DEQUE)
 
 
 def workers(value: Value) -> str:
     """The workers that get a copy of the whole: of arrays, forked ones copy the headers alone."""
-    of_arrays = value.element is not None and value.element.kind is Kind.ARRAY
-    return "DataLoader worker that is spawned" if of_arrays else "DataLoader worker"
+    return "spawned worker copies" if _is_of_arrays(value) else "worker copies"
+
+
+def starts(value: Value) -> str:
+    """What such a worker does when it copies."""
+    return "starts" if _is_of_arrays(value) else "reads"
+
+
+def _is_of_arrays(value: Value) -> bool:
+    return value.element is not None and value.element.kind is Kind.ARRAY
 
 
 def described(value: Value) -> str:
@@ -26,63 +34,52 @@ def described(value: Value) -> str:
 
 
 def remedy(value: Value) -> str:
-    """What to keep instead, by element type."""
+    """What to store instead, by element type."""
     element = value.element.kind if value.element is not None else Kind.UNKNOWN
     if value.kind is Kind.INDEX:
-        return "keep the ids, and the records in one packed tensor"
-    if value.kind in (Kind.LIST, Kind.TUPLE, Kind.DEQUE):
-        if element is Kind.NUMBER:
-            return "keep np.array(...) or a torch.tensor"
-        if element in (Kind.STRING, Kind.PATH):
-            return "keep np.array(..., dtype=np.bytes_) and decode at the read"
-        if element is Kind.ARRAY:
-            return "keep one array with offsets"
-        if _are_rows(value):
-            return "keep one array with a row for each"
-        if element in _RECORDS:
-            return "pickle the records into one torch.uint8 tensor with offsets"
-    if value.kind in (Kind.UNKNOWN, Kind.PICKLE):
-        return "pickle its records into one torch.uint8 tensor, or load them by index"
-    if value.kind is Kind.JSON:
-        return "pickle the records into one torch.uint8 tensor with offsets"
-    if value.kind is Kind.DICT and element in (Kind.LIST, Kind.TUPLE):
-        return "pack its lists in arrays"
-    return "pack it into a torch.uint8 tensor with offsets, or an Arrow table"
+        return "read each record by its id from a file that the worker opens"
+    if value.kind in _LISTED and element is Kind.NUMBER:
+        return "store `torch.tensor(...)` of it"
+    if value.kind in _LISTED and element in (Kind.STRING, Kind.PATH):
+        return "store `np.array(..., dtype=np.bytes_)`, decode when read"
+    if value.kind in _LISTED and element is Kind.ARRAY:
+        return "store one `np.concatenate(...)`, with offsets"
+    if value.kind in _LISTED and _are_rows(value):
+        return "store `torch.tensor(...)` of it, a row for each"
+    if value.kind is Kind.SET:
+        return "store `np.array(sorted(...))`"
+    name = "PackedDict" if value.kind is Kind.DICT else "PackedRecords"
+    return f"store it as `{name}` (code: `torchleak explain TLK101`)"
 
 
 def advice(name: str, value: Value) -> str:
     """The remedy in code, and what it does under each start method."""
     element = value.element.kind if value.element is not None else Kind.UNKNOWN
-    listed = value.kind in (Kind.LIST, Kind.TUPLE, Kind.DEQUE)
     if value.kind is Kind.INDEX:
-        return f"load the records of `{name}` by id in the worker, from a file or a database opened there"
-    if listed and element is Kind.NUMBER:
-        return (
-            f"`{name} = torch.tensor({name})` once it is filled, `.item()` at the read where a Python number is needed "
-            "(as a key, an id): shared by forked and by spawned workers"
-        )
-    if listed and _are_rows(value):
-        return f"`{name} = torch.tensor({name})` once it is filled: a row for each; shared by all workers"
-    if listed and element in (Kind.STRING, Kind.PATH):
+        return f"read each record of `{name}` by its id, from a file or a database that the worker opens"
+    if value.kind in _LISTED and (element is Kind.NUMBER or _are_rows(value)):
+        number = ", `.item()` where a Python number is needed (as a key, an id)" if element is Kind.NUMBER else ""
+        return f"`{name} = torch.tensor({name})` once it is filled{number}: all workers share it"
+    if value.kind in _LISTED and element in (Kind.STRING, Kind.PATH):
         read = f"Path({name}[i].decode())" if element is Kind.PATH else f"{name}[i].decode()"
         return (
             f"`{name} = np.array([str(each).encode() for each in {name}], dtype=np.bytes_)` once it is filled, "
-            f"`{read}` at the read: forked workers share it, spawned ones get one compact copy"
+            f"`{read}` where it is read: forked workers share it, spawned ones get one compact copy"
         )
-    if listed and element is Kind.ARRAY:
-        return f"`np.concatenate({name})` with an array of offsets; a torch tensor is shared by spawned workers too"
-    if value.kind is Kind.DICT and element in (Kind.LIST, Kind.TUPLE):
+    if value.kind in _LISTED and element is Kind.ARRAY:
         return (
-            f"pack each list of `{name}` into an array or a torch tensor (records pickled, with offsets); many keys "
-            "into a sorted array"
+            f"`ends = np.cumsum([len(each) for each in {name}])`, `{name} = np.concatenate({name})`, and at the read "
+            f"`{name}[ends[i - 1] if i else 0 : ends[i]]`; as a torch tensor spawned workers share it, too"
         )
-    if value.kind in (Kind.DICT, Kind.SET):
-        return (
-            f"keep the keys of `{name}` as a sorted array and its contents packed beside it, or open a database lazily"
-        )
+    if value.kind is Kind.SET:
+        return f"`{name} = np.array(sorted({name}))` once it is filled; `np.searchsorted` tells what is in it"
+    packed = f"PackedRecords({name})"
+    if value.kind is Kind.DICT:
+        packed = f"PackedDict({name})"
     return (
-        f"pickle each record of `{name}` into one torch.uint8 tensor with a tensor of offsets, and `pickle.loads` the "
-        "slice at the read: shared by forked and by spawned workers"
+        f"`{name} = {packed}` once it is filled; `torchleak explain TLK101` prints the class, to be pasted: "
+        "all workers "
+        "share it"
     )
 
 

@@ -96,13 +96,13 @@ def test_entries_that_have_vanished(leak: Path, capsys: Capture) -> None:
     (leak / "gone.py").unlink()
     (leak / "sub" / "broken.py").write_text("import torch\nloss.backward(DataLoader Dataset\n")
     capsys.readouterr()
-    told = "Vanished from the code: {} of the baseline's; torchleak baseline prune removes them."
+    told = "No longer in the code: {} of the baseline; `torchleak baseline prune` removes them."
     use = f"--baseline={NAME}"
     # What is not checked, and what is not asked for, has not vanished.
     assert lines("check", use, "sub/kept.py", status=0, capsys=capsys)[:1] == ["Hidden by the baseline: 1 finding."]
-    assert told.format(1) in lines("check", use, "leak.py", status=0, capsys=capsys)
+    assert told.format("1 finding") in lines("check", use, "leak.py", status=0, capsys=capsys)
     assert main(["check", use]) == 2
-    assert told.format(2) in capsys.readouterr().out
+    assert told.format("2 findings") in capsys.readouterr().out
     assert main(["baseline", "prune", "sub/kept.py"]) == 0
     assert listed() == before
     assert main(["baseline", "prune", "leak.py"]) == 0
@@ -115,7 +115,7 @@ def test_entries_that_have_vanished(leak: Path, capsys: Capture) -> None:
     assert [entry[0] for entry in listed()] == ["sub/broken.py", "sub/kept.py"]
     # A finding that somebody judged since needs no entry, and one that is not selected today still does.
     (leak / "sub" / "kept.py").write_text(LEAK.replace("+= loss", "+= loss  # noqa: TLK401"))
-    assert told.format(1) in lines("check", use, "sub/kept.py", status=0, capsys=capsys)
+    assert told.format("1 finding") in lines("check", use, "sub/kept.py", status=0, capsys=capsys)
     (leak / "sub" / "kept.py").write_text(LEAK)
     quiet = ["Hidden by the baseline: 0 findings.", "No findings, 1 file checked."]
     assert lines("check", use, "--ignore=TLK4", "sub/kept.py", status=0, capsys=capsys) == quiet
@@ -214,7 +214,7 @@ def test_fix_leaves_old_findings_alone(leak: Path, capsys: Capture) -> None:
     assert shown == [
         "Fixed 1 finding in 1 file.",
         "Hidden by the baseline: 0 findings.",
-        "Vanished from the code: 1 of the baseline's; torchleak baseline prune removes them.",
+        "No longer in the code: 1 finding of the baseline; `torchleak baseline prune` removes them.",
         "No findings, 1 file checked.",
     ]
     assert "total += loss\n" not in (leak / "leak.py").read_text()
@@ -232,8 +232,10 @@ def test_an_old_finding_whose_line_is_fixed_is_shown_but_not_fixed(leak: Path, c
     assert main(["check", f"--baseline={NAME}", "--fix"]) == 1
     assert (leak / "leak.py").read_text() == text.replace("other += loss", "other += loss.detach()")
     shown = capsys.readouterr().out
-    assert "    not fixed: it is an old finding of the baseline; --fix-baselined fixes those too\n" in shown
-    assert "\nFixed 1 finding in 1 file.\nHidden by the baseline: 0 findings.\nVanished from the code: 1 of" in shown
+    assert "    not fixed: it is in the baseline; --fix-baselined fixes those too\n" in shown
+    assert (
+        "\nFixed 1 finding in 1 file.\nHidden by the baseline: 0 findings.\nNo longer in the code: 1 finding" in shown
+    )
 
 
 def test_add_noqa_leaves_old_findings_alone(leak: Path) -> None:
@@ -322,7 +324,7 @@ def test_a_file_that_is_no_baseline_is_one_line(leak: Path, text: str | bytes, e
 def test_a_baseline_that_is_missing_or_cannot_be_read_or_written(leak: Path, capsys: Capture) -> None:
     for command in (["check", "--baseline=gone.json"], ["baseline", "prune", "--baseline=gone.json"]):
         assert main(command) == 2
-        told = "torchleak: error: gone.json: there is no such baseline; torchleak baseline write makes one\n"
+        told = "torchleak: error: gone.json: there is no such baseline; `torchleak baseline write` makes one\n"
         assert capsys.readouterr() == ("", told)
     for command in (["check", "--baseline=."], ["baseline", "write", "--output=."]):
         assert main(command) == 2

@@ -111,7 +111,7 @@ BOUNDS: dict[str, tuple[Callable[[int], str], int, int, str]] = {
         lambda n: nested(n, "print(x)") + step("kept.append(loss)\nf0(kept)", after="return 0"),
         1,
         8,
-        "what is kept is handed on by more than 3 functions",
+        "what is kept is passed on by more than 3 functions",
     ),
     "parts of a loss": (
         lambda n: step(
@@ -256,7 +256,7 @@ def test_more_users_than_can_be_asked(
         if where is importers
         else "more than 2 modules use it, or too many to look at"
     )
-    assert finding.unfixed == "too many modules use `evaluate` to see whether what it gives goes into training"
+    assert finding.unfixed == "`evaluate` is used in too many modules to see whether its result is used in training"
 
 
 def test_more_neighbours_than_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from flake8_torchleak import __version__
-from flake8_torchleak.addresses import rule_page
+from flake8_torchleak.addresses import rule_file
 from flake8_torchleak.finding import Finding, FixLevel, Note, Severity, Span
 from flake8_torchleak.rule import all_rules, rule_table
 from flake8_torchleak.shells import formats, report
@@ -255,7 +255,7 @@ def test_explain(name: str, capsys: Capture) -> None:
     assert header == "TLK401 accumulated-graph"
     assert default == "default: on"
     assert fix.startswith("fix: ")
-    assert address == f"page: {rule_page('TLK401')}"
+    assert address == f"page: {rule_file('TLK401')}"
     assert blank == ""
     assert page.startswith("accumulated-graph: ")
 

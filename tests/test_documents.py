@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import importlib
 import importlib.util
@@ -25,6 +26,7 @@ from flake8_torchleak.addresses import SITE
 from flake8_torchleak.config import DEFAULT
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.shells import pages
 from flake8_torchleak.shells.arguments import parsed
 from flake8_torchleak.shells.cli import main
 from flake8_torchleak.source import Source, parse
@@ -42,6 +44,9 @@ LANGUAGES = {"python", "sh", "toml", "ini", "json", "yaml", "groovy", "lua", "el
 """Those of editors (lua, elisp) are run by these, in tests/integration/test_editors.py."""
 
 
+LINK = r"\]\(([^)#]+)"
+
+
 def named(each: Block) -> str:
     return each.name
 
@@ -57,13 +62,11 @@ def test_the_readme_is_short_and_up_to_date() -> None:
     assert not lint(leak(text).replace("total += loss", "total += loss.detach()"))
 
 
-def test_links_of_the_readme_are_absolute_and_lead_to_pages() -> None:
+def test_links_of_the_readme_lead_to_files_of_the_repository_and_to_pages_of_the_site() -> None:
     text = README.read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)]+)\)", text)
-    assert links
-    assert all(each.startswith("https://") for each in links)
     pages = {f"docs/{name}" for name in (*rule_pages.pages(), *parts.root_pages())}
-    for target in re.findall(r"\]\(([^)#]+)", parts.inside(text)):
+    for link, target in zip(re.findall(LINK, text), re.findall(LINK, parts.inside(text)), strict=True):
+        assert link.startswith("https://") or (ROOT / link).is_file(), link
         assert target.startswith("https://") or f"docs/{target}" in pages or (ROOT / "docs" / target).is_file(), target
 
 
@@ -179,6 +182,37 @@ def test_packed_records() -> None:
     packed = pasted("PackedRecords")["PackedRecords"](records)
     assert len(packed) == 20
     assert [packed[number] for number in range(20)] == records
+
+
+def test_a_packed_dict() -> None:
+    pytest.importorskip("torch")
+    pages = [f"page {number}" for number in (7, 1, 30)]
+    for keys in (pages, [7, 1, 30]):
+        notes = {key: {"text": f"note of {key}"} for key in keys}
+        packed = pasted("PackedDict")["PackedDict"](notes)
+        assert {key: packed[key] for key in keys} == notes
+        assert (len(packed), keys[0] in packed, type(keys[0])(0) in packed) == (3, True, False)
+        with pytest.raises(KeyError):
+            packed[type(keys[0])(99)]
+
+
+@pytest.mark.parametrize(
+    ("code", "heading"),
+    [
+        ("TLK101", "PackedDict"),
+        ("TLK106", "PackedRecords"),
+        ("TLK403", "A meter that keeps no graph"),
+        ("TLK408", "Try again after running out of memory"),
+    ],
+)
+def test_explain_prints_the_code_to_paste(code: str, heading: str) -> None:
+    """An installed torchleak has no docs: what a remedy names stands in the page of its rule, word for word."""
+    (block,) = [each for each in blocks("python") if each.file.name == "remedies.md" and each.heading == heading]
+    shown = "\n".join(line.strip() for line in pages.page(code).splitlines() if line.strip())
+    for defined in ast.parse(block.text).body:
+        if isinstance(defined, (ast.ClassDef, ast.FunctionDef)):
+            lines = block.text.splitlines()[defined.lineno - 1 : defined.end_lineno]
+            assert "\n".join(line.strip() for line in lines if line.strip()) in shown
 
 
 def test_packed_tensors() -> None:

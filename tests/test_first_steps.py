@@ -76,7 +76,7 @@ def test_what_is_shown_is_the_worst_and_of_many_rules(tmp_path: Path, capsys: Ca
 @pytest.mark.parametrize("arguments", [["--show=-1"], ["--show=3", "--output-format=json"]])
 def test_a_count_is_for_people(arguments: list[str], capsys: Capture) -> None:
     assert main(["check", *arguments]) == 2
-    assert capsys.readouterr().err.startswith("torchleak: error: --show takes a count, and goes with the formats for")
+    assert capsys.readouterr().err.startswith("torchleak: error: --show takes a number, and works with the formats")
 
 
 # -- commands ------------------------------------------------------------------------------------------------------

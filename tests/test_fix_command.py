@@ -86,7 +86,7 @@ def test_without_fix_nothing_is_written_and_offers_are_counted(leak: Path, capsy
     assert (leak / "leak.py").read_text() == LEAK
     (leak / "more.py").unlink()
     assert main(["check"]) == 1
-    assert "    fix (safe): keep `loss.detach()`\nCan be fixed: 1 with --fix.\n" in capsys.readouterr().out
+    assert "    fix (safe): use `loss.detach()`\nCan be fixed: 1 with --fix.\n" in capsys.readouterr().out
     (leak / "leak.py").write_text(UNPROVEN)
     assert main(["check"]) == 1
     assert "Can be fixed" not in capsys.readouterr().out
@@ -99,12 +99,12 @@ def test_why_something_was_left(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "a.py").write_text(LEAK.replace("total += loss\n", "total += (\n            loss  # noqa\n        )\n"))
     assert main(["check", "--fix"]) == 1
     shown = capsys.readouterr().out
-    assert "    not fixed: line 10 carries `# noqa`\n" in shown
+    assert "    not fixed: line 10 has a `# noqa`\n" in shown
     assert "Fixed 0 findings in 0 files.\n1 finding in 1 file" in shown
     (tmp_path / "a.py").write_text(LEAK.replace("+= loss", "+= loss  # noqa: TLK401"))
     assert main(["check", "--fix"]) == 0
     assert capsys.readouterr().out == (
-        "Fixed 0 findings in 0 files.\nLeft alone, for the line carries `# noqa`: 1 that could be fixed.\n"
+        "Fixed 0 findings in 0 files.\nNot fixed, as the line has a `# noqa`: 1 that could be fixed.\n"
         "No findings, 1 file checked.\n"
     )
 

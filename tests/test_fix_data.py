@@ -136,7 +136,7 @@ def test_copies_of_objects_are_unsafe(before: str, after: str) -> None:
     assert fixed(text, unsafe=True, codes="TLK2") == OBJECTS + dataset(OF_OBJECTS, after) + LOADED
 
 
-EDITED_IN_PLACE = "is no variable that is bound to the element once, and the only one"
+EDITED_IN_PLACE = "is not read from the Dataset at one place, into one variable"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ NO_ARRAYS = {
     "bound twice": (
         GLOB + "\nif data:\n    self.data = glob.glob(data)",
         "return open(self.data[i])",
-        "`self.data` is bound in several places",
+        "`self.data` is assigned in several places",
     ),
     "sorted in place": (
         GLOB + "\nself.data.sort()",
@@ -249,7 +249,7 @@ NO_ARRAYS = {
     "numbers gone through": (
         "self.data = [float(x) for x in open(root)]",
         "return sum(x for x in self.data) + self.data[i]",
-        "it is gone through, and NumPy's numbers are not Python's",
+        "it is iterated over, and NumPy numbers are not Python numbers",
     ),
     "handed on": (GLOB, "return open(self.data[i]), f(self.data)", "`data` is used otherwise at line 10"),
     "a slice": (GLOB, "return open(self.data[i]), self.data[1:]", "`data` is used otherwise at line 10"),
@@ -313,14 +313,14 @@ class Graph:
         + dataset("self.data = [Graph(path) for path in open(root)]")
         + LOADED
     )
-    assert [each[:35] for each in reasons(text, unsafe=True, codes="TLK202")] == ["its class keeps results on the obje"]
+    assert [each[:34] for each in reasons(text, unsafe=True, codes="TLK202")] == ["its class caches results on the ob"]
     other = text.replace("self.cached = ", "cached = ").replace("self.cached", "cached")
     assert "copy.deepcopy(" in fixed(other, unsafe=True, codes="TLK202")
 
 
 def test_an_element_that_get_gives_is_left() -> None:
     text = dataset("self.data = {f: {} for f in open(root)}", "r = self.data.get(i)\nr['b'] = 1\nreturn 1") + LOADED
-    assert [each[:12] for each in reasons(text, codes="TLK203")] == ["`r` is no va"]
+    assert [each[:16] for each in reasons(text, codes="TLK203")] == ["`r` is not read "]
 
 
 def test_a_part_with_a_name_of_its_own_needs_a_deep_copy() -> None:

@@ -179,7 +179,7 @@ def test_a_fix_that_would_touch_another_line_with_noqa_is_left() -> None:
     ):
         done = mended(IMPORTS + text)
         assert done.text == IMPORTS + expected
-        assert [each.unfixed for each in done.left] == [f"line {line} carries `# noqa`"]
+        assert [each.unfixed for each in done.left] == [f"line {line} has a `# noqa`"]
 
 
 def test_lines_may_be_put_above_a_line_with_noqa() -> None:

@@ -199,7 +199,7 @@ def test_without_libcst(leak: Path, how: str) -> None:
     assert (leak / "leak.py").read_text() == LEAK
     run = python("-c", WITHOUT, "check", cwd=leak)
     assert (run.returncode, run.stderr) == (1, b"")
-    assert b"fix (safe): keep `loss.detach()`" in run.stdout
+    assert b"fix (safe): use `loss.detach()`" in run.stdout
 
 
 def test_a_pipe_in_processes_of_their_own(leak: Path) -> None:

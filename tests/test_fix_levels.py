@@ -38,9 +38,7 @@ def test_a_promoted_rule(tmp_path: Path, capsys: Capture) -> None:
     assert "@torch.no_grad()\n" in file.read_text()
     # The best of its fixes, not the mildest, now that all are taken for safe.
     file.write_text(SHOWN)
-    assert "    fix (safe): add `loss` as a number, with `.item()`" in reported(
-        "--extend-safe-fixes=TLK4", capsys=capsys
-    )
+    assert "    fix (safe): add a number: `loss.item()`" in reported("--extend-safe-fixes=TLK4", capsys=capsys)
     assert main(["check", "--fix", "--extend-safe-fixes=TLK4"]) == 0
     assert file.read_text() == NUMBER
 
@@ -48,7 +46,7 @@ def test_a_promoted_rule(tmp_path: Path, capsys: Capture) -> None:
 def test_a_demoted_rule(leak: Path, capsys: Capture) -> None:
     (leak / "pyproject.toml").write_text('[tool.torchleak]\nextend-unsafe-fixes = ["TLK401"]\n')
     told = reported(capsys=capsys)
-    assert "    fix (unsafe): keep `loss.detach()`\nCan be fixed: 1 with --fix --unsafe-fixes.\n" in told
+    assert "    fix (unsafe): use `loss.detach()`\nCan be fixed: 1 with --fix --unsafe-fixes.\n" in told
     told = reported("--fix", capsys=capsys)
     assert "    not fixed: it needs --unsafe-fixes\n" in told
     assert "Can be fixed with --unsafe-fixes: 1.\n" in told
@@ -60,9 +58,9 @@ def test_a_demoted_rule(leak: Path, capsys: Capture) -> None:
 
 def test_an_unfixable_rule(leak: Path, capsys: Capture) -> None:
     told = reported("--unfixable=TLK4", "--extend-safe-fixes=TLK401", capsys=capsys)
-    assert "    remedy: keep `loss.detach()`\n1 finding in 1 file" in told
+    assert "    remedy: use `loss.detach()`\n1 finding in 1 file" in told
     told = reported("--unfixable=TLK4", "--fix", "--unsafe-fixes", capsys=capsys)
-    assert "    remedy: keep `loss.detach()`\nFixed 0 findings in 0 files.\n1 finding" in told
+    assert "    remedy: use `loss.detach()`\nFixed 0 findings in 0 files.\n1 finding" in told
     assert (leak / "leak.py").read_text() == LEAK
     assert main(["check", "--unfixable=TLK4", "--output-format=json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)

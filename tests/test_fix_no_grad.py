@@ -88,7 +88,7 @@ LEFT = {
     ),
     "a module": (
         "import torch\nmodel.eval()\nfor x, y in loader:\n    model(x)\n",
-        "the loop stands at module level: put it under `with torch.no_grad():`",
+        "the loop is at module level: put it under `with torch.no_grad():`",
     ),
     "one that trains": (
         "import torch\ndef fit(model, loader, criterion):\n    for x, y in loader:\n"

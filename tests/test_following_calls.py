@@ -8,7 +8,27 @@ from tests.kept import grows, marked, program, reported, training
 
 KEEP = "def keep(store, value): store.append(value)"
 
+IN_PLACE = """
+class Log:
+    def __init__(self): self.rows = []
+    def __iadd__(self, v):
+        self.rows.append(v)
+        return self
+"""
+
 PROGRAMS: dict[str, str] = {
+    # -- operators of objects -----------------------------------------------------------------------------------
+    "one that adds in place": training("log += loss  # TLK403", IN_PLACE, "log = Log()"),
+    "one that adds in place, an entry": training("logs[i % 2] += loss  # TLK403", IN_PLACE, "logs = [Log(), Log()]"),
+    "one that adds in place what it detaches": training(
+        "log += loss", IN_PLACE.replace("(v)", "(v.detach())"), "log = Log()"
+    ),
+    "one that adds": training("log + loss  # TLK403", IN_PLACE.replace("iadd", "add"), "log = Log()"),
+    "one that adds, by an assignment": training(
+        "log += loss  # TLK403", IN_PLACE.replace("iadd", "add"), "log = Log()"
+    ),
+    "one that multiplies": training("log * loss  # TLK403", IN_PLACE.replace("iadd", "mul"), "log = Log()"),
+    "an object or a number": training("log = Log() if i else 0\nlog += loss", IN_PLACE),
     # -- arguments ----------------------------------------------------------------------------------------------
     "by keyword": training("keep(value=loss, store=kept)  # TLK402", KEEP),
     "by star": training("args = (kept, loss)\nkeep(*args)  # TLK402", KEEP),

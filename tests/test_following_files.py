@@ -215,3 +215,10 @@ def test_an_object_of_another_file_is_not_detached(project: Path, made: str) -> 
     done = fix(text, DEFAULT, False, lambda code: code == "TLK402", str(project / "main.py"))
     (left,) = [each for each in done.left if each.code == "TLK402"]
     assert (done.text, left.unfixed) == (text, "`wrapped` is not proven to be a tensor")
+
+
+def test_a_batch_that_an_object_of_another_file_keeps(project: Path) -> None:
+    """What is kept there is told at the call here: nothing is asked about code that is not the file's."""
+    text = training("log.add(y)  # TLK404", "from work.helpers import Log", "log = Log()")
+    path = str(project / "main.py")
+    assert [(at, code) for at, code in reported(text, path) if code == "TLK404"] == marked(text)

@@ -326,4 +326,4 @@ def test_the_calls_between_are_shown() -> None:
     """)
     (found,) = findings(text)
     said = [(note.text, text.splitlines()[note.span.line - 1].strip()) for note in found.notes[:2]]
-    assert said == [("handed on here", "keep(where, what)"), ("kept here", "where.append(what)")]
+    assert said == [("passed on here", "keep(where, what)"), ("stored here", "where.append(what)")]

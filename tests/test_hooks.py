@@ -87,6 +87,35 @@ def test_long_ways_end() -> None:
     assert lines(f"{ways}.register_forward_hook(self.keep)") == []
 
 
+BELOW = """
+    import torch
+
+    class Watching:
+        def watch(self):
+            self.model.fc.register_forward_hook(self.keep)
+
+        def keep(self, part, args, output):
+            self.last = output
+
+    class Probe(Watching):
+        def __init__(self, model):
+            self.model = {made}
+            {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "call", "found"),
+    [
+        ("model", "self.watch()", ["TLK604"]),
+        ("model", "pass", []),
+        ("torch.nn.Linear(3, 3)", "self.watch()", []),
+    ],
+)
+def test_what_a_class_below_is_handed_and_its_base_hooks(made: str, call: str, found: list[str]) -> None:
+    assert [each.code for each in lint(dedent(BELOW).format(made=made, call=call))] == found
+
+
 def test_what_is_hooked_may_be_given_to_an_outer_function() -> None:
     """One call of the inner one in sight, which hands over nothing of the sort."""
     text = """

@@ -260,14 +260,14 @@ def test_settings_cannot_say_where_to_write(name: str, tmp_path: Path, capsys: C
     for command in (["baseline", "write"], ["baseline", "prune"], ["check"]):
         assert main(command) == 2
         out, err = capsys.readouterr()
-        told = f"{name!r} leads out of the folder of this file, or through a link; --baseline may\n"
+        told = f"{name!r} is outside the folder of this file, or behind a link: only --baseline may be\n"
         assert (out, err.endswith(f"pyproject.toml:2: baseline: {told}")) == ("", True)
     assert sorted(os.listdir(tmp_path)) == ["checkout"]
 
 
 def test_names_and_numbers_that_nothing_has(capsys: Capture) -> None:
     Path("leak.py").write_text(LEAK)
-    with pytest.raises(OSError, match="is not a name"):
+    with pytest.raises(OSError, match="is not a possible file name"):
         disk.read("\0")
     for line in ('baseline = "\\u0000"', f"min-literal = '{'9' * 5000}'"):
         Path("pyproject.toml").write_text(f"[tool.torchleak]\n{line}\n")

@@ -83,7 +83,7 @@ def test_standard_input_is_for_the_first_process(capsys: Capture, monkeypatch: p
 
 @pytest.mark.parametrize("count", ["0", "-1"])
 def test_jobs_are_counted(capsys: Capture, count: str) -> None:
-    assert check(capsys, f"--jobs={count}")[2] == f"torchleak: error: --jobs takes a count, not {count}\n"
+    assert check(capsys, f"--jobs={count}")[2] == f"torchleak: error: --jobs takes a number, not {count}\n"
 
 
 def test_as_many_as_there_are_cores(monkeypatch: pytest.MonkeyPatch) -> None:

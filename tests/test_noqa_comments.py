@@ -113,7 +113,7 @@ def test_what_is_left_after_a_fix_is_told(leak: Path, capsys: Capture) -> None:
     assert main(["check", "--fix", "--report-unused-noqa"]) == 1
     shown = capsys.readouterr().out
     assert "    not fixed: the rest of the comment would be read as a `# noqa` then\n" in shown
-    assert "Fixed 0 findings in 0 files.\nLeft alone" in shown
+    assert "Fixed 0 findings in 0 files.\nNot fixed" in shown
     assert (leak / "leak.py").read_text() == "# noqa: TLK401 # flake8: noqa\n" + QUIET
 
 
@@ -238,7 +238,7 @@ def test_what_cannot_be_hidden_is_told(leak: Path, capsys: Capture) -> None:
     shown = capsys.readouterr().out
     assert shown.startswith("leak.py:9:9: TLK401 ")
     assert "\nHid 0 findings in 0 files with `# noqa`.\n" in shown
-    assert "\nCannot be hidden, for a string there holds a `# noqa`: leak.py:9: TLK401.\n" in shown
+    assert "\nCannot be hidden, as a string there contains `# noqa`: leak.py:9: TLK401.\n" in shown
     assert (leak / "leak.py").read_text() == text
 
 

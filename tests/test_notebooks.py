@@ -65,7 +65,10 @@ def test_findings_notes_and_fixes_name_cell_and_line(capsys: Capture) -> None:
     shown = capsys.readouterr().out
     assert shown.startswith("nb.ipynb:cell 3:9:5: TLK401 ")
     assert "\n    9 |     total += loss\n      |     ^^^^^^^^^^^^^\n" in shown
-    assert "    note: cell 1, line 2: `total` starts here and lives on\n    2 | total = 0\n      | ^^^^^^^^^\n" in shown
+    assert (
+        "    note: cell 1, line 2: `total` is set here, and outlives the step\n    2 | total = 0\n      | ^^^^^^^^^\n"
+        in shown
+    )
 
 
 def test_cells_count_as_in_ruff_and_nbqa_finds_the_same(tmp_path: Path, capsys: Capture) -> None:
@@ -157,7 +160,7 @@ def test_noqa_in_cells(capsys: Capture) -> None:
     put(notebook("import torch", LOOP + "  # noqa: TLK401"))
     assert main(["check"]) == 0
     assert main(["check", "--fix"]) == 0
-    assert "Left alone, for the line carries `# noqa`: 1 that could be fixed." in capsys.readouterr().out
+    assert "Not fixed, as the line has a `# noqa`: 1 that could be fixed." in capsys.readouterr().out
     put(notebook("import torch", LOOP, "# flake8: noqa"))
     assert main(["check"]) == 0
     put(notebook("import torch", LOOP, "%%bash\n# flake8: noqa"))
@@ -167,9 +170,9 @@ def test_noqa_in_cells(capsys: Capture) -> None:
 def test_reasons_count_lines_as_the_user_does(capsys: Capture) -> None:
     put(notebook("import torch", prose("x"), "!ls\n" + LOOP.replace("+= loss", "+= (\n  loss  # noqa\n)")))
     assert main(["check", "--fix"]) == 1
-    assert "    not fixed: cell 3, line 9 carries `# noqa`\n" in capsys.readouterr().out
+    assert "    not fixed: cell 3, line 9 has a `# noqa`\n" in capsys.readouterr().out
     assert main(["check", "--fix", "--output-format=json"]) == 1
-    assert json.loads(capsys.readouterr().out)[0]["unfixed"] == "cell 3, line 9 carries `# noqa`"
+    assert json.loads(capsys.readouterr().out)[0]["unfixed"] == "cell 3, line 9 has a `# noqa`"
 
 
 BROKEN = [

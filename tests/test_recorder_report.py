@@ -140,7 +140,7 @@ def test_the_report_as_text() -> None:
         "120 optimizer steps, 1 batch in evaluation, 2 runs of backward, 1 step in 1.2 s; it was interrupted",
         "Confirmed: found in the source, and seen in the run",
         "train.py:5: TLK402 keeps <it> [stored-graph]",
-        "`train.losses[*]` keeps autograd graph: +530 KB a step, 60 KB after 120 steps;",
+        "`train.losses[*]` keeps an autograd graph: +530 KB a step, 60 KB after 120 steps;",
         "; an epoch of 12,500 steps: 6.62 GB",
         "for example `train.losses[7]`",
         "made at train.py:4 in train",
@@ -148,7 +148,7 @@ def test_the_report_as_text() -> None:
         "grew 2 ± 0.01 a step from step 20 to 120 (16 samples)",
         "Not seen: the line ran and kept nothing",
         "Seen at run time only",
-        "values with history stay alive; their holder was not seen",
+        "tensors with an autograd graph stay in memory; what keeps them was not seen",
         "Rows: self.rows[3]: changed while it was read",
         "`Photos.cache`: a container that grows in each worker: +2 a batch, 12 after 120 batches",
         "in each worker",
@@ -219,7 +219,7 @@ def test_the_page() -> None:
 
 def test_what_was_not_judged_is_not_called_healthy() -> None:
     short = Record(steps={"optimizer": 19})
-    words = "Nothing was judged: of fewer than 20 steps growth cannot be told."
+    words = "Nothing was judged: growth shows over at least 20 steps only."
     assert words in text(short, join(short, {}, set(), lambda path: []), "")
     assert f'class="verdict open">{words}' in page(short, join(short, {}, set(), lambda path: []), "train.py", "")
 

@@ -92,7 +92,7 @@ def test_callers_in_other_files(tmp_path: Path, use: str, offered: bool) -> None
     assert ("@torch.no_grad()" in done.text) is offered
     if not offered:
         (left,) = done.left
-        assert left.unfixed == "what `predict` gives goes into training, as one of its callers shows"
+        assert left.unfixed == "a caller uses the result of `predict` in training"
 
 
 HANDED = """\

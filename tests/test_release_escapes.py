@@ -302,4 +302,4 @@ def test_a_holder_that_no_function_has_for_itself(text: str, own: bool) -> None:
     model = module(text)
     (call,) = model.tree.all(ast.Call)
     why = model.release.reason(call.args[0], "kept", call)
-    assert ("`kept` is no variable of its own" in why) is not own
+    assert ("`kept` is not a variable of its own" in why) is not own

@@ -63,7 +63,7 @@ def test_a_leak_is_confirmed(folder: Path, capfd: pytest.CaptureFixture[str]) ->
     assert out.startswith("training\ntorchleak run: 30 optimizer steps")
     confirmed = out.partition("Confirmed")[2]
     assert "train.py:12: TLK402" in confirmed
-    assert "`train.losses[*]` keeps autograd graph: +" in confirmed
+    assert "`train.losses[*]` keeps an autograd graph: +" in confirmed
     assert (folder / "page.html").read_text().count("<svg") == 2
 
 
@@ -193,7 +193,7 @@ def test_whatever_ends_a_program(
     report = (folder / "report.txt").read_text()
     assert words in report
     if expected == 1:
-        assert "`LOSSES[*]` keeps autograd graph: +" in report
+        assert "`LOSSES[*]` keeps an autograd graph: +" in report
         assert "made at ends.py:7 in train" in report
     assert capfd.readouterr().err == ("bye\n" if "words" in arguments else "")
 
@@ -313,7 +313,7 @@ def test_the_fixture(pytester: pytest.Pytester) -> None:
     done = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:randomly", "-W", "default")
     # What the fixture itself records is judged when the test is over: an error at its teardown.
     done.assert_outcomes(passed=5, failed=3, errors=1, warnings=1)
-    done.stdout.fnmatch_lines(["*`train.losses[[]*[]]` keeps autograd graph*", "*test_uses.py:9*"])
+    done.stdout.fnmatch_lines(["*`train.losses[[]*[]]` keeps an autograd graph*", "*test_uses.py:9*"])
     done.stdout.fnmatch_lines(["*20 steps were seen, at least 30 are needed*"])
     done.stdout.fnmatch_lines(["*19 steps were seen, at least 20 are needed*"])
     done.stdout.fnmatch_lines(["*no_leaks: 19 steps were seen, too few to judge*"])

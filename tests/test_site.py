@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchleak.addresses import SITE
 from flake8_torchleak.config import OPTIONS
 from flake8_torchleak.lint import lint
 from flake8_torchleak.rule import Rule, all_rules
@@ -21,6 +20,7 @@ from flake8_torchleak.shells.pages import OWN
 from flake8_torchleak.shells.settings import SETTINGS
 from tests.conftest import ROOT
 from website import families, parts, rule_pages, symptoms, words
+from website.__main__ import written
 
 RULES = all_rules()
 CODES = [each.code for each in RULES] + [own.code for own in OWN]
@@ -214,7 +214,14 @@ def test_special_words_are_explained_where_they_are_said() -> None:
     assert pages["TLK908"] == set()
 
 
-def test_links_to_the_site_become_links_inside_it() -> None:
-    site = SITE
-    text = f"[a]({site}fixes/) [b]({site}rules/#x) [c]({site}plots/p.svg) [d](https://o.org/x/)"
-    assert parts.inside(text) == "[a](fixes.md) [b](rules/index.md#x) [c](plots/p.svg) [d](https://o.org/x/)"
+def test_links_into_docs_become_links_inside_the_site() -> None:
+    text = "[a](docs/fixes.md) [b](docs/rules/index.md#x) [c](CHANGELOG.md) [d](https://o.org/docs/)"
+    assert parts.inside(text) == "[a](fixes.md) [b](rules/index.md#x) [c](changelog.md) [d](https://o.org/docs/)"
+
+
+def test_the_pages_in_the_repository_are_those_of_the_rules() -> None:
+    stand = {f"rules/{path.name}": path.read_text(encoding="utf-8") for path in (ROOT / "docs/rules").glob("*.md")}
+    assert stand == written(), "run: python -m website"
+    for name, text in stand.items():
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            assert (ROOT / "docs/rules" / target).is_file(), (name, target)

@@ -24,8 +24,14 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the pages that are made of code, and those that stand in the root of the repository."""
+    """Add the pages that are made of code, and those that stand in the root of the repository.
+
+    Those of rules stand in docs, too (`python -m website`); the site has them as the code is now.
+    """
     for name, text in {**rule_pages.pages(), **parts.root_pages()}.items():
+        old = files.get_file_from_path(name)
+        if old is not None:
+            files.remove(old)
         files.append(File.generated(config, name, content=text))
     return files
 

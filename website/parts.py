@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from flake8_torchleak.addresses import SITE
 from flake8_torchleak.config import DEFAULT, OPTIONS, Option
 from flake8_torchleak.rule import all_rules
 from flake8_torchleak.shells.pages import OWN
@@ -102,14 +101,8 @@ def root_pages() -> dict[str, str]:
 
 
 def inside(markdown: str) -> str:
-    """A text whose links to the site are links inside it, so that they are checked when the site is built."""
-
-    def link(match: re.Match[str]) -> str:
-        path, slash, anchor = match[1], match[2], match[3] or ""
-        page = f"{path}.md" if slash else path
-        return f"]({'rules/index.md' if path == 'rules' else page}{anchor})"
-
-    return re.sub(rf"\]\({re.escape(SITE)}([\w./-]*?)(/?)(#[\w-]+)?\)", link, markdown)
+    """A text of the repository's root whose links into docs are links inside the site; to the changelog, too."""
+    return re.sub(r"\]\(docs/", "](", markdown).replace("](CHANGELOG.md)", "](changelog.md)")
 
 
 def filled(markdown: str) -> str:

@@ -109,7 +109,7 @@ def _symptoms(code: str) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    return [f'??? question "What is this: {word.title}"\n\n    {word.text}' for word in words.said_in(text)]
+    return [f"> **What is this: {word.title}?** {word.text}" for word in words.said_in(text)]
 
 
 def _measured(code: str) -> str:

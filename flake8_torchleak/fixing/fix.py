@@ -18,7 +18,9 @@ _MOST_PASSES = 10
 _MOST_LOOKS = 40
 """How often the text of one file is linted to tell fixes that hold from others."""
 _BAD = "its result would not be clean, or libcst cannot tell"
-_UNTRIED = f"too many fixes of this file do not hold: {_MOST_LOOKS} tries were not enough to tell whether this one does"
+_UNTRIED = (
+    f"too many fixes of this file fail their check: after {_MOST_LOOKS} tries it is not known whether this one passes"
+)
 _LATER = f"{_MOST_PASSES} passes were made over this file: run it again"
 
 

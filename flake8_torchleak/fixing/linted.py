@@ -65,14 +65,14 @@ class Linted:
             if how is None or each in refused:
                 continue
             if self.place(each) in self.spared:
-                refused[each] = "it is an old finding of the baseline; --fix-baselined fixes those too"
+                refused[each] = "it is in the baseline; --fix-baselined fixes those too"
                 continue
             lines = {edit.span.line for edit in how.edits if not edit.text.endswith(("\n", "\r"))}
             hidden = next((line for line in sorted(lines) if self._suppressions.hides(each.code, line)), None)
             if hidden is None:
                 yield each, how
             else:
-                refused[each] = f"line {hidden} carries `# noqa`"
+                refused[each] = f"line {hidden} has a `# noqa`"
 
     def place(self, finding: Finding) -> tuple[str, int]:
         """The finding's code and the offset where it begins."""

@@ -6,6 +6,7 @@ import ast
 
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.overloading import operated
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import ELEMENTS, Kind, Mark, Value, constant, number, objects, varies
 
@@ -125,7 +126,7 @@ class Assignments(Part):
             for made in lists:
                 run.elements.update(made, added)
             return Flow.NEXT
-        value = run.expressions.combined(node, node.op, old, added)
+        value = operated(run, node, old, added)
         if len(value) == 1 and value[0].kind is Kind.NUMBER:
             start = min((atom.born for atom in old), default=0)
             vary = frozenset(loop.ident for loop in run.loops if start < loop.start)

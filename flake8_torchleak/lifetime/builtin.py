@@ -42,6 +42,8 @@ class Builtin(Part):
         if path in table.READ_ONLY:
             return self._plain(path, args)
         if path in table.SAME and args:
+            if path in table.PARALLEL:
+                self.run.seen.networks.update(atom.site for atom in args[0] if atom.graph is Graph.MAYBE)
             if path == "copy.deepcopy":
                 return tuple(atom.but(held=None) for atom in args[0])
             if path == "copy.copy":  # of a tensor with history it is a leaf

@@ -7,7 +7,7 @@ import ast
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.instances import is_super
 from flake8_torchleak.lifetime.run import Part
-from flake8_torchleak.lifetime.values import ANYTHING, ELEMENTS, Atom, Keywords, Kind, Obj, Value, join, objects
+from flake8_torchleak.lifetime.values import ANYTHING, ELEMENTS, Atom, Graph, Keywords, Kind, Obj, Value, join, objects
 from flake8_torchleak.lifetime.world import ClassInfo
 
 Arguments = tuple[list[Value], Keywords]
@@ -69,6 +69,7 @@ class Calls(Part):
 
     def _one(self, atom: Atom, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         run = self.run
+        atom = self._proven(atom)
         made, kind = atom.made, atom.kind
         if isinstance(made, Function):
             return run.functions.invoke(made, args, keywords, node)
@@ -83,6 +84,12 @@ class Calls(Part):
         if kind is Kind.LIBRARY and isinstance(made, str):
             return run.foreign.function(made, args, keywords, node)
         return run.unseen.call(args, keywords, node)
+
+    def _proven(self, atom: Atom) -> Atom:
+        """A value that may be anything, as the network that it is by what was done with it before (`x.eval()`)."""
+        if atom.kind is Kind.UNKNOWN and atom.graph is Graph.MAYBE and atom.site in self.run.seen.networks:
+            return atom.but(kind=Kind.NETWORK, graph=Graph.NO)
+        return atom
 
     def method(
         self,
@@ -100,7 +107,7 @@ class Calls(Part):
             if all(atom.kind is Kind.TENSOR for atom in base):
                 return run.operations.in_place(base, name, args, keywords, node, receiver)
         found: list[Value] = []
-        for atom in base:
+        for atom in map(self._proven, base):
             made = atom.made
             if isinstance(made, Obj) and not (made.fields.get(name) or isinstance(made.cls, ClassInfo)):
                 found.append(run.containers.method(base, made, name, args, keywords, node))

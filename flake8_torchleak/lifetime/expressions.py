@@ -9,6 +9,7 @@ from typing import Any
 from flake8_torchleak.lifetime.deciding import decided
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.narrowing import narrowed, releasing
+from flake8_torchleak.lifetime.overloading import operated
 from flake8_torchleak.lifetime.run import DEEPEST_NESTING, Over, Part, Run
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -143,7 +144,7 @@ class Expressions(Part):
             chain.append(chain[-1].left)
         value = self.value(chain[-1].left)
         for each in reversed(chain):
-            value = self.combined(each, each.op, value, self.value(each.right))
+            value = operated(self.run, each, value, self.value(each.right))
         return value
 
     def combined(self, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:

@@ -89,6 +89,8 @@ SAME = frozenset({
     "torch.nn.parallel.DistributedDataParallel", "functools.lru_cache", "functools.cache",
 })  # fmt: skip
 """Functions whose result stands for their argument (of `cast`, the last one)."""
+PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel"})
+"""Those of them that take only networks."""
 
 MODULE_SELF = frozenset({
     "to", "cuda", "cpu", "eval", "train", "half", "float", "double", "bfloat16", "requires_grad_", "apply",
@@ -102,6 +104,8 @@ PROVE_NETWORK = frozenset({
     "register_full_backward_pre_hook", "register_backward_hook",
 })  # fmt: skip
 """Methods that an `nn.Module` has and tensors have not: who calls one shows what it is called on."""
+OF_OPTIMIZERS = frozenset({"zero_grad", "state_dict", "load_state_dict"})
+"""Those of them that optimizers have, too."""
 
 FORWARDS = frozenset({
     "forward", "forward_train", "forward_features", "training_step", "encode", "decode", "log_prob", "rsample",

@@ -86,7 +86,8 @@ class Unseen(Part):
         """A method of what is not known to be a tensor; None if it is treated as one."""
         run = self.run
         if name in table.PROVE_NETWORK and atom.graph is Graph.MAYBE and not (name in ("eval", "train") and args):
-            run.seen.networks.add(atom.site)
+            if name not in table.OF_OPTIMIZERS:
+                run.seen.networks.add(atom.site)
             return run.networks.method(atom.but(kind=Kind.NETWORK, graph=Graph.NO), name, args, keywords, node)
         if name in ("append", "appendleft", "extend") and args:
             value = args[0] if name != "extend" else run.elements.of(args[0], node)
@@ -125,7 +126,7 @@ class Unseen(Part):
         effect = TENSOR_METHODS.get(name)
         if effect is not None and effect.graph:
             run.seen.inputs[node] = (atom.site,)  # if it is differentiated, that was a tensor with history
-        return self.call(args, keywords, node)
+        return tuple(each.varying(atom.vary) for each in self.call(args, keywords, node))
 
     def _listing(self, atom: Atom, name: str, node: ast.expr) -> Value:
         run = self.run

@@ -38,7 +38,7 @@ def trained_beside(module: Module, scope: Scope, call: ast.Call, over: Loop | No
             continue
         is_trained = module.loops.trains(loops[0])
         if is_trained and module.release.escapes.of_value(call).fate is not Fate.DIFFERENTIATED:
-            return ((over, "it goes over data for evaluation, by its name"), (other, "the same model is trained here"))
+            return ((over, "it iterates over evaluation data, by its name"), (other, "the same model is trained here"))
     return ()
 
 

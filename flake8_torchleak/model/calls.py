@@ -134,14 +134,14 @@ class Calls:
         name = last_name(func)
         called = self.infer.value(func, env)
         if isinstance(func, ast.Name) and self._is_module_self(func):
-            return Value(graph=True, why=((node, "the module's own forward builds a graph"),))
+            return Value(graph=True, why=((node, "the module's own forward builds an autograd graph"),))
         if hints.makes_model(name):
             return Value(Kind.MODULE)
         transforms = "transform" in name.lower() and "target" not in name.lower() and not name[:1].isupper()
         if transforms and called.kind is not Kind.MODULE:
             return Value(Kind.TENSOR)
         if called.kind is Kind.MODULE and not self.is_construction(node):
-            return Value(graph=True, why=((node, f"`{name}(...)` builds a graph"),))
+            return Value(graph=True, why=((node, f"`{name}(...)` builds an autograd graph"),))
         losses = self.infer.config.loss_names
         if called.kind is Kind.LOSS or name in losses or (hints.computes_loss(name) and not name[:1].isupper()):
             graph = self.tensors.graph(node, env)

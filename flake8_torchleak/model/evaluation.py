@@ -205,12 +205,12 @@ def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -
         None,
     )
     if switched is not None and _is_of(switched, call):
-        return ((switched, "evaluation mode, which leaves autograd on"),)
+        return ((switched, "`eval()` does not turn autograd off"),)
     named = isinstance(scope, FUNCTIONS) and hints.is_evaluation(scope.name)
     if named and switched is None and not any(word in module.source.text for word in hints.PREPARES):
         return ()
     if named and (over_batches is not None or _feeds(module, loops[0], call)):
-        return ((scope, "a function that evaluates, by its name"),)
+        return ((scope, "an evaluation function, by its name"),)
     return trained_beside(module, scope, call, over_batches)
 
 

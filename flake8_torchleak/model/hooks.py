@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import GROWING, Definition, How, container_of
@@ -33,21 +32,9 @@ _SMALL = frozenset({
     "item", "size", "numel", "shape", "dim", "dtype", "mean", "sum", "norm", "std", "max", "min", "type", "__class__",
     "nelement", "var", "device", "argmax", "element_size",
 })  # fmt: skip
-_LIVE_WITH_MODEL = ("Module", "Model", "Net", "Optimizer", "Callback", "Trainer", "Hook", "Plugin", "Strategy")
-"""Bases of objects that live as long as the model that they are given, or are it."""
 _COPIES = frozenset({"deepcopy", "copy"})
 """What gives another module, whose hooks go with it."""
 _MOST_PARTS = 30
-_MOST_HELPERS = 3
-"""Functions, one called by the other, that hand a module on to where it is hooked."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Guest:
-    """An object that hooks itself onto a module of its maker's. parameter: by which it was handed the module."""
-
-    owner: ClassFacts
-    parameter: ast.arg
 
 
 def registrations(module: Module) -> list[ast.Call]:
@@ -81,56 +68,14 @@ def functions_around(module: Module, node: ast.AST) -> list[FunctionNode]:
     return [up for up in module.tree.ancestors(node) if isinstance(up, FUNCTIONS)]
 
 
-def guest(module: Module, call: ast.Call) -> Guest | None:
-    """The object whose constructor hooks a module that it was handed, and throws the handle away.
-
-    The hook stays on the module when the object is gone, and holds what it needs of it. None for what is a module
-    itself, or lives as long as the model (optimizers, trainers, callbacks).
-    """
-    if not isinstance(call.func, ast.Attribute):
-        return None
-    found = _in_class(module, call, call.func.value)
-    if found is None:
-        return None
-    owner, at, hooked = found
-    builder = owner.methods.get("__init__")
-    if builder is None or not isinstance(module.tree.parents[call], ast.Expr):
-        return None
-    outer = [last_name(base) for base in owner.outer_bases]
-    if any(name.endswith(_LIVE_WITH_MODEL) for name in [*outer, *(each.node.name for each in owner.lineage)]):
-        return None
-    if module.tree.function(at) not in _building(module, owner, builder):
-        return None
-    # The first parameter is the object: what hooks itself is a module, whatever its bases.
-    given = _given(module, hooked)
-    return Guest(owner, given) if given is not None and given in parameters(builder)[1:] else None
-
-
-def _in_class(module: Module, call: ast.Call, hooked: ast.expr) -> tuple[ClassFacts, ast.Call, ast.expr] | None:
-    """The class whose method registers a hook, the call there that does so, and what it hooks.
-
-    What a function registers that one method calls, or through one more, is registered by that method.
-    """
-    for _ in range(_MOST_HELPERS):
-        owner, function = module.classes.around(call), module.tree.function(call)
-        if owner is not None or function is None:
-            return (owner, call, hooked) if owner is not None else None
-        given = _given(module, hooked)
-        handed = _handed(module, function, given) if given is not None else None
-        if handed is None:
-            return None
-        call, hooked = handed
-    return None
-
-
-def _handed(module: Module, function: FunctionNode, parameter: ast.arg) -> tuple[ast.Call, ast.expr] | None:
+def handed_on(module: Module, function: FunctionNode, parameter: ast.arg) -> tuple[ast.Call, ast.expr] | None:
     """The only call of a function in the file, and what it hands over for a parameter."""
     calls = module.classes.calls_of(function)
     given = module.classes.argument(calls[0], parameter, function) if len(calls) == 1 else None
     return (calls[0], given) if given is not None else None
 
 
-def _method(module: Module, node: ast.expr) -> FunctionNode | None:
+def method_behind(module: Module, node: ast.expr) -> FunctionNode | None:
     """The method that an attribute is: of the object itself, or in a function that one method hands that object."""
     owned = module.classes.self_attribute(node)
     if owned is not None:
@@ -138,8 +83,8 @@ def _method(module: Module, node: ast.expr) -> FunctionNode | None:
     function = module.tree.function(node)
     if not isinstance(node, ast.Attribute) or function is None or module.classes.around(function) is not None:
         return None
-    given = _given(module, node.value) if isinstance(node.value, ast.Name) else None
-    handed = _handed(module, function, given) if given is not None else None
+    given = giver(module, node.value) if isinstance(node.value, ast.Name) else None
+    handed = handed_on(module, function, given) if given is not None else None
     if handed is None or not isinstance(handed[1], ast.Name):
         return None
     owner, caller = module.classes.around(handed[0]), module.tree.function(handed[0])
@@ -153,17 +98,7 @@ def _below(module: Module, owner: ClassFacts, name: str) -> FunctionNode | None:
     return next((each.own_methods[name] for each in classes if name in each.own_methods), None)
 
 
-def _building(module: Module, owner: ClassFacts, builder: FunctionNode) -> list[FunctionNode]:
-    """`__init__` and the methods that it calls."""
-    found = [builder]
-    for function in found:
-        calls = module.tree.calls(function)
-        callees = (module.classes.callee(call) or _method(module, call.func) for call in calls)
-        found += [each for each in callees if each in owner.all_functions and each not in found]
-    return found
-
-
-def _given(module: Module, node: ast.expr) -> ast.arg | None:
+def giver(module: Module, node: ast.expr) -> ast.arg | None:
     """The parameter that a module comes from, by itself or as one of the modules inside it."""
     stack: list[ast.expr] = [node]
     for _ in range(_MOST_PARTS):
@@ -208,7 +143,7 @@ def behind(module: Module, node: ast.expr) -> list[Hook]:
     if isinstance(node, ast.Call) and last_name(node.func) == "partial" and node.args:
         return behind(module, node.args[0])
     if isinstance(node, ast.Call):
-        factory = module.classes.callee(node) or _method(module, node.func)
+        factory = module.classes.callee(node) or method_behind(module, node.func)
         inner = module.tree.within(factory) if factory is not None else []
         returned = [each.value for each in inner if isinstance(each, ast.Return)]
         return [hook for each in returned if each is not None and each is not node for hook in _plain(module, each)]
@@ -218,7 +153,7 @@ def behind(module: Module, node: ast.expr) -> list[Hook]:
 def _plain(module: Module, node: ast.expr) -> list[Hook]:
     if isinstance(node, ast.Lambda):
         return [node]
-    found = _method(module, node) or module.names.definition(node)
+    found = method_behind(module, node) or module.names.definition(node)
     return [found] if isinstance(found, FUNCTIONS) else []
 
 

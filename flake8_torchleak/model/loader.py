@@ -126,6 +126,14 @@ class Loaders:
             return True
         return any(map(_asks_for_workers, self.sites)) or self._speaks_of_workers or self._is_used_with_workers
 
+    def gives_to_workers(self, node: ast.ClassDef) -> bool:
+        """Whether a loader of the file that is made with workers is given an instance of this Dataset class."""
+        return self.config.assume_workers == "yes" or any(map(_asks_for_workers, self.serving(node)))
+
+    def shows_workers_for(self, node: ast.ClassDef) -> bool:
+        """Whether anything speaks for workers that get this Dataset class: its own loaders, if any is in sight."""
+        return self.gives_to_workers(node) or (not self.serving(node) and self.shows_workers(None))
+
     def _made(self, iterable: ast.expr) -> Site | None:
         """Where the loader that is iterated here is made: in the file, or in a function of another one."""
         loader = self.infer.loader_of(iterable)

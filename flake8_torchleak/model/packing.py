@@ -62,14 +62,14 @@ def packing(module: Module, container: Container) -> Packing:
         raise NotPackable("its elements are not proven to be all strings or all numbers")
     reads, iterated = _uses(module, state, statement)
     if iterated and element is not str:
-        raise NotPackable("it is gone through, and NumPy's numbers are not Python's")
+        raise NotPackable("it is iterated over, and NumPy numbers are not Python numbers")
     return Packing(value, statement, element, reads, iterated)
 
 
 def _only_binding(state: StateFacts) -> Definition:
     bound = state.dataset.facts.attributes.get(f"self.{state.attr}", [])
     if len(bound) != 1 or bound[0].value is None or bound[0].path or bound[0].how is not How.ASSIGN:
-        raise NotPackable(f"`self.{state.attr}` is bound in several places")
+        raise NotPackable(f"`self.{state.attr}` is assigned in several places")
     return bound[0]
 
 

@@ -78,7 +78,7 @@ def evidence(module: Module, store: Store) -> tuple[tuple[ast.AST, str], ...]:
     assigned = module.flow.assigned(module.tree.scope(store.node), store.key)
     start = next((each.statement for each in assigned if each.statement is not store.node), None)
     if start is not None:
-        notes.append((start, f"`{store.key}` starts here and lives on"))
+        notes.append((start, f"`{store.key}` is set here, and outlives the step"))
     return tuple(notes)
 
 

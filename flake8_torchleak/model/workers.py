@@ -72,6 +72,6 @@ class WorkerSide:
             for call in module.tree.calls(function):
                 callee = module.classes.callee(call)
                 if callee is not None and callee not in found and callee.name != "__init__":
-                    found[callee] = f"is called by `{function.name}` in a worker"
+                    found[callee] = f"is called by `{function.name}`"
                     queue.append(callee)
         return found

@@ -41,5 +41,5 @@ class IdleGraphs:
                 continue
             told.add(made)
             place = called or made
-            note = f"{count} of {each.batches} batches built a graph that nothing differentiates; use torch.no_grad()"
+            note = f"{count} of {each.batches} batches built a graph that nothing differentiates; use `torch.no_grad()`"
             yield Kept("evaluation", place.function, place.function, (made,), called, note=note, clock="loader")

@@ -21,7 +21,7 @@ class Site:
 
 
 KINDS = {
-    "graph": "autograd graph",
+    "graph": "an autograd graph",
     "batch": "batch memory of worker processes",
     "worker": "objects that each worker copies",
     "cache": "a container that grows in each worker",
@@ -29,8 +29,8 @@ KINDS = {
     "figure": "open figures",
     "thread": "OpenCV threads in each worker",
     "data": "stored samples that change",
-    "evaluation": "graphs built in evaluation that nothing differentiates",
-    "unheld": "values with history whose holder was not seen",
+    "evaluation": "autograd graphs of evaluation, which nothing differentiates",
+    "unheld": "tensors with an autograd graph, kept by something that was not seen",
 }
 """The kinds of what can be kept, in words."""
 

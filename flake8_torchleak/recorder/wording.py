@@ -55,7 +55,7 @@ def _many(count: int, step: str) -> str:
 def sentence(kept: Kept, record: Record) -> str:
     """What was kept, by whom, and at what cost, in one line."""
     if kept.kind == "unheld":
-        head = "values with history stay alive; their holder was not seen"
+        head = "tensors with an autograd graph stay in memory; what keeps them was not seen"
     elif kept.kind in ("data", "evaluation", "thread"):
         head = f"{kept.holder}: {kept.note}"
     else:
@@ -129,7 +129,7 @@ def verdict(record: Record) -> str:
     if not record.steps:
         return "Nothing was judged: no step was seen."
     if not record.enough:
-        return f"Nothing was judged: of fewer than {ENOUGH} steps growth cannot be told."
+        return f"Nothing was judged: growth shows over at least {ENOUGH} steps only."
     return "No growth was confirmed."
 
 

@@ -52,7 +52,41 @@ By hand, by what the elements are:
 
 - Numbers: a torch tensor, or `np.array`.
 - Strings: `np.array(..., dtype=np.bytes_)` and `.decode()` at the read, or Arrow. Never `dtype=object`.
-- Records: the class `PackedRecords` of docs/remedies.md, which pickles them into one tensor. Or keep an index only.
+- Records: the class `PackedRecords` below, which pickles them into one tensor; for a dict, `PackedDict`. Or keep an
+  index only, and read each record from a file.
+
+Both classes, to be pasted; `PackedDict` needs keys of one type, all texts or all numbers:
+
+    class PackedRecords(Dataset):
+        def __init__(self, records):
+            packed = [pickle.dumps(record, protocol=-1) for record in records]
+            self.ends = torch.tensor([len(each) for each in packed]).cumsum(0)
+            self.bytes = torch.frombuffer(bytearray(b"".join(packed)), dtype=torch.uint8)
+
+        def __len__(self):
+            return len(self.ends)
+
+        def __getitem__(self, i):
+            start = self.ends[i - 1] if i else 0
+            return pickle.loads(self.bytes[start : self.ends[i]].numpy())
+
+    class PackedDict:
+        def __init__(self, records):
+            names = sorted(records)
+            self.names = np.array(names)
+            self.records = PackedRecords([records[name] for name in names])
+
+        def __len__(self):
+            return len(self.names)
+
+        def __contains__(self, name):
+            at = np.searchsorted(self.names, name)
+            return bool(at < len(self.names) and self.names[at] == name)
+
+        def __getitem__(self, name):
+            if name not in self:
+                raise KeyError(name)
+            return self.records[int(np.searchsorted(self.names, name))]
 
 Unsafe, for a list whose elements are provably all str, all int or all float, which is bound once and only subscripted,
 counted and iterated: an array after the last assignment, and `.decode()` or `.item()` at each read, so that each read
@@ -69,7 +103,8 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.containers import Container, containers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.packing import NotPackable, packing
-from flake8_torchleak.remedies import advice, described, remedy, workers
+from flake8_torchleak.model.worth import worth
+from flake8_torchleak.remedies import advice, described, remedy, starts, workers
 from flake8_torchleak.rule import Report, rule
 
 
@@ -86,9 +121,10 @@ def check(module: Module) -> Iterator[Report]:
         if each.known:
             yield Report(
                 each.place,
-                f"`{each.name}` ({described(each.value)}) is copied into every {workers(each.value)}; "
+                f"each {workers(each.value)} `{each.name}` ({described(each.value)}) as it {starts(each.value)}; "
                 f"{remedy(each.value)}",
                 notes=each.notes,
+                severity=worth(module, each),
                 target=each,
                 remedy=advice(each.name, each.value),
             )
@@ -114,4 +150,4 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     else:
         packs = build.after(packed.statement, f"{container.name} = {before}{container.name}{after}")
     reads = tuple(edit for each in packed.reads for edit in build.method(each, read)) if read else ()
-    yield Fix(FixLevel.UNSAFE, f"keep `{container.name}` as an array", (*imported, *packs, *reads))
+    yield Fix(FixLevel.UNSAFE, f"store `{container.name}` as an array", (*imported, *packs, *reads))

@@ -40,7 +40,7 @@ Dataset is only used without workers.
 
 How to fix it
 -------------
-By hand: a fixed-width or numeric dtype, Arrow, or the class `PackedRecords` of docs/remedies.md.
+By hand: a fixed-width or numeric dtype, Arrow, or the class `PackedRecords` (`torchleak explain TLK101` prints it).
 """
 
 from __future__ import annotations
@@ -66,15 +66,16 @@ def check(module: Module) -> Iterator[Report]:
     for each in arrays(module):
         yield Report(
             each.place,
-            f"`{each.name}` holds Python objects ({each.why}): workers copy them as a list's; "
-            "use np.bytes_ or Arrow, or pack the records",
+            f"each worker copies `{each.name}`, as it holds Python objects ({each.why}); "
+            "use np.bytes_, numbers or Arrow",
             notes=(
                 (each.node, each.why),
                 *each.dataset.chain(each.read.function),
                 (each.read.node, f"read for every sample in `{each.read.function.name}`"),
             ),
             remedy=(
-                f"strings of `{each.name}` in `np.array(..., dtype=np.bytes_)` or an Arrow array, numbers in a numeric "
-                "dtype, records pickled into one torch.uint8 tensor with offsets"
+                f"store the strings of `{each.name}` in `np.array(..., dtype=np.bytes_)` or an Arrow array, "
+                "numbers in a numeric "
+                "dtype, records in `PackedRecords` (the class is in `torchleak explain TLK101`)"
             ),
         )

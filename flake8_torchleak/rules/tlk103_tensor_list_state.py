@@ -71,11 +71,11 @@ def check(module: Module) -> Iterator[Report]:
     for each in tensor_containers(module):
         yield Report(
             each.place,
-            f"each tensor in `{each.name}` takes a file descriptor in every spawned worker; "
-            "keep one tensor (torch.stack, or torch.cat with offsets)",
+            f'each spawned worker opens a file per tensor in `{each.name}`, until "too many open files"; '
+            "join them with `torch.stack` or `torch.cat`",
             notes=each.notes,
             remedy=(
                 f"`{each.name} = torch.stack({each.name})` once it is filled, where shapes are equal; else "
-                "`torch.cat` of them with a tensor of the offsets where each ends"
+                "`torch.cat`, and a tensor of the rows where each ends (the code is in `torchleak explain TLK103`)"
             ),
         )

@@ -77,32 +77,33 @@ from flake8_torchleak.rule import Report, rule
 )
 def check(module: Module) -> Iterator[Report]:
     for each in growing(module):
-        what = "gains an entry for every sample" if each.keyed else "is added to for every sample"
+        what = "keeps an entry for every sample" if each.keyed else "grows with every sample"
         yield Report(
             each.place,
-            f"`{each.name}` {what} in every worker's own copy; fill it before workers start, or bound it",
+            f"memory grows in every worker: its own copy of `{each.name}` {what}; limit its size, or fill it in "
+            "`__init__`",
             notes=(
-                (each.bound, "made once, and copied into every worker"),
+                (each.bound, "made here, then copied into every worker"),
                 *each.dataset.chain(each.function),
             ),
             remedy=(
                 f"fill `{each.name}` in `__init__` (one tensor is shared by all workers), "
-                f"or drop the oldest entry of `{each.name}` once it holds as many as fit, or do without it"
+                f"or drop the oldest entry of `{each.name}` when it is full, or do without it"
             ),
         )
     for memo in memos(module):
         name = memo.function.name
         yield Report(
             memo.decorator,
-            f"`{name}` keeps its result for every sample, in every worker; bound it with lru_cache(maxsize=...)",
+            f"memory grows in every worker: `{name}` caches its result for every sample; use `@lru_cache(maxsize=128)`",
             notes=tuple(memo.dataset.chain(memo.function)),
             target=memo,
-            remedy=f"`@lru_cache(maxsize=128)` on `{name}`, or read what it gives into one tensor in `__init__`",
+            remedy=f"`@lru_cache(maxsize=128)` on `{name}`, or compute its results once in `__init__`, into one tensor",
         )
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """A bound in the place of `maxsize=None`."""
     if not isinstance(report.target, Memo) or report.target.limit is None:
-        raise Unfixable("what to keep, and how much of it, is not told by the source")
-    yield Fix(FixLevel.UNSAFE, "keep the last 128 results", build.replaced(report.target.limit, "128"))
+        raise Unfixable("the source does not say what to keep, and how much of it")
+    yield Fix(FixLevel.UNSAFE, "limit the cache to 128 results", build.replaced(report.target.limit, "128"))

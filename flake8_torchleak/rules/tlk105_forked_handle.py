@@ -47,8 +47,11 @@ the Dataset is only used without workers.
 
 How to fix it
 -------------
-By hand: open it on first use, in the worker, as above. docs/remedies.md has a class that can also be sent to spawned
-workers.
+By hand: open it on first use, in the worker, as above. So that the Dataset can also be sent to spawned workers, leave
+the open file out:
+
+    def __getstate__(self):
+        return {**self.__dict__, "archive": None}
 """
 
 from __future__ import annotations
@@ -75,26 +78,28 @@ def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
         yield Report(
             each.place,
-            f"`{each.name}` ({each.handle.what}) is opened before the workers start and used by all of them; "
-            "open it on first use",
+            f"workers fail or read wrong data: all share `{each.name}` ({each.handle.what}), opened before they start; "
+            "open it on first use in a worker",
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
                 *each.dataset.chain(each.read.function),
                 (each.read.node, f"used for every sample in `{each.read.function.name}`"),
             ),
             remedy=(
-                f"set `{each.name} = None` in `__init__` and open it in `{each.read.function.name}` when it is None; "
-                "read what `__init__` needs in a `with` block"
+                f"set `{each.name} = None` in `__init__` and open it in `{each.read.function.name}` when it is "
+                "None; read what "
+                "`__init__` needs in a `with` block (the code is in `torchleak explain TLK105`)"
             ),
         )
     for first in early(module):
         yield Report(
             first.place,
-            f"`{first.name}` ({first.handle.what}) is opened by `{first.entry.name}` in the main process, and used by "
-            "all workers; close it there, and set it to None",
+            f"workers fail or read wrong data: `{first.entry.name}` opens `{first.name}` ({first.handle.what}) "
+            "before they "
+            "start; close it there, and set it to None",
             notes=(
                 (first.handle.call, f"opens the {first.handle.what}"),
-                (first.call, f"`{first.entry.name}` comes here before the workers start"),
+                (first.call, f"`{first.entry.name}` runs this before the workers start"),
             ),
             severity=Severity.WARNING,
             remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",

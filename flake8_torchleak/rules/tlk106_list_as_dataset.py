@@ -78,11 +78,11 @@ def check(module: Module) -> Iterator[Report]:
             continue
         if value.element is not None and value.element.kind in _OTHERS:
             continue
-        name = short(site.dataset)
+        name, packed = short(site.dataset), "PackedDict" if value.kind is Kind.DICT else "PackedRecords"
         yield Report(
             site.dataset,
-            f"`{name}` is a {value.kind.value} that every worker copies as it reads it; "
-            "hand over a Dataset that keeps it packed",
+            f"each worker copies `{name}` ({value.kind.value}) as it reads; "
+            f"pass `{packed}({name})` (code: `torchleak explain TLK101`)",
             notes=value.why[:3],
-            remedy=f"a Dataset that pickles the elements of `{name}` into one torch.uint8 tensor with offsets",
+            remedy=f"pass `{packed}({name})`: `torchleak explain TLK101` prints the class, to be pasted",
         )

@@ -95,10 +95,11 @@ def check(module: Module) -> Iterator[Report]:
             passed = module.loaders.passes_through(dataset.facts.node)
             yield Report(
                 given.node,
-                f"the sample is a view of `{origin.name}`, shared unless the collate function copies; "
-                f"return `.{copied}()` of it",
+                "edits of the sample may change the Dataset: it is a view, which shares the memory of "
+                f"`{origin.name}`; "
+                f"return a copy (`.{copied}()`)",
                 notes=(
-                    (origin.node, f"`{origin.name}` is kept by `{dataset.name}`"),
+                    (origin.node, f"`{origin.name}` is stored by `{dataset.name}`"),
                     *dataset.chain(given.function),
                     *given.value.why[:1],
                 ),
@@ -117,6 +118,6 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         raise Unfixable(f"`{short(report.target)}` is not proven to be an array or a tensor")
     yield Fix(
         build.module.release.sharing.level(True),
-        f"return `.{method}()` of it",
+        f"return a copy (`.{method}()`)",
         build.method(report.target, method),
     )

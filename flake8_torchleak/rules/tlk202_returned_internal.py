@@ -89,10 +89,11 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(given.node)
             yield Report(
                 given.node,
-                f"the sample is the {given.value.kind.value} kept in `{origin.name}`: "
-                "edits of it change the Dataset; return a copy",
+                f"edits of the sample change the Dataset: it is the {given.value.kind.value} stored in "
+                f"`{origin.name}`, not a copy; "
+                "return a copy (`copy.deepcopy`)",
                 notes=(
-                    (origin.node, f"`{origin.name}` is kept by `{dataset.name}`"),
+                    (origin.node, f"`{origin.name}` is stored by `{dataset.name}`"),
                     *dataset.chain(given.function),
                     *given.value.why[:1],
                 ),
@@ -108,8 +109,8 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     given = report.target
     assert isinstance(given, Given)
     if is_cache(build.module, given.value):
-        raise Unfixable("its class keeps results on the object: a copy would lose them at every sample")
+        raise Unfixable("its class caches results on the object: a copy would lose them for every sample")
     flat = given.value.is_container and is_flat(given.value)
     copies, imported = build.reference("copy.copy" if flat else "copy.deepcopy", given.node)
     level = build.module.release.sharing.level(False) if is_plain(given.value) else FixLevel.UNSAFE
-    yield Fix(level, f"return `{copies}(...)` of it", (*imported, *build.wrapped(given.node, f"{copies}(", ")")))
+    yield Fix(level, f"return a copy (`{copies}(...)`)", (*imported, *build.wrapped(given.node, f"{copies}(", ")")))

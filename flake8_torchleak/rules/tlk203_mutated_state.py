@@ -79,8 +79,9 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(edit.node)
             yield Report(
                 edit.node,
-                f"`{short(edit.target)}` is an element of `{origin.name}`: "
-                "changing it for a sample changes the Dataset; copy it first",
+                f"this change stays in the Dataset: `{short(edit.target)}` is an element of `{origin.name}`, "
+                "not a copy; "
+                "copy it first",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"), *dataset.chain(edit.function)),
                 target=edit,
             )
@@ -90,7 +91,7 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(edit.node)
             yield Report(
                 edit.node,
-                f"`{short(edit.target)}` is an element of `{origin.name}`, "
+                f"device memory fills up: `{short(edit.target)}` is an element of `{origin.name}`, "
                 "which keeps what is moved to the device; copy it first",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"),),
                 target=edit,
@@ -103,18 +104,18 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     assert isinstance(edit, Edit)
     place = copy_place(build.module, edit)
     if place is None:
-        raise Unfixable(f"`{short(edit.target)}` is no variable that is bound to the element once, and the only one")
+        raise Unfixable(f"`{short(edit.target)}` is not read from the Dataset at one place, into one variable")
     read, nested = place
     kind = build.module.infer.value(read).kind
     safe = FixLevel.SAFE if repeats(build.module, edit) else FixLevel.UNSAFE
     if kind is Kind.TENSOR:
-        yield Fix(safe, "edit a `.clone()` of it", build.method(read, "clone"))
+        yield Fix(safe, "edit a copy (`.clone()`)", build.method(read, "clone"))
     elif kind is Kind.ARRAY or kind in _CONTAINERS and not nested:
-        yield Fix(safe, "edit a `.copy()` of it", build.method(read, "copy"))
+        yield Fix(safe, "edit a copy (`.copy()`)", build.method(read, "copy"))
     else:
         deepcopy, imported = build.reference("copy.deepcopy", read)
         level = safe if kind in _CONTAINERS else FixLevel.UNSAFE
-        yield Fix(level, f"edit a `{deepcopy}(...)` of it", (*imported, *build.wrapped(read, f"{deepcopy}(", ")")))
+        yield Fix(level, f"edit a copy (`{deepcopy}(...)`)", (*imported, *build.wrapped(read, f"{deepcopy}(", ")")))
 
 
 _CONTAINERS = frozenset({Kind.DICT, Kind.LIST, Kind.SET, Kind.DEQUE, Kind.JSON})

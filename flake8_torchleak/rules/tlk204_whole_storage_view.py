@@ -92,12 +92,12 @@ def check(module: Module) -> Iterator[Report]:
             assert site is not None
             yield Report(
                 given.node,
-                f"the sample is a view of `{origin.name}`: each worker puts all of it into shared memory; "
-                "return `.clone()` of it",
+                f"each worker copies all of `{origin.name}` into shared memory: the sample is a view (a part) of it; "
+                "return a copy (`.clone()`)",
                 notes=(
-                    (origin.node, f"`{origin.name}` is kept by `{dataset.name}`"),
+                    (origin.node, f"`{origin.name}` is stored by `{dataset.name}`"),
                     *dataset.chain(given.function),
-                    (site.call, "a DataLoader that passes samples through, with workers"),
+                    (site.call, "a DataLoader with workers, whose collate function does not copy samples"),
                 ),
                 target=given.node,
             )
@@ -110,7 +110,7 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         raise Unfixable(f"`{short(report.target)}` is not proven to be a tensor")
     yield Fix(
         build.module.release.sharing.level(True),
-        "return `.clone()` of it",
+        "return a copy (`.clone()`)",
         build.method(report.target, "clone"),
     )
 

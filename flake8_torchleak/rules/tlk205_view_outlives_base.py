@@ -90,8 +90,9 @@ def check(module: Module) -> Iterator[Report]:
             continue  # its history is more than its memory: TLK402
         yield Report(
             kept.node,
-            f"`{kept.key}` keeps all of every `{kept.base.key}` through the view `{short(kept.view)}`; store a copy",
-            notes=((kept.base.statement, f"`{kept.base.key}` is made anew each time, and kept by its view"),),
+            f"each `{kept.base.key}` stays in memory as a whole: `{kept.key}` keeps its slice (view) "
+            f"`{short(kept.view)}`; store a copy",
+            notes=((kept.base.statement, f"a new `{kept.base.key}` is made here each time, and its view keeps it"),),
             target=kept,
         )
 
@@ -109,4 +110,4 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     sharing, scope = build.module.release.sharing, build.module.tree.scope(kept.node)
     if sharing.edits_content(kept.key, kept.node) or sharing.edits_arrays(kept.key, scope):
         raise Unfixable("an array is edited in place here, and a view sees it")
-    yield Fix(sharing.asking(), f"keep `.{method}()` of it", build.method(kept.view, method))
+    yield Fix(sharing.asking(), f"store a copy (`.{method}()`)", build.method(kept.view, method))

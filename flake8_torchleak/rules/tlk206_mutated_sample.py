@@ -103,10 +103,10 @@ def check(module: Module) -> Iterator[Report]:
         seen.add(edit.node)
         yield Report(
             edit.node,
-            f"`{short(edit.target)}` is kept in `{origin.name}` of `{handed.dataset.name}`: "
-            "changing it here changes the Dataset; copy it first",
+            f"this change stays in the Dataset: `{short(edit.target)}` is stored in `{origin.name}` of "
+            f"`{handed.dataset.name}`; copy it first",
             notes=(
-                (handed.given, f"`{handed.dataset.name}` hands it out"),
+                (handed.given, f"`{handed.dataset.name}` returns it as a sample"),
                 (origin.node, f"an element of `{origin.name}`, not a copy"),
             ),
             target=edit,
@@ -119,7 +119,9 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     assert isinstance(edit, Edit)
     found = copied_variable(build.module, edit)
     if found is None:
-        raise Unfixable(f"`{short(edit.target)}` is no variable of its own, or is read by another way too")
+        raise Unfixable(
+            f"`{short(edit.target)}` is not a variable of its own, or the sample is read in another way too"
+        )
     variable, nested = found
     copies, imported = build.reference("copy.deepcopy" if nested else "copy.copy", edit.node)
     text = f"{variable.key} = {copies}({variable.key})"
@@ -130,7 +132,7 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         documented = isinstance(statement, ast.FunctionDef) and ast.get_docstring(statement) is not None
         edits = build.before(statement.body[1 if documented else 0], text)
     else:
-        raise Unfixable(f"`{variable.key}` is bound in an expression")
+        raise Unfixable(f"`{variable.key}` is assigned inside an expression")
     known = is_plain(edit.value) or not nested
     level = FixLevel.SAFE if known and repeats(build.module, edit) else FixLevel.UNSAFE
-    yield Fix(level, f"change a `{copies}(...)` of it", (*imported, *edits))
+    yield Fix(level, f"edit a copy (`{copies}(...)`)", (*imported, *edits))

@@ -63,7 +63,7 @@ from flake8_torchleak.model.opencv import OpenCV
 from flake8_torchleak.rule import Report, rule
 
 _IMPORT = re.compile(r"^(?:import|from) cv2\b", re.MULTILINE)
-_MESSAGE = "OpenCV runs its own threads in every worker ({}); call cv2.setNumThreads(0) at module level"
+_MESSAGE = "too many threads: OpenCV's own in every worker ({}); call `cv2.setNumThreads(0)` at module level"
 
 
 @rule("TLK301", "cv2-threads", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.OPENCV)
@@ -76,7 +76,7 @@ def check(module: Module) -> Iterator[Report]:
     for call in opencv.hanging:
         yield Report(
             call,
-            "`cv2.setNumThreads(1)` in a forked worker can hang; call cv2.setNumThreads(0)",
+            "the worker can hang: `cv2.setNumThreads(1)` waits for threads that a forked process does not have; pass 0",
             severity=Severity.ERROR,
             target=call,
         )
@@ -93,14 +93,14 @@ def check(module: Module) -> Iterator[Report]:
     yield Report(
         call,
         _MESSAGE.format(f"`{function.name}` {how}"),
-        notes=tuple((each, "this call does not reach workers that are spawned") for each in opencv.out_of_reach),
+        notes=tuple((each, "spawned workers do not run this call") for each in opencv.out_of_reach),
     )
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`cv2.setNumThreads(0)` below the imports; 0 for the 1 that can hang."""
     if isinstance(report.target, ast.Call):
-        yield Fix(FixLevel.UNSAFE, "set 0 threads", build.replaced(report.target.args[0], "0"))
+        yield Fix(FixLevel.UNSAFE, "pass 0 instead of 1", build.replaced(report.target.args[0], "0"))
         return
     if not OpenCV(build.module).is_imported_at_top:
         raise Unfixable("cv2 is imported under a condition or inside a function")

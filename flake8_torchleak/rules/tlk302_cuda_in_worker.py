@@ -49,7 +49,6 @@ from flake8_torchleak.model.gpu import transfers
 from flake8_torchleak.model.loader import Workers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
 
 
 @rule(
@@ -65,10 +64,10 @@ def check(module: Module) -> Iterator[Report]:
     for transfer in transfers(module):
         yield Report(
             transfer.call,
-            f"`{short(transfer.call)}` uses CUDA in every worker (`{transfer.function.name}`): fails after fork, one "
-            "context each after spawn; move the batch instead",
+            f"workers fail, or each takes GPU memory of its own: `{transfer.function.name}` uses CUDA; "
+            "return CPU tensors, and move the batch in the training loop",
             notes=(*transfer.notes, (transfer.site.call, "a DataLoader with workers")),
             severity=Severity.ERROR if transfer.site.workers is Workers.YES else Severity.WARNING,
             remedy=f"return CPU tensors from `{transfer.function.name}`, and call `.to(device, non_blocking=True)` on "
-            "the batch in the step loop",
+            "the batch in the training loop",
         )

@@ -81,10 +81,10 @@ def check(module: Module) -> Iterator[Report]:
         source = short(stream.source)
         yield Report(
             stream.entry,
-            f"each worker goes over all of `{source}`: with n workers `{stream.dataset.name}` gives every sample "
-            "n times; divide by get_worker_info()",
+            f"every sample comes once per worker: each worker of `{stream.dataset.name}` reads all of `{source}`; "
+            "split it with `get_worker_info()`",
             notes=(
-                (stream.source, "the whole stream, in every worker"),
+                (stream.source, "every worker reads all of it"),
                 *stream.dataset.chain(stream.function),
                 *((site.call, "a DataLoader with workers") for site in served[:1]),
             ),

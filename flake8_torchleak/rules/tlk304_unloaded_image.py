@@ -63,8 +63,8 @@ def check(module: Module) -> Iterator[Report]:
     for each in unloaded(module):
         yield Report(
             each.call,
-            f"`{each.name}` holds an open file for every image that is not read yet; load it here (`.convert(...)`), "
-            "or keep the path",
+            f"one file stays open per image: `{each.name}` keeps images that are not read yet; read them here "
+            '(`.convert("RGB")`), or store the paths',
             target=each.call,
         )
 
@@ -72,4 +72,4 @@ def check(module: Module) -> Iterator[Report]:
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.copy()`, which reads the image and lets go of its file."""
     assert isinstance(report.target, ast.Call)
-    yield Fix(FixLevel.UNSAFE, "read the image here: keep `.copy()` of it", build.method(report.target, "copy"))
+    yield Fix(FixLevel.UNSAFE, "read the image here: store a copy (`.copy()`)", build.method(report.target, "copy"))

@@ -89,7 +89,7 @@ def _said(module: Module, kept: Kept) -> Said | None:
     if store is None:
         return None
     name, advice = short(store.holder), remedy(module, "add", store.value)
-    message = f"`{name}` adds up `{short(store.value)}` with its autograd graph at every step; {advice}"
+    message = f"memory grows every step: `{name}` keeps each step's autograd graph; {advice}"
     return Said(message, store, notes=evidence(module, store))
 
 

@@ -87,10 +87,10 @@ def _said(module: Module, kept: Kept) -> Said | None:
     if store is None:
         return None
     is_tensor = module.infer.value(store.value).kind is Kind.TENSOR
-    advice = remedy(module, "store", store.value) if is_tensor else "store detached tensors"
+    advice = remedy(module, "store", store.value) if is_tensor else "store detached tensors (`.detach()`)"
     name = short(store.holder)
     return Said(
-        f"`{name}` keeps `{short(store.value)}` with its autograd graph after the step; {advice}",
+        f"memory grows every step: `{name}` keeps `{short(store.value)}` with its autograd graph; {advice}",
         store,
         notes=evidence(module, store),
         severity=Severity.NOTE if is_of_tasks(module, store.key, store.node) else None,

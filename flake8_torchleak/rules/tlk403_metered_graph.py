@@ -51,8 +51,20 @@ The class releases its argument, is found neither here nor in the project, or st
 How to fix it
 -------------
 Safe: `.detach()` on the argument that is proven to be a tensor, where it is differentiated, and its graph freed, on
-every path of the same iteration. By hand, where the meter only prints: `.item()`. docs/remedies.md has a meter that
-keeps no graph.
+every path of the same iteration. By hand, where the meter only prints: `.item()`. Or change the meter, so that
+it never keeps a graph:
+
+    class Average:
+        def __init__(self):
+            self.total, self.count = 0.0, 0
+
+        def update(self, value, n=1):
+            self.total += (value.detach() if torch.is_tensor(value) else value) * n
+            self.count += n
+
+        @property
+        def value(self):
+            return float(self.total) / max(self.count, 1)
 """
 
 from __future__ import annotations
@@ -98,11 +110,11 @@ def _said(module: Module, kept: Kept) -> Said | None:
     for argument, keeping in keeps(module, module.classes.all[meter.made], method, call):
         store = Store(call, key, holder, argument)
         return Said(
-            f"`{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; "
-            f"{remedy(module, 'hand it', argument)}",
+            f"memory grows every step: `{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; "
+            f"{remedy(module, 'pass', argument)}",
             store,
             notes=(
-                (keeping.node, f"`{meter.made.name}.{method}` keeps what it is given here"),
+                (keeping.node, f"`{meter.made.name}.{method}` stores its argument here"),
                 *evidence(module, store),
             ),
         )

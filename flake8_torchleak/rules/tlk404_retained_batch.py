@@ -80,15 +80,16 @@ def _said(module: Module, kept: Kept) -> Said | None:
         return None
     expression, value = held[0]
     if value.kind is Kind.ARRAY:
-        advice = "add `.copy()`"
+        advice = "store a copy (`.copy()`)"
     elif module.loops.is_whole_batch(expression):
-        advice = "store clones of what is needed"
+        advice = "store `.clone()` of the parts you need"
     else:
-        advice = "store `.clone()` of it"
+        advice = "store a copy (`.clone()`)"
     return Said(
-        f"`{short(store.holder)}` keeps shared memory of every batch through `{short(expression)}`; {advice}",
+        f"shared memory grows with each batch: `{short(store.holder)}` keeps `{short(expression)}` as a worker "
+        f"sent it; {advice}",
         (store, [part for part, _ in held]),
-        notes=((value.origin.node, "batches of a DataLoader, in shared memory when it has workers"),)
+        notes=((value.origin.node, "with workers, batches of this DataLoader are in shared memory"),)
         if value.origin is not None and isinstance(value.origin.node, ast.expr)
         else (),
     )
@@ -102,13 +103,13 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     sharing = build.module.release.sharing
     edits: list[Edit] = []
     if sharing.edits_batches(build.module.tree.scope(store.node)) or sharing.edits_content(store.key, store.node):
-        raise Unfixable("the batch is edited in place here, and what is kept of it with it")
+        raise Unfixable("the batch is edited in place here, which also edits what is kept of it")
     for part in parts:
         is_array = build.module.proof.is_array(part)
         if not is_array and not build.module.proof.is_tensor(part):
             raise Unfixable(f"`{short(part)}` is not proven to be a tensor")
         edits += build.method(part, "copy" if is_array else "clone")
-    yield Fix(sharing.asking(), f"keep a copy of `{short(parts[0])}`", tuple(edits))
+    yield Fix(sharing.asking(), f"store a copy of `{short(parts[0])}`", tuple(edits))
 
 
 def _held(module: Module, store: Store) -> Iterator[tuple[ast.expr, Value]]:

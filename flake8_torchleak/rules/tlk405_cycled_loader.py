@@ -63,11 +63,11 @@ from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
-_ITERATE = "iterate over it"
+_ITERATE = "iterate over the loader instead"
 _COLLECTING = ("list", "tuple", "set", "frozenset", "sorted", "dict", "collections.deque")
 _REMEDY = {
-    "itertools.cycle": "repeat the loader itself",
-    "itertools.tee": "iterate the loader once for each",
+    "itertools.cycle": "loop over the loader again instead",
+    "itertools.tee": "iterate over the loader twice instead",
     **dict.fromkeys(_COLLECTING, _ITERATE),
 }
 _NAMES = ("cycle", "tee", "list", "tuple", "set", "frozenset", "sorted", "dict", "deque")
@@ -124,7 +124,7 @@ def _called(module: Module) -> Iterator[Report]:
             counted = module.tree.parents[call]
             if last_name(getattr(counted, "func", call)) == "len":
                 name = short(call.args[0])
-                remedy = f"use `len({name})`, or count in the loop if its Dataset has no length"
+                remedy = f"use `len({name})`, or count in the loop"
         target = call if qualname == "itertools.cycle" else None
         yield from _report(module, call, call.args[0], qualname, remedy, target)
 
@@ -209,7 +209,7 @@ def _report(
         by_name = "DataLoader" not in text and ".backward(" not in text
     yield Report(
         node,
-        f"`{shown}` keeps every batch of `{short(iterable)}` in memory; {remedy}",
+        f"all batches stay in memory at once: `{shown}` keeps every batch of `{short(iterable)}`; {remedy}",
         notes=((loader.made, "the loader is made here"),) if loader.made is not None else (),
         severity=Severity.NOTE if by_name else None,
         target=target,
@@ -238,7 +238,7 @@ def _is_other(module: Module, iterable: ast.expr) -> bool:
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`chain.from_iterable(cycle([loader]))`: what is saved is the loader, not its batches."""
     if not isinstance(report.target, ast.Call):
-        raise Unfixable("what is collected may be used in other ways than by iterating over it")
+        raise Unfixable("the collected batches may be used in other ways than by iterating over them")
     chain, imported = build.reference("itertools.chain", report.target)
     (loader,) = report.target.args
     if build.module.infer.value(loader).kind is not Kind.LOADER or "iter" in last_name(loader):

@@ -89,8 +89,8 @@ def check(module: Module) -> Iterator[Report]:
         if state is None:
             return None
         return Said(
-            f"`{short(state.target)}` carries the graph of every step before into `{short(state.call.func)}`; "
-            "detach it between steps",
+            f"memory grows every step: `{short(state.target)}` brings the autograd graph of all earlier steps into "
+            f"`{short(state.call.func)}`; detach it between steps",
             state,
         )
 
@@ -98,9 +98,10 @@ def check(module: Module) -> Iterator[Report]:
     for facts, method, evidence in idle_detaches(module):
         yield Report(
             method,
-            f"`{facts.node.name}.{method.name}` does nothing: the state goes into the next step with its graph; "
-            "bind the detached tensors to it",
-            notes=((evidence, "what has to be detached"),),
+            f"memory grows every step: `{facts.node.name}.{method.name}` detaches nothing, so the state keeps "
+            "its autograd "
+            "graph; assign the detached tensors to it",
+            notes=((evidence, "this has to be detached"),),
         )
 
 

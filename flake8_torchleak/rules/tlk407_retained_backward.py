@@ -88,8 +88,8 @@ def check(module: Module) -> Iterator[Report]:
             continue
         yield Report(
             retained,
-            f"the only backward of a step retains its graph: the activations of `{short(objective)}` stay as long as "
-            "it does; drop `retain_graph`",
+            f"activations stay in memory: the only backward of the step retains the graph of `{short(objective)}`; "
+            "drop `retain_graph=True`",
             notes=((around, "one step" if isinstance(around, FUNCTIONS) else module.loops.why_step(around)),),
             target=retained,
         )
@@ -98,7 +98,7 @@ def check(module: Module) -> Iterator[Report]:
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`retain_graph=False`."""
     assert isinstance(report.target, ast.Constant)
-    yield Fix(FixLevel.UNSAFE, "do not retain the graph", build.replaced(report.target, "False"))
+    yield Fix(FixLevel.UNSAFE, "set `retain_graph=False`", build.replaced(report.target, "False"))
 
 
 def _objective(call: ast.Call) -> ast.expr | None:

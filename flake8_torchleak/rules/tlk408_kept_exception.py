@@ -41,7 +41,16 @@ When it stays silent
 
 How to fix it
 -------------
-By hand: store `str(error)`; set a flag in the block and try again below it, as in docs/remedies.md.
+By hand: store `str(error)`. To retry, leave the `except` block first:
+
+    def with_smaller_batch(step, batch):
+        while True:
+            try:
+                return step(batch)
+            except torch.OutOfMemoryError:
+                if len(batch) == 1:
+                    raise
+            batch = batch[: len(batch) // 2]  # here the exception, and what it kept, is gone
 """
 
 from __future__ import annotations
@@ -95,9 +104,11 @@ def _said(kept: Kept) -> Said | None:
         return None
     name = short(store.holder)
     return Said(
-        f"`{name}` keeps `{handler.name}` with the tensors of all frames it passed; store `str({handler.name})`",
+        f"memory grows with each error: `{name}` keeps `{handler.name}`, and with it all tensors of the "
+        "functions it left; "
+        f"store `str({handler.name})`",
         kept,
-        f"{name} gets str({handler.name}) or traceback.format_exc()",
+        f"store `str({handler.name})` or `traceback.format_exc()` in `{name}`",
     )
 
 
@@ -108,10 +119,13 @@ def _retried(module: Module, handlers: list[ast.ExceptHandler]) -> Iterator[Repo
         if retry is not None:
             yield Report(
                 retry,
-                f"`{short(retry.func)}` is tried again while the exception holds the tensors of the first try; "
-                "retry after the `except` block",
+                f"the retry has less memory: while `{short(retry.func)}` runs in `except`, the exception keeps "
+                "the first try's "
+                "tensors; retry after the `except` block",
                 notes=((handler, "the exception is alive until this block ends"),),
-                remedy="set a flag in the `except` block, and try again below it",
+                remedy=(
+                    "set a flag in the `except` block, and retry below it (the code is in `torchleak explain TLK408`)"
+                ),
             )
 
 

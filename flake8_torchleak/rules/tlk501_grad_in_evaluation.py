@@ -79,7 +79,7 @@ def check(module: Module) -> Iterator[Report]:
             called = last_name(each.call.func)
         yield Report(
             each.call,
-            f"`{called}(...)` builds an autograd graph for {where}; evaluate under torch.no_grad()",
+            f"memory is wasted on {where}: `{called}(...)` builds an autograd graph; evaluate under `torch.no_grad()`",
             notes=(*([(each.loop, "evaluation loop")] if each.loop is not None else []), *each.evidence),
             target=each.function,
         )
@@ -91,13 +91,13 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     if isinstance(function, ast.AsyncFunctionDef):
         raise Unfixable("no_grad as a decorator does not reach into an async function")
     if not isinstance(function, ast.FunctionDef):
-        raise Unfixable("the loop stands at module level: put it under `with torch.no_grad():`")
+        raise Unfixable("the loop is at module level: put it under `with torch.no_grad():`")
     if module.loops.trains(function):
         raise Unfixable(f"`{function.name}` trains as well: put the loop under `with torch.no_grad():`")
     if module.release.callers.may_train(function) is not None:
-        raise Unfixable(f"what `{function.name}` gives goes into training, as one of its callers shows")
+        raise Unfixable(f"a caller uses the result of `{function.name}` in training")
     if not module.release.callers.are_known(function):
-        raise Unfixable(f"too many modules use `{function.name}` to see whether what it gives goes into training")
+        raise Unfixable(f"`{function.name}` is used in too many modules to see whether its result is used in training")
     no_grad, imported = build.reference("torch.no_grad", function)
     below = len(function.decorator_list) - module.grad.plain_wrappers(function)
     decorated = build.decorated(function, f"{no_grad}()", below)

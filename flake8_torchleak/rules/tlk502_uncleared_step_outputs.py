@@ -101,7 +101,8 @@ def check(module: Module) -> Iterator[Report]:
                 end = facts.own_methods.get(hook)
                 yield Report(
                     change.node,
-                    f"`{key}` keeps the outputs of every epoch, nothing empties it; call `{key}.clear()` in `{hook}`",
+                    f"memory grows every epoch: `{key}` keeps all outputs, nothing empties it; call "
+                    f"`{key}.clear()` in `{hook}`",
                     notes=((end, "the hook at the epoch's end"),) if end is not None else (),
                     target=(key, end, _holds_a_plain_list(module, facts, key)),
                 )
@@ -113,7 +114,7 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     assert isinstance(report.target, tuple)
     key, end, plain = report.target
     if not plain:
-        raise Unfixable(f"`{key}` is no plain list: what is to stay in it nobody can tell")
+        raise Unfixable(f"`{key}` is not a plain list, so what to remove from it is not known")
     if end is None or not _reads(end, key):
         raise Unfixable(f"no hook at the epoch's end reads `{key}`")
     if isinstance(end.body[-1], ast.Return):

@@ -158,8 +158,8 @@ def _said(module: Module, kept: Kept) -> Said | None:
     for node, attr, terms in _updates(module, function, facts) if facts is not None and function is not None else ():
         if node in (kept.at, module.tree.statement(kept.at)):
             return Said(
-                f"`self.{attr}` is made of its last value and of `{short(terms[0])}` with its autograd graph, call "
-                "after call; detach it",
+                f"memory grows every call: `self.{attr}` chains onto its previous value through autograd; "
+                f"detach `{short(terms[0])}`",
                 terms,
             )
     return None

@@ -70,9 +70,11 @@ def check(module: Module) -> Iterator[Report]:
         differentiated = short(call.args[0] if call.args else call.func.value)
         yield Report(
             call,
-            "`backward(create_graph=True)` ties parameters and gradients into a cycle that is never freed; "
-            "use torch.autograd.grad",
-            remedy=f"torch.autograd.grad({differentiated}, parameters, create_graph=True), or reset the gradients",
+            "memory is never freed: `backward(create_graph=True)` ties parameters and gradients in a cycle; "
+            "use `torch.autograd.grad`",
+            remedy=(
+                f"`torch.autograd.grad({differentiated}, parameters, create_graph=True)`, or `zero_grad()` after use"
+            ),
         )
 
 

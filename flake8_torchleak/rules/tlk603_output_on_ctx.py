@@ -103,10 +103,10 @@ def check(module: Module) -> Iterator[Report]:
                     continue
                 yield Report(
                     node,
-                    f"`{ctx}.{attr}` keeps the output `{kept.id}` in a cycle that only the garbage collector frees; "
-                    "use save_for_backward",
-                    notes=((output.node, "the output"),),
-                    remedy=f"{ctx}.save_for_backward({kept.id}) in place of `{ctx}.{attr}`",
+                    f"memory is freed late: `{ctx}.{attr}` and the output `{kept.id}` refer to each other (a cycle); "
+                    f"use `{ctx}.save_for_backward({kept.id})`",
+                    notes=((output.node, "this is returned as an output"),),
+                    remedy=f"call `{ctx}.save_for_backward({kept.id})` instead of setting `{ctx}.{attr}`",
                 )
 
 

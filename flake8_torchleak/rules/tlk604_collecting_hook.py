@@ -55,7 +55,7 @@ from collections.abc import Iterator
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.follow import followed
-from flake8_torchleak.model import hooks
+from flake8_torchleak.model import guests, hooks
 from flake8_torchleak.model.lastrun import kept_until_next
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
@@ -65,8 +65,8 @@ from flake8_torchleak.model.unhooking import is_removed
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
-_BY_CALL = "in every step, and nothing removes it: each call runs one more; register it once"
-_AGAIN = "a hook is registered in every step and never removed: each call runs one more; register it once"
+_BY_CALL = "in every step and never removes it; register it once, before the loop"
+_AGAIN = "hooks pile up: one is registered in every step and never removed; register it once, before the loop"
 _REGISTERING = ("register_forward", "register_full_backward", "register_backward_hook")
 
 
@@ -91,7 +91,7 @@ def check(module: Module) -> Iterator[Report]:
     seen = followed(module)
     for call in hooks.registrations(module):
         module_name = short(call.func.value) if isinstance(call.func, ast.Attribute) else "the module"
-        remedy = f"handle = {module_name}.{last_name(call.func)}(...), and handle.remove() after use"
+        remedy = f"`handle = {module_name}.{last_name(call.func)}(...)`, and `handle.remove()` after use"
         removed = is_removed(module, call)
         if removed and call not in again:
             continue
@@ -104,10 +104,10 @@ def check(module: Module) -> Iterator[Report]:
                 when = "is registered again in every step" if removed else "is registered here, and never removed"
                 yield Report(
                     node,
-                    f"the hook keeps `{short(value)}` of every forward call in `{holder}`, which is never emptied; "
-                    + ("clear it after each step" if removed else "remove the hook after use"),
+                    f"memory grows every forward call: the hook adds `{short(value)}` to `{holder}`, which "
+                    "nothing empties; " + ("clear it after each step" if removed else "remove the hook after use"),
                     notes=((call, f"the hook {when}"),),
-                    remedy=f"{holder}.clear() after each step" if removed else remedy,
+                    remedy=f"`{holder}.clear()` after each step" if removed else remedy,
                 )
         if removed:
             continue
@@ -116,13 +116,14 @@ def check(module: Module) -> Iterator[Report]:
             told.add(call)
             yield Report(
                 call,
-                "a hook for one run stays on the module, and every further call adds one; remove it after the run",
-                notes=((ran, "the module is run here"),),
+                "hooks pile up: each call of this function registers one and leaves it on the module; "
+                "call `.remove()` after the run",
+                notes=((ran, "the hooked module runs here"),),
                 severity=Severity.WARNING,
                 remedy=remedy,
             )
             continue
-        guest = hooks.guest(module, call)
+        guest = guests.guest(module, call)
         if call in again or any(function.name == "forward" for function in hooks.functions_around(module, call)[:1]):
             told.add(call)
             if not (seen.whole and seen.run.hooks.is_once(call)):
@@ -131,9 +132,9 @@ def check(module: Module) -> Iterator[Report]:
             told.add(guest.owner.node)
             yield Report(
                 call,
-                f"every new `{guest.owner.node.name}` leaves a hook on the `{guest.parameter.arg}` it is handed, which "
-                "runs on when the object is no longer used; keep the handle and remove it",
-                notes=((guest.parameter, "the module is the caller's, and outlives the object"),),
+                f"hooks pile up: every new `{guest.owner.node.name}` registers a hook on `{guest.parameter.arg}` and "
+                "never removes it; keep the handle and call `.remove()`",
+                notes=((guest.parameter, "the module belongs to the caller, and outlives the object"),),
                 severity=Severity.WARNING,
                 remedy=remedy,
             )
@@ -151,10 +152,10 @@ def _half_emptied(module: Module) -> Iterator[Report]:
                 told.add(node)
                 yield Report(
                     node,
-                    f"the hook keeps `{short(value)}` of every forward call in `{holder}`, which is not emptied where "
-                    f"`{other}` is",
+                    f"memory grows every forward call: the hook adds `{short(value)}` to `{holder}`; empty it "
+                    f"where `{other}` is emptied",
                     notes=((call, "the hook is registered here"),),
-                    remedy=f"{holder}.clear() wherever `{other}` is emptied",
+                    remedy=f"`{holder}.clear()` wherever `{other}` is emptied",
                 )
 
 
@@ -163,10 +164,11 @@ def _until_next(module: Module) -> Iterator[Report]:
     for call, holder, value, node in kept_until_next(module):
         yield Report(
             node,
-            f"`{holder}` keeps `{short(value)}` of the last run with its autograd graph until the next one; detach it",
+            f"memory stays in use after a run: `{holder}` keeps `{short(value)}` with its autograd graph; "
+            f"store `{short(value)}.detach()`",
             notes=((call, "the hook is registered here"),),
             severity=Severity.NOTE,
-            remedy=f"store `{short(value)}.detach()`, or {holder}.clear() when it was used",
+            remedy=f"store `{short(value)}.detach()`, or call `{holder}.clear()` after use",
         )
 
 
@@ -183,5 +185,5 @@ def _followed(module: Module, told: set[ast.AST]) -> Iterator[Report]:
             told.add(kept.node)
             yield Report(
                 kept.node,
-                _AGAIN if kept.node is kept.at else f"`{short(kept.node)}` registers a hook {_BY_CALL}",
+                _AGAIN if kept.node is kept.at else f"hooks pile up: `{short(kept.node)}` registers one {_BY_CALL}",
             )

@@ -57,8 +57,8 @@ def check(module: Module) -> Iterator[Report]:
         if not each.known:
             yield Report(
                 each.place,
-                f"`{each.name}` is copied into every DataLoader worker if it is a list or dict; "
-                "annotate it, or pack it in an array",
+                f"each worker copies `{each.name}` as it reads, if it is a list or dict; "
+                "annotate its type, or store an array",
                 notes=each.notes,
-                remedy=f"annotate the argument (`{each.name.removeprefix('self.')}: np.ndarray`) if it is no list",
+                remedy=f"annotate the argument (`{each.name.removeprefix('self.')}: np.ndarray`) if it is not a list",
             )

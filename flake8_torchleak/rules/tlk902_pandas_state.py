@@ -62,8 +62,8 @@ def check(module: Module) -> Iterator[Report]:
     for each in frames(module):
         yield Report(
             each.place,
-            f"strings in `{each.name}` are copied into every worker unless they are Arrow's; "
-            'read it with dtype_backend="pyarrow"',
+            f"each worker copies the strings of `{each.name}` as it reads, unless Arrow stores them; "
+            'read the table with `dtype_backend="pyarrow"`',
             notes=(
                 (each.node, each.why),
                 *each.dataset.chain(each.read.function),

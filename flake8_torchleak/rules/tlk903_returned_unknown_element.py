@@ -86,9 +86,9 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(given.node)
             yield Report(
                 given.node,
-                f"the sample is an element of `{origin.name}`: if it can be edited, edits change the Dataset; "
-                "return a copy, or annotate it",
-                notes=((origin.node, f"`{origin.name}` is kept by `{dataset.name}`"), *dataset.chain(given.function)),
+                f"edits of the sample may change the Dataset: it is an element of `{origin.name}`, not a copy; "
+                "return a copy, or annotate its type",
+                notes=((origin.node, f"`{origin.name}` is stored by `{dataset.name}`"), *dataset.chain(given.function)),
                 target=given.node,
             )
 
@@ -103,7 +103,9 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     assert isinstance(report.target, ast.expr)
     copies, imported = build.reference("copy.deepcopy", report.target)
     yield Fix(
-        FixLevel.UNSAFE, f"return `{copies}(...)` of it", (*imported, *build.wrapped(report.target, f"{copies}(", ")"))
+        FixLevel.UNSAFE,
+        f"return a copy (`{copies}(...)`)",
+        (*imported, *build.wrapped(report.target, f"{copies}(", ")")),
     )
 
 

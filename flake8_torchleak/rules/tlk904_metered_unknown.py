@@ -82,9 +82,9 @@ def check(module: Module) -> Iterator[Report]:
         where = name if each.owner is None else f"{each.owner.node.name}.{name}"
         yield Report(
             kept.node,
-            f"`{where}` keeps `{short(kept.value)}` as it comes: of a model's output, the graph of every step; "
-            "detach it",
-            notes=((each.joined, "joined here, tensors all of them"),) if each.joined is not None else (),
+            f"memory may grow every step: `{where}` keeps `{short(kept.value)}` with any autograd graph it has; "
+            "store it with `.detach()`",
+            notes=((each.joined, "joined here, so all of them are tensors"),) if each.joined is not None else (),
             target=each,
         )
 
@@ -95,4 +95,4 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     value = report.target.keeping.value
     if report.target.joined is None and not build.module.proof.is_tensor(value):
         raise Unfixable(f"`{short(value)}` is not proven to be a tensor")
-    yield Fix(FixLevel.UNSAFE, f"keep `{short(value)}` detached", build.method(value, "detach"))
+    yield Fix(FixLevel.UNSAFE, f"store `{short(value)}` with `.detach()`", build.method(value, "detach"))

@@ -77,7 +77,7 @@ def check(module: Module) -> Iterator[Report]:
             if source is not None:
                 yield Report(
                     store.node,
-                    f"`{short(store.holder)}` collects `{short(value)}` in the device's memory; store "
+                    f"GPU memory grows every step: `{short(store.holder)}` keeps `{short(value)}` on the device; store "
                     f"`{short(value)}.cpu()`",
                     notes=((source, "the model's output, on the device"),),
                     target=value,

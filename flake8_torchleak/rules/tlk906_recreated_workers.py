@@ -77,16 +77,18 @@ def check(module: Module) -> Iterator[Report]:
         name = short(started.args[0])
         yield Report(
             call,
-            f"`next(iter({name}))` starts all workers of `{name}` for one batch, in every step; keep one iterator",
+            f"workers start again in every step: `next(iter({name}))` starts all of them for one batch; "
+            "make the iterator once, before the loop",
             notes=((around, "runs in every step"),),
-            remedy=f"batches = iter({name}) above the loop, and next(batches) in it",
+            remedy=f"`batches = iter({name})` above the loop, and `next(batches)` in it",
         )
     for site in module.loaders.sites:
         around = every_step(module, site.call)
         if around is not None and site.workers is Workers.YES:
             yield Report(
                 site.call,
-                "a DataLoader is made in every step, and starts its workers anew; make it once",
+                "workers start again in every step: the DataLoader is made inside the loop; make it once, "
+                "before the loop",
                 notes=((around, "runs in every step"),),
                 remedy="make the DataLoader above the loop",
             )

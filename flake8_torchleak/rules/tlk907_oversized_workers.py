@@ -61,21 +61,23 @@ def check(module: Module) -> Iterator[Report]:
         if number is not None and _number(number) >= _MANY_WORKERS:
             yield Report(
                 number,
-                f"{_number(number)} workers, each a process with its own copies; measure with fewer of them",
-                remedy="num_workers=8 is a start",
+                f"memory grows with each worker: {_number(number)} processes hold their own copies of data and "
+                "batches; try `num_workers=8`",
+                remedy="start with `num_workers=8`, and add workers only if the GPU waits for data",
             )
         elif number is not None and _counts_cores(module, number):
             yield Report(
                 number,
-                f"`{short(number)}` workers for each loader and process, whatever share of the cores the job has; "
-                "bound it",
-                remedy=f"num_workers=min(8, {short(number)})",
+                f"too many workers: `{short(number)}` counts all cores of the machine, not those of this job; "
+                f"use `min(8, {short(number)})`",
+                remedy=f"`num_workers=min(8, {short(number)})`",
             )
         if ahead is not None and _number(ahead) >= _MANY_BATCHES:
             yield Report(
                 ahead,
-                f"every worker holds {_number(ahead)} batches in shared memory; 2 to 4 keep a GPU busy",
-                remedy="prefetch_factor=4",
+                f"shared memory fills up: every worker holds {_number(ahead)} batches ready; "
+                "`prefetch_factor=4` keeps a GPU busy",
+                remedy="`prefetch_factor=4`",
             )
 
 

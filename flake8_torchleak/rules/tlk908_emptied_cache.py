@@ -57,7 +57,10 @@ def check(module: Module) -> Iterator[Report]:
         if around is not None:
             yield Report(
                 call,
-                "`empty_cache()` in every step frees nothing that is in use, and makes the next step slower; remove it",
+                "each step gets slower: `empty_cache()` frees nothing that is in use, and the next step "
+                "allocates again; remove it",
                 notes=((around, "runs in every step"),),
-                remedy="torch.cuda.memory_summary() shows what is in use; call empty_cache() between phases at most",
+                remedy=(
+                    "`torch.cuda.memory_summary()` shows what is in use; call `empty_cache()` between phases at most"
+                ),
             )

@@ -73,8 +73,8 @@ def check(module: Module) -> Iterator[Report]:
             if element is not None:
                 yield Report(
                     call,
-                    f"`{short(call.args[0])}` is a list of arrays, which `{short(call.func)}` reads number by number; "
-                    "use torch.from_numpy(np.stack(...))",
+                    f"slow: `{short(call.func)}` reads the list of arrays `{short(call.args[0])}` number by number; "
+                    "use `torch.from_numpy(np.stack(...))`",
                     notes=((element, "an array"),),
                     target=call.args[0],
                 )
@@ -85,7 +85,9 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     assert isinstance(report.target, ast.expr)
     stack, imported = build.reference("numpy.stack", report.target)
     yield Fix(
-        FixLevel.UNSAFE, f"`{stack}(...)` of the list", (*imported, *build.wrapped(report.target, f"{stack}(", ")"))
+        FixLevel.UNSAFE,
+        f"stack the list first (`{stack}(...)`)",
+        (*imported, *build.wrapped(report.target, f"{stack}(", ")")),
     )
 
 

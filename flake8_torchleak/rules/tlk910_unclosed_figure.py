@@ -78,8 +78,8 @@ def check(module: Module) -> Iterator[Report]:
             continue
         yield Report(
             call,
-            "pyplot keeps the figure of every round; close it when it is saved",
-            notes=((loop, "one figure in each round"), (saved[-1], "saved here, and not closed")),
+            "memory grows with each figure: pyplot keeps it until it is closed; call `plt.close(...)` after `savefig`",
+            notes=((loop, "one figure per iteration"), (saved[-1], "saved here, and not closed")),
             target=(call, saved[-1]),
         )
 
@@ -98,7 +98,7 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         target = target.elts[0]
     figure = short(target) if isinstance(target, ast.Name) else ""
     edits = build.after(statement, f"{close}({figure})")
-    yield Fix(FixLevel.UNSAFE, f"call `{close}({figure})` when it is saved", (*imported, *edits))
+    yield Fix(FixLevel.UNSAFE, f"call `{close}({figure})` after `savefig`", (*imported, *edits))
 
 
 def _loop(module: Module, call: ast.Call) -> Loop | None:

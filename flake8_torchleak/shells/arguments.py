@@ -76,62 +76,69 @@ def _parser() -> _Parser:
 
     check = _command(commands, "check", "report the leaks in files and folders")
     _paths(check)
-    check.add_argument("--statistics", action="store_true", help="count the findings by code at the end")
-    check.add_argument("--show", type=int, metavar="N", help="show N findings at most, of as many rules; all count")
+    check.add_argument("--statistics", action="store_true", help="count the findings of each code, at the end")
     check.add_argument(
-        "--files-from", metavar="FILE", help="check the files that FILE lists (- for stdin), a line each"
+        "--show", type=int, metavar="N", help="show at most N findings, of different rules; the summary counts all"
     )
-    check.add_argument("--show-files", action="store_true", help="list the files that would be checked, and end")
-    check.add_argument("--quiet", "-q", action="store_true", help="print findings and errors, and nothing else")
-    check.add_argument("--watch", action="store_true", help="check again whatever changes, until Ctrl-C")
-    check.add_argument("--exit-zero", action="store_true", help="return 0 whatever is found")
     check.add_argument(
-        "--fail-on", choices=SEVERITIES, help="return 1 only for findings of this severity and worse (default: for any)"
+        "--files-from", metavar="FILE", help="check the files listed in FILE, one per line (- for stdin)"
+    )
+    check.add_argument("--show-files", action="store_true", help="list the files that would be checked, and exit")
+    check.add_argument("--quiet", "-q", action="store_true", help="print only findings and errors")
+    check.add_argument("--watch", action="store_true", help="check again when a file changes, until Ctrl-C")
+    check.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
+    check.add_argument(
+        "--fail-on",
+        choices=SEVERITIES,
+        help="exit with 1 only for findings of this severity or worse (default: any finding)",
     )
     check.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
-    check.add_argument("--output-file", metavar="FILE", help="put the report into FILE, and the rest here")
-    check.add_argument("--fix", action="store_true", help="apply the fixes that keep meaning")
+    check.add_argument("--output-file", metavar="FILE", help="write the report to FILE, and only the summary here")
+    check.add_argument("--fix", action="store_true", help="apply the safe fixes: they do not change what the code does")
+    check.add_argument("--fix-only", action="store_true", help="as --fix, but do not report the findings that remain")
     check.add_argument(
-        "--fix-only", action="store_true", help="as --fix, but say only what was changed, not what is left"
+        "--unsafe-fixes",
+        action="store_true",
+        help="with --fix or --diff: also fixes that may change a type, timing or cost",
     )
     check.add_argument(
-        "--unsafe-fixes", action="store_true", help="with --fix or --diff: also those that may change a type or cost"
+        "--fix-baselined", action="store_true", help="with --fix or --diff: also fix findings of the baseline"
+    )
+    check.add_argument("--show-fixes", action="store_true", help="with --fix or --diff: list what is fixed, by file")
+    check.add_argument("--add-noqa", action="store_true", help="add a `# noqa` comment to every current finding")
+    check.add_argument(
+        "--diff", action="store_true", help="show what --fix or --add-noqa would change, without writing it"
     )
     check.add_argument(
-        "--fix-baselined", action="store_true", help="with --fix or --diff: also what the baseline lists"
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="when to use colours (default: auto, on terminals)",
     )
-    check.add_argument("--show-fixes", action="store_true", help="with --fix or --diff: name what is fixed, by file")
-    check.add_argument("--add-noqa", action="store_true", help="add comments that hide what is found")
-    check.add_argument(
-        "--diff", action="store_true", help="show what --fix or --add-noqa would change, and write nothing"
-    )
-    check.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="default: auto, on terminals"
-    )
-    check.add_argument("-j", "--jobs", type=int, metavar="N", help="processes that check (default: one for each core)")
-    check.add_argument("--no-cache", action="store_true", help="neither use nor keep findings of earlier runs")
+    check.add_argument("-j", "--jobs", type=int, metavar="N", help="number of processes (default: one per core)")
+    check.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
     _cache_dir(check)
     check.add_argument("--no-color", dest="color", action="store_const", const="never", help="as --color=never")
     _settings(check)
 
-    baseline = _command(commands, "baseline", "list the findings there are, so that only new ones are reported")
+    baseline = _command(commands, "baseline", "record the current findings, so that only new ones are reported")
     actions = baseline.add_subparsers(metavar="ACTION")
     baseline.commands = actions.choices
-    write = _command(actions, "write", "make the baseline, or renew it")
+    write = _command(actions, "write", "write the baseline, or renew it")
     _paths(write)
     _settings(write, "--output")
-    prune = _command(actions, "prune", "take out of the baseline what has vanished from the code")
+    prune = _command(actions, "prune", "remove from the baseline what is no longer in the code")
     _paths(prune)
     _settings(prune)
 
-    cache = _command(commands, "cache", "look after the findings that are kept from run to run")
+    cache = _command(commands, "cache", "manage the cache of earlier findings")
     actions = cache.add_subparsers(metavar="ACTION")
     cache.commands = actions.choices
-    clear = _command(actions, "clear", "remove them")
+    clear = _command(actions, "clear", "delete the cache")
     _cache_dir(clear)
     _settings(clear)
 
-    config = _command(commands, "config", "list the settings in force, and where each comes from")
+    config = _command(commands, "config", "show the settings in use, and where each comes from")
     config.add_argument(
         "--output-format",
         choices=("text", "json", "schema"),
@@ -140,17 +147,17 @@ def _parser() -> _Parser:
     )
     _settings(config)
 
-    explain = _command(commands, "explain", "say what a rule reports, why, and the remedy")
-    explain.add_argument("rule", metavar="RULE", help="a code or a name: TLK401 or accumulated-graph")
+    explain = _command(commands, "explain", "explain a rule: what it reports, why, and how to fix it")
+    explain.add_argument("rule", metavar="RULE", help="code or name of the rule: TLK401 or accumulated-graph")
 
     rules = _command(commands, "rules", "list all rules")
     rules.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="default: text")
     _run(commands)
     _scan(commands)
-    server = _command(commands, "server", "serve an editor by the language server protocol, on stdin and stdout")
-    server.add_argument("--stdio", action="store_true", help="the only way there is; editors name it")
+    server = _command(commands, "server", "run the language server (LSP) for editors, on stdin and stdout")
+    server.add_argument("--stdio", action="store_true", help="use stdin and stdout: the default, and the only way")
 
-    completion = _command(commands, "completion", "print a script that lets a shell complete this command")
+    completion = _command(commands, "completion", "print a script for your shell that completes this command")
     completion.add_argument("shell", metavar="SHELL", help="bash, zsh, fish, tcsh or powershell")
     return parser
 
@@ -169,32 +176,40 @@ def complete() -> _Parser:
 
 def _run(commands: argparse._SubParsersAction[_Parser]) -> None:
     """`torchleak run`: what follows the program's name is the program's."""
-    run = _command(commands, "run", "run a training program, and report what it keeps across its steps")
+    run = _command(commands, "run", "run a training program, and report the memory it keeps from step to step")
     run.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGUMENT ...]", help="a script")
-    run.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module, as after python -m")
+    run.add_argument("-m", dest="module", action="store_true", help="PROGRAM is a module, as in python -m")
     limit = run.add_mutually_exclusive_group()
     limit.add_argument("--steps", type=int, metavar="N", help="stop after N steps (default: 200, or two epochs)")
     limit.add_argument("--until-exit", action="store_true", help="let the program run to its end")
-    run.add_argument("--light", action="store_true", help="cost less: do not look where kept values were made")
+    run.add_argument("--light", action="store_true", help="run faster: do not record where kept values were made")
     run.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text")
-    run.add_argument("--output-file", metavar="FILE", help="put the report into FILE")
-    run.add_argument("--html", metavar="FILE", help="write a page with plots of memory by holder and step, too")
+    run.add_argument("--output-file", metavar="FILE", help="write the report to FILE")
+    run.add_argument("--html", metavar="FILE", help="also write a page with plots of memory by holder and step")
     _settings(run)
 
 
 def _scan(commands: argparse._SubParsersAction[_Parser]) -> None:
     """`torchleak scan`: what follows the list is of `torchleak check`."""
-    scan = _command(commands, "scan", "check many checkouts, and write what is found as tables")
+    scan = _command(commands, "scan", "check many repositories, and write the findings as tables")
     scan.usage = "torchleak scan REPOS.txt --output FOLDER [OPTION ...] [-- ARGUMENT OF torchleak check ...]"
-    scan.add_argument("list", metavar="REPOS.txt", help="a folder a line, or a name, a tab and a folder")
-    scan.add_argument("--output", metavar="FOLDER", required=True, help="where the tables go, and what is known so far")
-    scan.add_argument("--on", choices=("local", "dask", "ray"), default="local", help="where to work (default: local)")
-    scan.add_argument("--address", metavar="ADDRESS", help="of a Dask or Ray cluster, instead of one of our own")
+    scan.add_argument("list", metavar="REPOS.txt", help="one folder per line, or a name, a tab and a folder")
     scan.add_argument(
-        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="default: one for each core"
+        "--output", metavar="FOLDER", required=True, help="folder for the tables, and for resuming an interrupted scan"
     )
-    scan.add_argument("--retries", type=int, default=2, metavar="N", help="tries after one that failed (default: 2)")
-    scan.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="for a repository (default: 600)")
+    scan.add_argument("--on", choices=("local", "dask", "ray"), default="local", help="where to run (default: local)")
+    scan.add_argument("--address", metavar="ADDRESS", help="address of a Dask or Ray cluster (default: start one)")
+    scan.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="number of processes (default: one per core)",
+    )
+    scan.add_argument("--retries", type=int, default=2, metavar="N", help="attempts after a failed one (default: 2)")
+    scan.add_argument(
+        "--timeout", type=float, default=600, metavar="SECONDS", help="time limit per repository (default: 600)"
+    )
     scan.add_argument("--output-format", choices=("jsonl", "parquet"), default="jsonl", help="default: jsonl")
 
 
@@ -205,12 +220,14 @@ def _command(commands: argparse._SubParsersAction[_Parser], name: str, text: str
 
 
 def _cache_dir(command: _Parser) -> None:
-    command.add_argument("--cache-dir", metavar="DIR", help="where (default: .torchleak_cache beside the settings)")
+    command.add_argument(
+        "--cache-dir", metavar="DIR", help="folder of the cache (default: .torchleak_cache beside the settings)"
+    )
 
 
 def _paths(command: _Parser) -> None:
     command.add_argument("paths", nargs="*", default=["."], metavar="PATH", help="files and folders; - for stdin")
-    command.add_argument("--stdin-filename", default="stdin", metavar="NAME", help="the name to show for stdin")
+    command.add_argument("--stdin-filename", default="stdin", metavar="NAME", help="file name to show for stdin")
 
 
 def _settings(command: _Parser, *names: str) -> None:
@@ -222,10 +239,10 @@ def _add_settings(command: _Parser, names: tuple[str, ...]) -> None:
     # Only here: that is a hundred arguments if every subcommand has its own, and some need none.
     from flake8_torchleak.shells.settings import SETTINGS
 
-    group = command.add_argument_group("settings, which may stand in pyproject.toml too")
+    group = command.add_argument_group("settings, also possible in pyproject.toml")
     files = group.add_mutually_exclusive_group()
-    files.add_argument("--config", metavar="FILE", help="read this file, not the nearest pyproject.toml")
-    files.add_argument("--isolated", action="store_true", help="read no file")
+    files.add_argument("--config", metavar="FILE", help="read settings from FILE, not from the nearest pyproject.toml")
+    files.add_argument("--isolated", action="store_true", help="read no settings file")
     for option in SETTINGS:
         flags = [f"--{option.name}", *names * (option.name == "baseline")]
         group.add_argument(*flags, dest=option.field, help=option.help, **_kind(option))

@@ -94,7 +94,7 @@ def load(file: str) -> Entries:
     try:
         return _entries(json.loads(read(file)))
     except FileNotFoundError:
-        raise ConfigError(f"{file}: there is no such baseline; torchleak baseline write makes one") from None
+        raise ConfigError(f"{file}: there is no such baseline; `torchleak baseline write` makes one") from None
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from flake8_torchleak.finding import BOUND
 from flake8_torchleak.shells.baseline import Baseline, Entries, count, keys, save
 from flake8_torchleak.shells.policy import Policy
-from flake8_torchleak.shells.run import Checking, Complaints, treated
+from flake8_torchleak.shells.run import Complaints, treated
 from flake8_torchleak.shells.selection import INTERNAL
 from flake8_torchleak.shells.settings import Setting
 from flake8_torchleak.shells.texts import Inputs
+from flake8_torchleak.shells.treatment import Checking
 from flake8_torchleak.wording import leading
 
 DEFAULT = ".torchleak-baseline.json"

@@ -12,8 +12,8 @@ from flake8_torchleak.shells.formats import FOR_PEOPLE
 
 if TYPE_CHECKING:
     from flake8_torchleak.shells.policy import Policy
-    from flake8_torchleak.shells.run import Treatment
     from flake8_torchleak.shells.texts import Complain
+    from flake8_torchleak.shells.treatment import Treatment
 
 
 def wants_change(arguments: argparse.Namespace) -> bool:

@@ -21,9 +21,9 @@ from flake8_torchleak.wording import printable
 
 if TYPE_CHECKING:
     from flake8_torchleak.shells.baseline import Baseline
-    from flake8_torchleak.shells.run import Treatment
     from flake8_torchleak.shells.settings import Setting
     from flake8_torchleak.shells.texts import Complain, Inputs
+    from flake8_torchleak.shells.treatment import Treatment
 
 CLEAN, FOUND, ERROR = 0, 1, 2
 """Exit statuses: no finding, some findings, and something that could not be checked or done (with or without)."""
@@ -103,13 +103,14 @@ def _check(arguments: argparse.Namespace) -> int:
 def _checked(arguments: argparse.Namespace) -> int:
     """One run over the files."""
     from flake8_torchleak.shells.policy import Policy
-    from flake8_torchleak.shells.run import Checking, Output, run
+    from flake8_torchleak.shells.run import Output, run
+    from flake8_torchleak.shells.treatment import Checking
 
     settings = _settings(arguments)
     inputs = _inputs(arguments, settings)
     policy = Policy(settings, _baseline(inputs, settings))
     if arguments.show is not None and (arguments.show < 0 or arguments.output_format not in FOR_PEOPLE):
-        raise ConfigError("--show takes a count, and goes with the formats for people: text and concise")
+        raise ConfigError("--show takes a number, and works with the formats text and concise")
     output = Output(
         arguments.output_format,
         arguments.statistics,

@@ -34,7 +34,7 @@ def _jobs(given: int | None) -> int:
     if given is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if given < 1:
-        raise ConfigError(f"--jobs takes a count, not {given}")
+        raise ConfigError(f"--jobs takes a number, not {given}")
     return given
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from flake8_torchleak.addresses import rule_page
+from flake8_torchleak.addresses import rule_file, rule_page
 from flake8_torchleak.config import ConfigError, Option
 from flake8_torchleak.finding import BOUND, FixLevel, Severity
 from flake8_torchleak.rule import Rule, all_rules, rule_table
@@ -96,11 +96,11 @@ def page(name: str) -> str:
     wanted = name.lower()
     for own in OWN:
         if wanted in (own.code.lower(), own.slug):
-            return f"{own.code} {own.slug}\n{own.header}page: {rule_page(own.code)}\n\n{own.page}\n"
+            return f"{own.code} {own.slug}\n{own.header}page: {rule_file(own.code)}\n\n{own.page}\n"
     for each in all_rules():
         if wanted in (each.code.lower(), each.slug):
             default = "on" if each.default else "off; switch it on with --extend-select=" + each.code
-            head = f"default: {default}\nfix: {_fixes(each)}\npage: {rule_page(each.code)}"
+            head = f"default: {default}\nfix: {_fixes(each)}\npage: {rule_file(each.code)}"
             return f"{each.code} {each.slug}\n{head}\n\n{each.page}\n"
     family = [each for each in all_rules() if each.code.lower().startswith(wanted)]
     if wanted and family:

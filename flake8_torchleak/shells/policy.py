@@ -123,6 +123,7 @@ class Policy:
         vanished = self.baseline.vanished()
         if vanished:
             lines.append(
-                f"Vanished from the code: {vanished} of the baseline's; torchleak baseline prune removes them."
+                f"No longer in the code: {vanished} finding{'s' * (vanished != 1)} of the baseline; "
+                "`torchleak baseline prune` removes them."
             )
         return lines

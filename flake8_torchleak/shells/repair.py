@@ -14,9 +14,9 @@ from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.comments import unused
 from flake8_torchleak.shells.placing import Placing
 from flake8_torchleak.shells.policy import Policy
-from flake8_torchleak.shells.run import Checking, ReadingAll
 from flake8_torchleak.shells.selection import UNUSED
 from flake8_torchleak.shells.texts import Complain, File, parsing
+from flake8_torchleak.shells.treatment import Checking, ReadingAll
 from flake8_torchleak.source import Source
 from flake8_torchleak.wording import printable
 
@@ -101,7 +101,7 @@ class Repairing(ReadingAll):
         if self._left:
             lines.append(f"Left: {self._left} finding{'s' * (self._left != 1)}, which `torchleak check` names.")
         if self._suppressed:
-            lines.append(f"Left alone, for the line carries `# noqa`: {self._suppressed} that could be fixed.")
+            lines.append(f"Not fixed, as the line has a `# noqa`: {self._suppressed} that could be fixed.")
         if self._waiting:
             lines.append(f"Can be fixed with --unsafe-fixes: {self._waiting}.")
         return lines + self._policy.summary()

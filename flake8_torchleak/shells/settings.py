@@ -15,17 +15,19 @@ from flake8_torchleak.shells.globs import Glob
 
 SETTINGS = (
     Option("select", "CODES", "report only these codes or prefixes (default: all but TLK9)"),
-    Option("extend-select", "CODES", "report these codes or prefixes too"),
+    Option("extend-select", "CODES", "also report these codes or prefixes"),
     Option("ignore", "CODES", "do not report these codes or prefixes"),
-    Option("extend-ignore", "CODES", "nor these"),
+    Option("extend-ignore", "CODES", "also do not report these codes or prefixes"),
     Option("per-file-ignores", "GLOB:CODES", "do not report these codes in files that match"),
-    Option("exclude", "GLOBS", "leave out what matches, as .gitignore would, instead of what is left out by default"),
-    Option("extend-exclude", "GLOBS", "leave out this too; !GLOB takes something back in"),
-    Option("force-exclude", "FLAG", "leave out what matches even if it is named"),
-    Option("extend-safe-fixes", "CODES", "take the fixes of these rules for safe"),
-    Option("extend-unsafe-fixes", "CODES", "take the fixes of these rules for unsafe"),
-    Option("unfixable", "CODES", "never fix what these rules find"),
-    Option("baseline", "FILE", "do not report the findings that this file lists"),
+    Option(
+        "exclude", "GLOBS", "leave out what matches (patterns as in .gitignore), instead of what is left out by default"
+    ),
+    Option("extend-exclude", "GLOBS", "also leave out what matches; !GLOB takes something back in"),
+    Option("force-exclude", "FLAG", "leave out what matches even if it is named on the command line"),
+    Option("extend-safe-fixes", "CODES", "treat the fixes of these rules as safe"),
+    Option("extend-unsafe-fixes", "CODES", "treat the fixes of these rules as unsafe"),
+    Option("unfixable", "CODES", "never fix findings of these rules"),
+    Option("baseline", "FILE", "do not report the findings listed in this file"),
     Option("report-unused-noqa", "FLAG", "report comments `# noqa: TLKnnn` that hide nothing"),
     *OPTIONS,
 )
@@ -134,15 +136,15 @@ class _Reader:
         found = []
         for pattern, codes in pairs:
             if pattern.startswith("!"):
-                raise ConfigError(f"{name}: {pattern!r}: there is nothing that it could take back in")
+                raise ConfigError(f"{name}: {pattern!r}: no pattern before it leaves anything out")
             found.append((_glob(name, pattern, folder), self._codes(name, codes)))
         return tuple(found)
 
     def _file(self, name: str, raw: object, folder: str) -> str | None:
         if not isinstance(raw, str):
-            raise ConfigError(f"{name}: expected the name of a file, not {raw!r}")
+            raise ConfigError(f"{name}: expected a file name, not {raw!r}")
         if "\0" in raw:
-            raise ConfigError(f"{name}: {raw!r} is not a name that a file can have")
+            raise ConfigError(f"{name}: {raw!r} is not a possible file name")
         if folder and raw:
             _stays(name, raw, folder)
         return os.path.join(folder, raw) if raw else None
@@ -159,7 +161,7 @@ def _stays(name: str, raw: str, folder: str) -> None:
     inside = os.path.relpath(path, folder).split(os.sep)
     links = (os.path.join(folder, *inside[:count]) for count in range(1, len(inside) + 1))
     if inside[0] == os.pardir or any(os.path.islink(each) for each in links):
-        raise ConfigError(f"{name}: {raw!r} leads out of the folder of this file, or through a link; --{name} may")
+        raise ConfigError(f"{name}: {raw!r} is outside the folder of this file, or behind a link: only --{name} may be")
 
 
 def _glob(name: str, pattern: str, folder: str) -> Glob:

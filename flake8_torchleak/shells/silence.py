@@ -7,9 +7,9 @@ from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.comments import annotated
 from flake8_torchleak.shells.placing import Placing
 from flake8_torchleak.shells.policy import Policy
-from flake8_torchleak.shells.run import Checking, ReadingAll
 from flake8_torchleak.shells.selection import INTERNAL
 from flake8_torchleak.shells.texts import Complain, File, parsing
+from flake8_torchleak.shells.treatment import Checking, ReadingAll
 from flake8_torchleak.wording import printable
 
 
@@ -62,7 +62,7 @@ class Silencing(ReadingAll):
         what = f"{self._hidden} finding{'s' * (self._hidden != 1)} in {self._files} file{'s' * (self._files != 1)}"
         lines = [f"{would} {what} with `# noqa`."]
         # flake8 takes the first such text of a line for the comment, be it in a string.
-        lines += [f"Cannot be hidden, for a string there holds a `# noqa`: {each}." for each in self._loud]
+        lines += [f"Cannot be hidden, as a string there contains `# noqa`: {each}." for each in self._loud]
         return lines + self._policy.summary()
 
     def _lint(self, text: str, path: str) -> list[Finding]:

@@ -57,4 +57,4 @@ def test_emacs(tmp_path: Path, user: dict[str, str]) -> None:
     done = run(["emacs", "--batch", "-l", Path(__file__).with_name("eglot.el")], tmp_path, **user)
     found = [line for line in done.stdout.splitlines() if "TLK" in line]
     assert len(found) == 1, done.stdout
-    assert found[0].startswith("9:13 torchleak [TLK401]: `total` adds up `loss`")
+    assert found[0].startswith("9:13 torchleak [TLK401]: memory grows every step: `total`")

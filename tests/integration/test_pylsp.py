@@ -75,4 +75,4 @@ def test_diagnostics(tmp_path: Path) -> None:
     (finding,) = ours
     assert (finding["source"], finding["code"]) == ("flake8", "TLK401")
     assert finding["range"]["start"] == {"line": 8, "character": 8}
-    assert "adds up `loss`" in finding["message"]
+    assert "`total` keeps each step's autograd graph" in finding["message"]

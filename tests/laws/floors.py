@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FLOORS: dict[str, tuple[float, float]] = {
-    "rename": (0.65, 0.81),
+    "rename": (0.71, 0.83),
     "outline": (1.0, 0.75),
     "outline_module": (1.0, 0.75),
     "two_level": (1.0, 0.75),

@@ -77,7 +77,7 @@ class Escapes:
             return self._of_attribute(key, node)
         owner = self.module.names.scope_of(head, node)
         if owner is None or isinstance(owner, (ast.ClassDef, ast.Lambda)):
-            return Ending(Fate.OPEN, node, f"`{key}` is no variable of its own")
+            return Ending(Fate.OPEN, node, f"`{key}` is not a variable of its own")
         followed = max(self._followed(key, owner), self._of_frame(owner), key=fate_of)
         if owner is not scope:
             return max(followed, Ending(Fate.OPEN, node, f"`{key}` is a variable of an outer scope"), key=fate_of)
@@ -95,8 +95,8 @@ class Escapes:
         return READ
 
     def _of_attribute(self, key: str, node: ast.expr | ast.stmt) -> Ending:
-        """An attribute is open to all code that has the object; what the module does with it can be seen."""
-        open_ = Ending(Fate.OPEN, node, f"`{key}` is open to all code that has the object")
+        """An attribute can be read by all code that has the object; what the module does with it can be seen."""
+        open_ = Ending(Fate.OPEN, node, f"`{key}` can be read by all code that has the object")
         return max(open_, self._of_uses(key, self.module.classes.around(node)), key=fate_of)
 
     @remembered
@@ -178,9 +178,9 @@ class Escapes:
     def of_parameter(self, function: FunctionNode, name: str) -> Ending:
         """What a function does with what it is handed as `name`; RETURNED where its result is made of it."""
         if len(self._helpers) >= _MOST_HELPERS and function not in self._helpers:
-            leave_out(self.module, function, f"what is kept is handed on by more than {_MOST_HELPERS} functions")
+            leave_out(self.module, function, f"what is kept is passed on by more than {_MOST_HELPERS} functions")
         if len(self._helpers) >= _MOST_HELPERS or function in self._helpers:
-            return Ending(Fate.HANDED, function, f"`{function.name}` hands it on and on")
+            return Ending(Fate.HANDED, function, f"`{function.name}` passes it on and on")
         self._helpers.append(function)
         try:
             return self._follow(name, function)

@@ -99,7 +99,7 @@ class Trail:
             elif isinstance(up, ast.stmt):
                 return self._statement(up, child)
             elif isinstance(up, ast.Compare) and compares_identity(up):
-                return Ending(Fate.ASKED, up, "its identity is asked for")
+                return Ending(Fate.ASKED, up, "the code asks for its identity")
             elif isinstance(up, (ast.FormattedValue, ast.Compare, ast.JoinedStr, ast.Slice)):
                 return READ
             elif isinstance(up, ast.IfExp) and child is up.test:
@@ -111,13 +111,13 @@ class Trail:
             elif isinstance(up, (ast.Yield, ast.YieldFrom)):
                 return Ending(Fate.RETURNED, up, "it is yielded")
             elif isinstance(up, ast.Lambda):
-                return Ending(Fate.HANDED, up, "a lambda gives it out")
+                return Ending(Fate.HANDED, up, "a lambda returns it")
             elif not isinstance(up, ast.expr):
                 return self._unknown(up)
             child = up
 
     def _unknown(self, node: ast.AST) -> Ending:
-        return Ending(Fate.HANDED, node, "it goes where it cannot be followed")
+        return Ending(Fate.HANDED, node, "it is passed where it cannot be followed")
 
     def _statement(self, statement: ast.stmt, child: ast.AST) -> Ending:
         if isinstance(statement, ast.Return):
@@ -209,7 +209,7 @@ class Trail:
         if name == "backward":
             return Ending(Fate.DIFFERENTIATED, call, "backward() is called on it")
         if name == "numpy" and self._is_tried(call):
-            return Ending(Fate.ASKED, call, "it is tried whether `.numpy()` raises")
+            return Ending(Fate.ASKED, call, "the code tries whether `.numpy()` raises")
         if name in ENDING or name in CONTAINER_METHODS:
             return READ
         if name in ELEMENT_METHODS or name in ("to", "cuda", "type", "add_", "sub_", "mul_", "div_", "zero_"):
@@ -253,7 +253,7 @@ class Trail:
                 return self._put(call.func.value, call), False
             if self._is_tensor_method(call):
                 return READ, True
-        return Ending(Fate.HANDED, call, f"it is handed to `{short(call.func)}`"), False
+        return Ending(Fate.HANDED, call, f"it is passed to `{short(call.func)}`"), False
 
     def _applied(self, call: ast.Call, child: ast.AST) -> tuple[Ending, bool]:
         """What becomes of the elements that a call applies a function to: `map(f, x)`, `sorted(x, key=f)`."""
@@ -286,7 +286,7 @@ class Trail:
                 if ending.fate is Fate.RETURNED:
                     return READ, True
                 return ending, False
-        return Ending(Fate.HANDED, call, f"it is handed to `{short(call.func)}`"), False
+        return Ending(Fate.HANDED, call, f"it is passed to `{short(call.func)}`"), False
 
 
 def compares_identity(node: ast.Compare) -> bool:

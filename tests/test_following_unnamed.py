@@ -1,0 +1,54 @@
+"""Following a program in which no name says what anything is: what is done with it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kept import marked, program, reported
+
+EVALUATED = {
+    "eval() before the loop": ("a.eval()", "c.append(a(x))  # TLK402"),
+    "training mode switched off": ("a.train(False)", "c.append(a(x))"),  # perhaps `a` is a trainer, and False data
+    "parameters alone": ("list(a.parameters())", "c.append(a(x))"),  # which show no evaluation
+    "an optimizer is no network": ("a.zero_grad(); b.eval()", "c.append(a(x))"),
+    "moved to a device": ("a.eval()", "c.append(a(x.to(d)))  # TLK402"),
+    "an entry of it": ("a.eval()", "c.append(a(x.get('image')))  # TLK402"),
+    "by another method": ("a.eval()", "c.append(a.encode(x))  # TLK402"),
+    "what does not change": ("a.eval()", "c.append(a(d))"),
+    "what a method makes of what does not change": ("a.eval()", "c.append(a(d.to(d)))"),
+    "without gradients": ("a.eval()", "with torch.no_grad():\n            c.append(a(x))"),
+    "a number of it": ("a.eval()", "c.append(a(x).item())"),
+    "frozen": ("a.eval().requires_grad_(False)", "c.append(a(x))"),
+}
+
+
+@pytest.mark.parametrize("name", EVALUATED)
+def test_what_is_put_in_evaluation_mode_is_a_network(name: str) -> None:
+    before, body = EVALUATED[name]
+    text = program(f"def f(a, b, d):\n    c = []\n    {before}\n    for x, y in b:\n        {body}\n    return c\n")
+    assert reported(text) == marked(text)
+
+
+@pytest.mark.parametrize(
+    ("made", "mark"),
+    [
+        ("nn.DataParallel(a)", "  # TLK401"),
+        ("nn.parallel.DistributedDataParallel(a, device_ids=[0])", "  # TLK401"),
+        ("torch.compile(a)", ""),  # functions, too
+    ],
+)
+def test_what_is_wrapped_to_run_in_parallel_is_a_network(made: str, mark: str) -> None:
+    text = program(f"""
+def f(a, b, o):
+    w = {made}
+    s = 0.0
+    for x in b:
+        out = w(x)
+        z = out["one"].mean()
+        o.zero_grad()
+        z.backward()
+        o.step()
+        s += out["two"].mean(){mark}
+    return s
+""")
+    assert reported(text) == marked(text)
