@@ -74,10 +74,13 @@ def kept_views(module: Module) -> Iterator[KeptView]:
 
 
 def _gives_rest(module: Module, scope: Scope, kept: KeptView) -> bool:
-    """Whether the helper that makes the array gives another part of it to its caller."""
+    """Whether the helper that makes the array puts another part of it somewhere, or gives it to its caller."""
     home = module.tree.scope(kept.view)
-    given = [each.value for each in module.tree.within(home) if isinstance(each, ast.Return) and each.value is not None]
-    return home is not scope and any(each is not kept.view and _origin(module, each) is kept.base for each in given)
+    if home is scope:
+        return False
+    parts = [each.value for each in module.tree.within(home) if isinstance(each, ast.Return) and each.value is not None]
+    parts += [part for changes in module.flow.mutations(home).values() for each in changes for part in each.elements]
+    return any(each is not kept.view and _origin(module, each) is kept.base for each in parts)
 
 
 def _origin(module: Module, node: ast.expr) -> Definition | str:
