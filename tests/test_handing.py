@@ -79,6 +79,7 @@ FILLS = {
     "by two stars": ("[]", "for line in open(root):\n    put_named(**{'where': self.rows, 'what': line})", 0),
     "what a call gives": ("[]", "for line in open(root):\n    put(list(self.rows), line)", 0),
     "no function of the file": ("[]", "push = root.push\nfor line in open(root):\n    push(line)", 0),
+    "a named entry": ("{'all': []}", "for line in open(root):\n    put(self.rows['all'], line)", 1),
     "a bound method": ("[]", "push = self.rows.append\nfor line in open(root):\n    push(line)", 1),
     "a partial": ("[]", "push = functools.partial(put, self.rows)\nfor line in open(root):\n    push(line)", 1),
     "what the function makes": ("[]", "for line in open(root):\n    line_of(self.rows, line)", 1),

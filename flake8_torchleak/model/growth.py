@@ -88,7 +88,7 @@ class Growth:
         inside = dict(value.fields)
         if field in inside and inside[field].is_container:
             inside[field] = self._put(inside[field], replace(change, depth=0, target=None), loops, env)
-            return value.but(fields=tuple(inside.items()), graph=value.graph or put.graph)
+            value = value.but(fields=tuple(inside.items()))
         if change.depth or change.method == "setitem":
             if isinstance(change.index, ast.Constant) and change.method == "setitem" and not change.depth:
                 fields, key = dict(value.fields), change.index.value
