@@ -32,18 +32,20 @@ DRAWS = frozenset({
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edit:
-    """A stored element changed in place: at `node`, where `target` stands for it."""
+    """A stored element changed in place: at `node`, where `target` stands for it; within: in a helper, there."""
 
     node: ast.AST
     target: ast.expr
     value: Value
     function: FunctionNode
+    within: tuple[ast.AST, ...] = ()
 
 
 def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
     """Changes in place of stored elements, in sample functions and in helpers that are handed such an element."""
-    for function in dataset.calls_in:
-        yield from edits_through(module, function, NO_ENV, dataset.resolve)
+    found = [each for function in dataset.calls_in for each in edits_through(module, function, NO_ENV, dataset.resolve)]
+    told = {each.node for each in found}
+    yield from (each for each in found if told.isdisjoint(each.within))
 
 
 def edits_through(
@@ -183,7 +185,7 @@ def edits_in(
         for change in changes:
             edited = _edited(module, change, env) if known.isdisjoint(change.within) else None
             if edited is not None:
-                yield Edit(change.node, *edited, function)
+                yield Edit(change.node, *edited, function, change.within)
     for call in module.tree.calls(function):
         target = _written(module, call)
         if target is not None:
