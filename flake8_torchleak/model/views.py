@@ -34,6 +34,7 @@ _MOST_NAMES = 5
 """Names for parts of parts that are looked through."""
 _TRIMMED = 4
 """Elements at either end: leaving out so few is no waste worth a word."""
+_DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 _PLAIN = frozenset({ast.Name, ast.Attribute})
 _CUTS = frozenset({ast.Subscript, ast.Call})
 _Assigning = ast.Assign | ast.AnnAssign
@@ -145,7 +146,9 @@ def _put(outline: Outline) -> list[ast.expr]:
     for each in outline.all(ast.Expr):
         if each.value.__class__ is call_class:
             assert isinstance(each.value, ast.Call)
-            found += each.value.args  # of a helper, of `extend`, or of a bound method with a name
+            spreads = last_name(each.value.func) in ("extend", "update")
+            # Of a helper, or of a bound method with a name; `extend` takes the elements of what stands there.
+            found += [one for one in each.value.args if not spreads or isinstance(one, _DISPLAYS)]
     found += [each.value for each in outline.all(ast.AugAssign)]
     for value in found:  # it grows as it is gone through
         if isinstance(value, (ast.List, ast.Tuple)):
