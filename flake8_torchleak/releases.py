@@ -19,7 +19,7 @@ _DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, 
 def remedy(module: Module, verb: str, value: ast.expr) -> str:
     """What to do instead, in words: `verb` what, detached. Code only where it is whole and can run."""
     if isinstance(value, _DISPLAYS) or module.infer.value(value).is_container:
-        return f"{verb} detached tensors (`.detach()`)"
+        return f"{verb} tensors with `.detach()`"
     if isinstance(value, ast.IfExp):
         arms = [arm for arm in (value.body, value.orelse) if module.infer.value(arm).graph is not False]
         if len(arms) == 1:

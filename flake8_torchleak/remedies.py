@@ -43,7 +43,7 @@ def remedy(value: Value) -> str:
     if value.kind in _LISTED and element in (Kind.STRING, Kind.PATH):
         return "store `np.array(..., dtype=np.bytes_)`, decode when read"
     if value.kind in _LISTED and element is Kind.ARRAY:
-        return "store one `np.concatenate(...)`, with offsets"
+        return "store one `torch.cat(...)`, and offsets"
     if value.kind in _LISTED and _are_rows(value):
         return "store `torch.tensor(...)` of it, a row for each"
     if value.kind is Kind.SET:
@@ -68,8 +68,9 @@ def advice(name: str, value: Value) -> str:
         )
     if value.kind in _LISTED and element is Kind.ARRAY:
         return (
-            f"`ends = np.cumsum([len(each) for each in {name}])`, `{name} = np.concatenate({name})`, and at the read "
-            f"`{name}[ends[i - 1] if i else 0 : ends[i]]`; as a torch tensor spawned workers share it, too"
+            f"`self.ends = torch.tensor([len(each) for each in {name}]).cumsum(0)` and "
+            f"`{name} = torch.cat([torch.from_numpy(each) for each in {name}])` once it is filled, "
+            f"`{name}[self.ends[i - 1] if i else 0 : self.ends[i]]` where it is read: all workers share it"
         )
     if value.kind is Kind.SET:
         return f"`{name} = np.array(sorted({name}))` once it is filled; `np.searchsorted` tells what is in it"

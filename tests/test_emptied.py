@@ -226,7 +226,9 @@ def hook_all(model, hook):
     ],
 )
 def test_hooks_for_one_run(body: str, found: bool) -> None:
-    assert [each.code for each in lint(FUNCTION.format(body)) if "one run" in each.message] == ["TLK604"] * found
+    assert [each.code for each in lint(FUNCTION.format(body)) if "each call of this function" in each.message] == [
+        "TLK604"
+    ] * found
 
 
 def test_hooks_of_tests() -> None:

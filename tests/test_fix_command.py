@@ -17,7 +17,7 @@ from tests.conftest import LEAK
 Capture = pytest.CaptureFixture[str]
 
 HELD = """
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 
 
 class Rows(Dataset):
@@ -29,6 +29,9 @@ class Rows(Dataset):
 
     def __getitem__(self, i):
         return self.rows[i]["x"]
+
+
+loader = DataLoader(Rows([]), num_workers=2)
 """
 """A finding that cannot be fixed."""
 

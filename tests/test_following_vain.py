@@ -50,12 +50,28 @@ class Runner:
     def push(self, value):
         self.rows.append(value)
 """
+STEPS = """
+class Steps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRUCell(2, 2)
+
+    def forward(self, x):
+        states, state, turned = [], x[:, 0], getattr(torch, "fl" + "ip")(x, (1,))
+        for i in range(x.size(1)):
+            state = self.cell(turned[:, i], state)
+            states.append(state)
+        return torch.stack(states, 1)
+"""
 KEEP = "def keep(store, value): store.append(value)"
 REJECT = "def reject(value):\n    raise ValueError('no')"
 
 KEPT: dict[str, str] = {
     "outputs": over("kept.append(net(x))  # TLK402"),
     "outputs, through a helper": over("keep(kept, net(x))  # TLK402", KEEP),
+    "outputs of passes of many steps": whole(
+        "steps = Steps()\nfor _ in range(12):\n    kept.append(steps(torch.rand(3, 12, 2)))  # TLK402", STEPS
+    ),
     "a sum": over("total = total + net(x).sum()  # TLK401"),
     "what is drawn in each step": whole("for _ in range(12):\n    kept.append(net(torch.rand(3, 2)))  # TLK402"),
     "in an object": whole("rows = Runner(net, data).run()", RUNNER),
@@ -78,6 +94,9 @@ RELEASED: dict[str, str] = {
     "without gradients": over("with torch.no_grad():\n    kept.append(net(x))"),
     "numbers": over("total += net(x).sum().item()"),
     "one slot": over("last = net(x)"),
+    "steps of one pass": whole(
+        "for i in range(2):\n    print(i)\nprint(Steps().forward(torch.rand(3, 12, 2)).shape)", STEPS
+    ),
     "frozen": whole("net.requires_grad_(False)\nfor x in data:\n    kept.append(net(x))"),
     "a state, detached": over("state = cell(x, state).detach()"),
     "a state that nobody hands on": over("new = cell(x, state)\nlast = new"),

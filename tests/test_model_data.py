@@ -113,9 +113,9 @@ def test_state(text: str, found: list[str]) -> None:
 
 
 REMEDIES = {
-    "arrays": ("np.load(f)", "keep one array with offsets"),
-    "numbers": ("int(f)", "keep np.array(...) or a torch.tensor"),
-    "texts": ("f.strip()", "keep np.array(..., dtype=np.bytes_) and decode at the read"),
+    "arrays": ("np.load(f)", "store one `torch.cat(...)`, and offsets"),
+    "numbers": ("int(f)", "store `torch.tensor(...)` of it"),
+    "texts": ("f.strip()", "store `np.array(..., dtype=np.bytes_)`, decode when read"),
 }
 
 

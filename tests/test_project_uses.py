@@ -335,12 +335,12 @@ class Run:
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ("[(int(a), int(b)) for a, b in lines]", "keep one array with a row for each"),
-        ("{k: [] for k in lines}", "pack its lists in arrays"),
+        ("[(int(a), int(b)) for a, b in lines]", "store `torch.tensor(...)` of it, a row for each"),
+        ("{k: [] for k in lines}", "store it as `PackedDict`"),
         ("[Path(each) for each in lines]", "dtype=np.bytes_"),
-        ("[np.load(each) for each in lines]", "DataLoader worker that is spawned; keep one array with offsets"),
-        ("[int(each) for each in lines]", "keep np.array(...) or a torch.tensor"),
-        ("{each for each in lines}", "pack it into a torch.uint8 tensor with offsets, or an Arrow table"),
+        ("[np.load(each) for each in lines]", "as it starts; store one `torch.cat(...)`, and offsets"),
+        ("[int(each) for each in lines]", "store `torch.tensor(...)` of it"),
+        ("{each for each in lines}", "store `np.array(sorted(...))`"),
     ],
 )
 def test_the_remedy_fits_what_is_held(rows: str, words: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ METER = (
 )
 
 REMEDIES = {
-    "a value of which no more is known": ("kept.append(loss)", "store detached tensors (`.detach()`)"),
+    "a value of which no more is known": ("kept.append(loss)", "store tensors with `.detach()`"),
     "a call": ("kept.append(F.mse_loss(model(x), y))", "store `F.mse_loss(model(x), y).detach()`"),
     "an operation": ("total += loss * 2", "add `(loss * 2).detach()`"),
     "what a message has no room for": (
@@ -35,9 +36,9 @@ REMEDIES = {
     "two short ones": ("total += loss if n else -loss", "add `(loss if n else -loss).detach()`"),
     "a number in one branch": ("total += loss if n else 0.0", "detach `loss`"),
     "a released one in one branch": ("meter.add(loss.item() if n else loss)", "detach `loss`"),
-    "a list": ("meter.add([loss, *y])", "pass detached tensors (`.detach()`)"),
-    "a dict": ("meter.add({'loss': loss})", "pass detached tensors (`.detach()`)"),
-    "a variable that is a list": ("several = [loss, loss]\nmeter.add(several)", "pass detached tensors (`.detach()`)"),
+    "a list": ("meter.add([loss, *y])", "pass tensors with `.detach()`"),
+    "a dict": ("meter.add({'loss': loss})", "pass tensors with `.detach()`"),
+    "a variable that is a list": ("several = [loss, loss]\nmeter.add(several)", "pass tensors with `.detach()`"),
 }
 
 
@@ -64,6 +65,7 @@ FILLED = {
     "a dict of records": ("{str(n): {'box': n} for n in range(len(root))}", "self.data[str(i)]"),
     "texts": ("[f'image {n}.jpg' for n in range(len(root))]", "self.data[i]"),
     "numbers": ("[n / 2 for n in range(len(root))]", "self.data[i]"),
+    "arrays": ("[np.arange(ord(n)) for n in glob.glob(root)]", "self.data[i].tolist()"),
     "rows of numbers": ("[(n, n + 1) for n in range(len(root))]", "self.data[i]"),
 }
 
@@ -73,10 +75,11 @@ def test_the_remedy_of_a_list_runs_gives_the_same_samples_and_silences_the_findi
     pytest.importorskip("torch")
     text = IMPORTS + dataset(f"self.data = {data}", f"return {read}")
     (finding,) = [each for each in lint(text) if each.code == "TLK101"]
-    stored, *reads = re.findall(r"`(self\.data.*?)`", finding.remedy)
+    quoted = re.findall(r"`(self\..*?)`", finding.remedy)
+    stored = "\n".join(each for each in quoted if " = " in each)
     after = read
-    if reads:
-        after = reads[0]
+    if " = " not in quoted[-1]:
+        after = read.replace("self.data[i]", quoted[-1])
     elif ".item()" in finding.remedy:
         after = f"{read}.item()"
     elif stored.startswith("self.data = torch.tensor"):
@@ -90,7 +93,7 @@ def test_the_remedy_of_a_list_runs_gives_the_same_samples_and_silences_the_findi
 
 def rows(text: str) -> Any:
     """The Dataset of a text, of twelve samples."""
-    namespace: dict[str, Any] = {}
+    namespace: dict[str, Any] = {"glob": SimpleNamespace(glob=list)}
     lines = text.replace(IMPORTS, "import pickle\nimport numpy as np, torch\nfrom torch.utils.data import Dataset\n")
     exec(compile(lines, "rows.py", "exec"), namespace)
-    return namespace["Rows"]("x" * 12, None)
+    return namespace["Rows"]("abcdefghijkl", None)

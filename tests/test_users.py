@@ -197,7 +197,7 @@ def test_the_message_names_the_dataset_and_its_file(tmp_path: Path) -> None:
     path = root / "tools.py"
     (finding,) = lint(path.read_text(), path=str(path))
     assert finding.message == (
-        "too many threads: OpenCV's own in every worker (`shrink` runs for every sample of `Photos`, photos.py); "
+        "too many OpenCV threads in every worker (`shrink` runs for every sample of `Photos`, photos.py); "
         "call `cv2.setNumThreads(0)` at module level"
     )
     fixed = fix(path.read_text(), Config(), unsafe=True, takes=lambda code: code == "TLK301", path=str(path))

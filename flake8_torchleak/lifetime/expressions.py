@@ -150,8 +150,8 @@ class Expressions(Part):
     def combined(self, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
         """What an operator gives: lists are joined, all else is arithmetic."""
         run = self.run
-        if isinstance(op, (ast.Add, ast.Sub)) and run.loops:
-            run.keeper.terms[node] = (*left, *right)
+        if run.loops:
+            run.seen.operands[node] = left, right
         lists = [
             atom.made
             for value in (left, right)

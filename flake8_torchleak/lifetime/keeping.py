@@ -47,8 +47,6 @@ class Keeper(Part):
         self._carriers = Carriers(run)
         self._states: set[ast.AST] = set()
         """Calls of recurrent networks that are handed what earlier steps made."""
-        self.terms: dict[ast.AST, Value] = {}
-        """Additions -> what was added the last time, and to what."""
         self.of_layers: set[ast.AST] = set()
         """Of these, calls of layers of torch itself, which cut nothing off."""
         self.weighed: dict[ast.AST, list[Atom]] = {}
@@ -136,7 +134,10 @@ class Keeper(Part):
 
     def _adds_again(self, node: ast.AST, old: Value, made: Site) -> bool:
         """Whether a statement adds what is in the sum already, from an earlier addition, but is not made of the sum."""
-        terms = self.terms.get(node.value if isinstance(node, ast.Assign) else node, ())
+        adding = node.value if isinstance(node, ast.Assign) else node
+        if not isinstance(getattr(adding, "op", None), (ast.Add, ast.Sub)):
+            return False
+        terms = [atom for side in self.run.seen.operands.get(adding, ()) for atom in side]
         own = {(each.site, each.born) for each in old}
         return any((each.site, each.born) in own for each in terms) and any(
             each.graph is Graph.YES
@@ -210,7 +211,8 @@ class Keeper(Part):
         """A container, or a tensor in place, gets something more. vary: the loops that change its key, if any."""
         run = self.run
         run.place(value)
-        if not run.loops or isinstance(node, ast.AugAssign) and not any(isinstance(a.made, Obj) for a in holder):
+        rebinds = isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Subscript)
+        if not run.loops or (rebinds and not any(isinstance(a.made, Obj) for a in holder)):
             return
         self._passed.setdefault(run.loops[-1], []).append(node)
         if not any(loop.again for loop in run.loops):

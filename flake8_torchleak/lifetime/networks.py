@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from flake8_torchleak.lifetime import libraries as table
-from flake8_torchleak.lifetime.frames import EVALUATING, IN_VAIN
+from flake8_torchleak.lifetime.frames import EVALUATING, IN_VAIN, Loop
 from flake8_torchleak.lifetime.hooking import is_hooking
 from flake8_torchleak.lifetime.inner import feed
 from flake8_torchleak.lifetime.nodes import walk
@@ -42,7 +42,7 @@ class Networks(Part):
         why = self._why_step(atom)
         if why:
             given = [each for value in inputs for each, _ in run.within(value) if each.kind is not Kind.NUMBER]
-            for loop in run.loops:
+            for loop in run.loops if why is not IN_VAIN else self._around():
                 loop.unfinished = True  # once more: does it go on with what it made?
                 loop.goes_on = loop.goes_on or any(ident == loop.ident for each in given for ident, _ in each.past)
                 if not loop.step and any(loop.ident in each.vary and _is_new(why, each) for each in given):
@@ -71,6 +71,15 @@ class Networks(Part):
             atom.site in run.seen.named and atom.site not in run.seen.networks
         )
         return IN_VAIN if run.whole and not supposed else ""
+
+    def _around(self) -> list[Loop]:
+        """The loops around the outermost method of a network that is running: those inside are parts of one pass."""
+        run = self.run
+        for frame in run.frames:
+            owner = frame.function.owner if frame.function is not None else None
+            if isinstance(owner, ClassInfo) and owner.is_network:
+                return run.loops[: frame.loops]
+        return run.loops
 
     @staticmethod
     def has_parameters(made: Obj) -> bool:

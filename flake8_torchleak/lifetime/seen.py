@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, NOTHING, Atom, Site, Value, is_marked
+from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, NOTHING, Atom, Graph, Site, Value, is_marked
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
 
@@ -38,6 +38,10 @@ class Seen:
         """Containers whose content was differentiated."""
         self.read_later: set[Site] = set()
         """The same, those left out whose content was differentiated in the iteration that made them."""
+        self.named_terms: set[Site] = set()
+        """Terms of what was differentiated that are losses by their names alone."""
+        self.operands: dict[ast.AST, tuple[Value, Value]] = {}
+        """Operators in loops -> what was on their left and right the last time."""
         self.callees: dict[Site, Site] = {}
         """Calls of what is a network by its name alone -> what is called."""
         self.surprises = 0
@@ -85,7 +89,8 @@ class Seen:
     def prove(self, site: Site) -> None:
         """What this site makes was differentiated, and so was what alone it may have its history from.
 
-        Of the terms of a sum, and of the factors of one: those that are losses by their names, and reduced tensors.
+        Of several, so was each that may have it from all that the whole may have it from; else, of the terms of a sum
+        and of the factors of one, those that are losses by their names, and reduced tensors.
         """
         stack = [site]
         while stack:
@@ -96,8 +101,44 @@ class Seen:
             below = set(self.inputs.get(each, ()))
             if len(below) == 1:
                 stack += below
-            elif isinstance(each, _SUMS) and isinstance(each.op, _ARITHMETIC):
+                continue
+            begun = {part: self._begins_with(part) for part in below}
+            whole = NOTHING.union(*begun.values())
+            certain = {part for part, own in begun.items() if own == whole}
+            stack += certain
+            if isinstance(each, _SUMS) and isinstance(each.op, _ARITHMETIC):
                 stack += [part for part in below if self._is_made_of_loss(part) or _is_reduced(part)]
+                stack += self._named_terms(each, certain)
+
+    def _named_terms(self, node: ast.BinOp | ast.AugAssign, certain: set[Site]) -> list[Site]:
+        """Of the operands whose variables are losses by their names: what may have history, and sums with such.
+
+        certain: what has it anyway.
+        """
+        sides = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+        found: list[Site] = []
+        for side, value in zip(sides, self.operands.get(node, ((), ())), strict=True):
+            for atom in value if _names_loss(side) else ():
+                if atom.graph is Graph.MAYBE and atom.site not in certain:
+                    self.surprises += atom.site not in self.proven
+                    self.named_terms.add(atom.site)
+                    found.append(atom.site)
+                elif isinstance(atom.site, _SUMS):
+                    found.append(atom.site)
+        return found
+
+    def _begins_with(self, site: Site) -> frozenset[Site]:
+        """What a value's history may begin with, as far as is looked at."""
+        found, stack = {site}, [site]
+        begun: set[Site] = set()
+        while stack and len(found) < _MOST_WAYS:
+            each = stack.pop()
+            if each not in self.inputs:
+                begun.add(each)
+            new = set(self.inputs.get(each, ())) - found
+            found |= new
+            stack += new
+        return frozenset(begun)
 
     def _is_made_of_loss(self, site: Site) -> bool:
         """Whether a value is a loss by a name, or what alone it may have its history from."""
@@ -111,7 +152,21 @@ class Seen:
         return site not in seen
 
 
+_MOST_WAYS = 200
+"""Sites between what is differentiated and what it begins with that are looked at."""
 _SUMS = (ast.BinOp, ast.AugAssign)
+
+
+def _names_loss(node: ast.expr) -> bool:
+    """Whether a term is a loss by its name, or a part of it is."""
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        if isinstance(each, ast.BinOp):
+            stack += [each.left, each.right]
+        elif isinstance(each, (ast.Name, ast.Attribute)) and hints.is_loss(last_name(each)):
+            return True
+    return False
 
 
 def _is_reduced(site: Site) -> bool:

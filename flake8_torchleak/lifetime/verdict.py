@@ -82,6 +82,7 @@ def is_certain(run: Run, kept: Kept) -> bool:
         return True
     history = run.seen.history(value)
     named = value.made == NAMED or any(is_marked(site, BY_NAME) for site in history)
+    named = named or not kept.sites.isdisjoint(run.seen.named_terms)
     shared = (site for site in history & run.seen.spent if not isinstance(_whole(site), ast.arg))
     if not named and (kept.evaluating or _is_in_vain(run, kept) or any(shared)):
         return True

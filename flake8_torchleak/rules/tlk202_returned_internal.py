@@ -97,6 +97,7 @@ def check(module: Module) -> Iterator[Report]:
                     *dataset.chain(given.function),
                     *given.value.why[:1],
                 ),
+                severity=Severity.WARNING if module.loaders.passes_through(dataset.facts.node) else Severity.NOTE,
                 target=given,
             )
 

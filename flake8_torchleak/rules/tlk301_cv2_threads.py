@@ -63,7 +63,7 @@ from flake8_torchleak.model.opencv import OpenCV
 from flake8_torchleak.rule import Report, rule
 
 _IMPORT = re.compile(r"^(?:import|from) cv2\b", re.MULTILINE)
-_MESSAGE = "too many threads: OpenCV's own in every worker ({}); call `cv2.setNumThreads(0)` at module level"
+_MESSAGE = "too many OpenCV threads in every worker ({}); call `cv2.setNumThreads(0)` at module level"
 
 
 @rule("TLK301", "cv2-threads", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.OPENCV)

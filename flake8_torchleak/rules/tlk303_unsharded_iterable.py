@@ -81,7 +81,7 @@ def check(module: Module) -> Iterator[Report]:
         source = short(stream.source)
         yield Report(
             stream.entry,
-            f"every sample comes once per worker: each worker of `{stream.dataset.name}` reads all of `{source}`; "
+            f"every sample comes once per worker: in `{stream.dataset.name}` each reads all of `{source}`; "
             "split it with `get_worker_info()`",
             notes=(
                 (stream.source, "every worker reads all of it"),

@@ -87,7 +87,7 @@ def _said(module: Module, kept: Kept) -> Said | None:
     if store is None:
         return None
     is_tensor = module.infer.value(store.value).kind is Kind.TENSOR
-    advice = remedy(module, "store", store.value) if is_tensor else "store detached tensors (`.detach()`)"
+    advice = remedy(module, "store", store.value) if is_tensor else "store tensors with `.detach()`"
     name = short(store.holder)
     return Said(
         f"memory grows every step: `{name}` keeps `{short(store.value)}` with its autograd graph; {advice}",

@@ -54,6 +54,7 @@ By hand, for a loop at module level or in a function that also trains: `with tor
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
@@ -64,9 +65,13 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
+_OLD = (re.compile(r"\bvolatile *= *True"), re.compile(r"\.data(?:\.cpu\(\))?\[0\]"))
+"""In code that only runs on PyTorch before 0.5, where `volatile` built no graph: `loss.data[0]` is an error since."""
+
 
 @rule("TLK501", "grad-in-evaluation", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.EVALUATION)
 def check(module: Module) -> Iterator[Report]:
+    is_old = all(each.search(module.source.text) for each in _OLD)
     for each in module.evaluations:
         batches = isinstance(each.loop, ast.For) and module.loops.gives_batches(each.loop.iter)
         unit = "every batch" if batches else "every pass"
@@ -81,6 +86,7 @@ def check(module: Module) -> Iterator[Report]:
             each.call,
             f"memory is wasted on {where}: `{called}(...)` builds an autograd graph; evaluate under `torch.no_grad()`",
             notes=(*([(each.loop, "evaluation loop")] if each.loop is not None else []), *each.evidence),
+            severity=Severity.NOTE if is_old else None,
             target=each.function,
         )
 

@@ -82,7 +82,7 @@ def check(module: Module) -> Iterator[Report]:
         where = name if each.owner is None else f"{each.owner.node.name}.{name}"
         yield Report(
             kept.node,
-            f"memory may grow every step: `{where}` keeps `{short(kept.value)}` with any autograd graph it has; "
+            f"memory may grow every step: `{where}` keeps `{short(kept.value)}` with its autograd graph, if any; "
             "store it with `.detach()`",
             notes=((each.joined, "joined here, so all of them are tensors"),) if each.joined is not None else (),
             target=each,

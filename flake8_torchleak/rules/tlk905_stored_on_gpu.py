@@ -77,8 +77,8 @@ def check(module: Module) -> Iterator[Report]:
             if source is not None:
                 yield Report(
                     store.node,
-                    f"GPU memory grows every step: `{short(store.holder)}` keeps `{short(value)}` on the device; store "
-                    f"`{short(value)}.cpu()`",
+                    f"GPU memory grows every step: `{short(store.holder)}` keeps `{short(value)}` on the device; "
+                    "store it with `.cpu()`",
                     notes=((source, "the model's output, on the device"),),
                     target=value,
                 )

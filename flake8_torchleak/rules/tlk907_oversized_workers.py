@@ -69,7 +69,7 @@ def check(module: Module) -> Iterator[Report]:
             yield Report(
                 number,
                 f"too many workers: `{short(number)}` counts all cores of the machine, not those of this job; "
-                f"use `min(8, {short(number)})`",
+                "cap it: `min(8, ...)`",
                 remedy=f"`num_workers=min(8, {short(number)})`",
             )
         if ahead is not None and _number(ahead) >= _MANY_BATCHES:

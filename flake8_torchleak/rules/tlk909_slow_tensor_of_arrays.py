@@ -73,7 +73,7 @@ def check(module: Module) -> Iterator[Report]:
             if element is not None:
                 yield Report(
                     call,
-                    f"slow: `{short(call.func)}` reads the list of arrays `{short(call.args[0])}` number by number; "
+                    f"slow: `{short(call.func)}` reads the arrays of `{short(call.args[0])}` number by number; "
                     "use `torch.from_numpy(np.stack(...))`",
                     notes=((element, "an array"),),
                     target=call.args[0],

@@ -1,0 +1,118 @@
+"""Severity by worth: what is true, and small more often than not, is a note."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.config import DEFAULT, Config
+from flake8_torchleak.finding import Severity
+from flake8_torchleak.lint import lint
+from flake8_torchleak.model import firstparty
+
+ROWS = """
+import csv, glob, json, pickle
+from typing import NamedTuple
+from torch.utils.data import DataLoader, Dataset
+
+class Photo(NamedTuple):
+    path: str
+    label: int
+
+class Rows(Dataset):
+    def __init__(self, root):
+        {filled}
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return self.rows[i]
+"""
+PATHS = "self.rows = sorted(glob.glob(root))"
+RECORDS = {
+    "tuples with text": "self.rows = [(path, 0) for path in glob.glob(root)]",
+    "lists": "self.rows = [line.split() for line in open(root)]",
+    "dicts": "self.rows = [{'path': path} for path in glob.glob(root)]",
+    "parsed": "self.rows = json.load(open(root))",
+    "unpickled": "self.rows = pickle.load(open(root, 'rb'))",
+    "in a dict": "self.rows = {name: [name] for name in glob.glob(root)}",
+}
+OTHERS = {
+    "paths": PATHS,
+    "numbers": "self.rows = [len(path) for path in glob.glob(root)]",
+    "tuples of numbers": "self.rows = [(len(path), i) for i, path in enumerate(glob.glob(root))]",
+}
+
+
+def severities(text: str, path: str | None = None, config: Config = DEFAULT) -> list[str]:
+    firstparty.forget()
+    return [each.severity.value for each in lint(text, config, path=path) if each.code == "TLK101"]
+
+
+@pytest.mark.parametrize("name", [*RECORDS, *OTHERS])
+@pytest.mark.parametrize(
+    ("loader", "expected"),
+    [
+        ("", ("note", "note")),
+        ("DataLoader(Rows('.'), num_workers=4)", ("warning", "warning")),
+        ("DataLoader(Rows('.'), num_workers=args.n)", ("warning", "warning")),
+        ("parser.add_argument('--workers')", ("warning", "note")),
+        ("DataLoader(Other('.'), num_workers=4)", ("warning", "note")),
+    ],
+)
+def test_copies_in_workers(name: str, loader: str, expected: tuple[str, str]) -> None:
+    text = ROWS.format(filled={**RECORDS, **OTHERS}[name]) + loader + "\n"
+    assert severities(text) == [expected[name in OTHERS]]
+
+
+def test_the_loader_of_this_very_dataset_decides() -> None:
+    records = ROWS.format(filled=RECORDS["dicts"])
+    assert severities(records + "DataLoader(Rows('.'))\nDataLoader(Other('.'), num_workers=4)\n") == []
+    assert severities(records + "DataLoader(Rows('.'), **options)\nDataLoader(Other('.'), num_workers=4)\n") == ["note"]
+
+
+def test_workers_may_be_assumed() -> None:
+    assert severities(ROWS.format(filled=PATHS), config=Config(assume_workers="yes")) == ["warning"]
+
+
+@pytest.mark.parametrize(("imported", "expected"), [("from rows import Rows", "warning"), ("import torch", "note")])
+def test_who_imports_the_dataset_may_speak_of_workers(tmp_path: Path, imported: str, expected: str) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "rows.py").write_text(ROWS.format(filled=RECORDS["lists"]))
+    (tmp_path / "train.py").write_text(f"{imported}\nloader(Rows('.'), num_workers=args.workers)\n")
+    assert severities((tmp_path / "rows.py").read_text(), str(tmp_path / "rows.py")) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("loader", "expected"),
+    [("", "note"), ("DataLoader(Rows('.'), collate_fn=list)", "warning"), ("DataLoader(Rows('.'), None)", "warning")],
+)
+def test_objects_that_are_handed_out(loader: str, expected: str) -> None:
+    text = ROWS.format(filled=RECORDS["lists"]) + loader + "\n"
+    assert [each.severity for each in lint(text) if each.code == "TLK202"] == [Severity(expected)]
+
+
+EVALUATION = """
+import torch
+def test(model, test_loader):
+    model.eval()
+    for x, y in test_loader:
+        out = model(Variable(x, {}))
+        print({})
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "shown", "expected"),
+    [
+        ("volatile=True", "out.data[0]", "note"),
+        ("volatile = True", "out.data.cpu()[0]", "note"),
+        ("volatile=True", "out.data.item()", "warning"),
+        ("requires_grad=False", "out.data[0]", "warning"),
+    ],
+)
+def test_evaluation_that_only_runs_where_volatile_worked(given: str, shown: str, expected: str) -> None:
+    (found,) = [each for each in lint(EVALUATION.format(given, shown)) if each.code == "TLK501"]
+    assert found.severity is Severity(expected)
