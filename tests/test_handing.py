@@ -129,6 +129,23 @@ def test_a_helper_of_another_file(tmp_path: Path) -> None:
     assert [each.code for each in lint(text, path=str(path))] == ["TLK101"]
 
 
+def test_nothing_is_fixed_in_another_file(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    helper = (
+        "import numpy as np\n\ndef keep(crops, path):\n    image = np.load(path)\n    crops.append(image[:9, :9])\n"
+    )
+    (tmp_path / "helpers.py").write_text(helper, encoding="utf-8")
+    text = (
+        "import torch\nimport numpy as np\nfrom helpers import keep\n\ndef run(paths):\n    crops = []\n"
+        "    first = np.load(paths[0])\n    keep(crops, first[:9])\n"
+        "    for path in paths:\n        keep(crops, path)\n    return crops\n"
+    )
+    path = tmp_path / "rows.py"
+    path.write_text(text, encoding="utf-8")
+    for each in lint(text, path=str(path), fixes=True):
+        assert not each.fixes
+
+
 READS = """
 def first(owner, i):
     return owner.rows[i]
