@@ -115,6 +115,8 @@ class Builder:
 
     def _span(self, node: ast.expr | ast.stmt) -> Span:
         """All of a node (`Module.span` stops at a header). Raises Unfixable inside an f-string."""
+        if not self.module.tree.is_own(node):
+            raise Unfixable("what would be changed stands in another file")
         for up in self.module.tree.ancestors(node):
             if isinstance(up, _FORMATTED):
                 raise Unfixable("it stands inside an f-string")  # no exact positions there before Python 3.12

@@ -14,7 +14,7 @@ from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_let_go, is_small, worth
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.stores import Store, stored
+from flake8_torchleak.model.stores import Store, handed, stored
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import in_evaluation
@@ -72,7 +72,11 @@ def lasting_stores(module: Module) -> Iterator[Store]:
     keeper = followed(module).run.keeper
     nodes: list[ast.AST] = [*module.loops.steps(ast.Call), *module.loops.steps(ast.Assign)]
     for node in (*nodes, *module.loops.steps(ast.AugAssign)):
-        store = stored(node) if not keeper.contained.get(node, False) else None
+        if keeper.contained.get(node, False):
+            continue
+        store = stored(node)
+        if store is None and isinstance(node, ast.Call):
+            store = next(handed(module, node), None)
         if store is not None and _grows(module, node, store):
             yield store
 

@@ -324,6 +324,6 @@ def test_the_command_prints_rates_and_what_is_lost(
     out = capsys.readouterr().out
     assert re.search(r"^1 files, \d+ findings as they are$", out, re.MULTILINE)
     assert re.search(r"^\| plain_assign \| \d+/(\d+) = 1.00 \|", out, re.MULTILINE)
-    monkeypatch.setattr("sys.argv", ["laws", str(tmp_path), "--show", "outline"])
+    monkeypatch.setattr("sys.argv", ["laws", str(tmp_path), "--show", "rename"])
     assert main() == 0
-    assert capsys.readouterr().out.startswith("== bad_one.py under outline\n-- lost TLK")
+    assert capsys.readouterr().out.startswith("== bad_one.py under rename\n-- lost TLK")

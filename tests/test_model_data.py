@@ -188,7 +188,7 @@ def test_a_label_is_one_number() -> None:
 EDITS = {
     "by building the Dataset anew": (
         "self.data = [[] for f in open(root)]\nself.data[0].append(1)", "self.__init__(1, 2)", 0),
-    "an entry of a stored dict, annotated": ("self.data = [{} for f in open(root)]", "self.data[i]['a']: int = 1", 0),
+    "an entry of a stored dict, annotated": ("self.data = [{} for f in open(root)]", "self.data[i]['a']: int = 1", 1),
     "an entry of a stored dict": ("self.data = [{} for f in open(root)]", "self.data[i]['a'] = 1", 1),
     "an entry of a stored dict, removed": ("self.data = [{} for f in open(root)]", "del self.data[i]['a']", 1),
     "an entry of a stored array, added to": ("self.data = [np.zeros(3) for f in open(root)]", "self.data[i][0] += 1", 1),
@@ -210,7 +210,7 @@ EDITS = {
     "a nested table that grew with the data": (
         "self.data = data\nself.cache = {f: {} for f in glob.glob(root)}", "self.cache['a'][i] = 1", 1),
     "one of several targets": ("self.data = [{} for f in open(root)]", "x = self.data[i]['a'] = 1", 1),
-    "two targets at once": ("self.data = [{} for f in open(root)]", "x = self.data[i]\nx['a'], y = 1, 2", 0),
+    "two targets at once": ("self.data = [{} for f in open(root)]", "x = self.data[i]\nx['a'], y = 1, 2", 1),
     "an object's attribute": ("self.data = [Box(f) for f in open(root)]", "self.data[i].a = 1", 0),
     "filled in once": (
         "self.data = [{} for f in open(root)]", "x = self.data[i]\nif 'a' not in x:\n    x['a'] = load(i)", 0),

@@ -69,7 +69,7 @@ class Attributes:
         return self.infer.named(node.attr, node)
 
     def _self_attribute(self, node: ast.Attribute, facts: ClassFacts, attr: str, env: Env) -> Value:
-        key = key_of(node)
+        key = f"{key_of(node.value)}.{attr}"
         scope = self.infer.tree.scope(node)
         if key in self.infer.flow.definitions(scope):
             reaching = self.infer.flow.reaching(key, node, scope)

@@ -62,7 +62,8 @@ class Mutation:
 
     method: "append", "extend", "setitem", "update", "clear", ... (the method called, or the kind of statement).
     value: what goes in; index: the subscript of a "setitem"; depth: subscripts between variable and change
-    (`d[k].append(v)` has depth 1).
+    (`d[k].append(v)` has depth 1); target: the container itself (`d[k]`); within: of a change that a function makes
+    which is called at `node`, where it makes it, the innermost first.
     """
 
     key: str
@@ -71,14 +72,39 @@ class Mutation:
     value: ast.expr | None
     index: ast.expr | None = None
     depth: int = 0
+    target: ast.expr | None = None
+    within: tuple[ast.expr | ast.stmt, ...] = ()
+
+    @property
+    def elements(self) -> list[ast.expr]:
+        """What becomes elements of the container, as far as it stands there: `v` of `c.append(v)` and `c += [v]`."""
+        if self.value is None or self.method in _PUTS:
+            return [self.value] if self.value is not None else []
+        return spread(self.value) if self.method in ("extend", "augment", "update") else []
 
 
+def spread(node: ast.expr) -> list[ast.expr]:
+    """The elements of a display, or what a comprehension makes them of; nothing of other expressions."""
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return node.elts
+    return [node.elt] if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)) else []
+
+
+_PUTS = frozenset({"append", "appendleft", "add", "insert", "setitem", "setdefault", "put"})
 _BINDERS = frozenset({
     ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Import,
     ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.match_case,
 })  # fmt: skip
 _CHANGERS = frozenset({ast.Call, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete})
 GROWING = frozenset({"append", "extend", "add", "insert", "update", "setitem", "setdefault", "appendleft", "put"})
+EDITING_METHODS = frozenset({
+    "append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add",
+    "discard", "fill", "resize", "partition", "itemset", "put",
+})  # fmt: skip
+"""Methods of containers and arrays that change them."""
+_STATEMENTS = frozenset({"augment", "setitem", "augitem", "del"})
+"""Changes that are no calls."""
+_CHANGING = _STATEMENTS | EDITING_METHODS | {"appendleft", "popleft", "close", "reset"}
 _DEEPEST = 20
 """Subscripts of one change that are looked through."""
 
@@ -100,6 +126,16 @@ def container_of(node: ast.AST) -> tuple[ast.AST, int]:
         else:
             break
     return node, depth
+
+
+def is_changing(method: str) -> bool:
+    """Whether what is done to a variable may change it: a statement, a method of containers and arrays, `add_`."""
+    return method in _CHANGING or is_in_place(method)
+
+
+def is_in_place(method: str) -> bool:
+    """Whether a tensor's method changes it in place: `add_`, `clamp_`."""
+    return method.endswith("_") and not method.startswith("_") and method not in ("requires_grad_", "detach_")
 
 
 class Bindings:
@@ -208,8 +244,8 @@ class Bindings:
             if key:
                 found.append(Definition(key, target, statement, value, how, path))
 
-    def mutations(self, scope: Scope) -> dict[str, list[Mutation]]:
-        """key -> changes in place of that variable in this scope, in source order."""
+    def own_mutations(self, scope: Scope) -> dict[str, list[Mutation]]:
+        """key -> changes in place of that variable that a scope makes itself, in source order."""
         found = self._mutations.get(scope)
         if found is None:
             found = self._mutations[scope] = {}
@@ -224,7 +260,7 @@ class Bindings:
             key = key_of(inner)
             value = node.args[-1] if node.args else (node.keywords[0].value if node.keywords else None)
             index = node.args[0] if len(node.args) > 1 else None
-            return [Mutation(key, node, node.func.attr, value, index, depth)] if key else []
+            return [Mutation(key, node, node.func.attr, value, index, depth, node.func.value)] if key else []
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete)):
             targets = node.targets if isinstance(node, (ast.Assign, ast.Delete)) else [node.target]
             value = None if isinstance(node, ast.Delete) else node.value
@@ -243,10 +279,10 @@ class Bindings:
                 method = "del"
             else:
                 method = "augitem" if isinstance(node, ast.AugAssign) else "setitem"
-            return [Mutation(key, node, method, value, target.slice, depth)] if key else []
+            return [Mutation(key, node, method, value, target.slice, depth, target.value)] if key else []
         key = key_of(target)
         if key and isinstance(node, ast.AugAssign):
-            return [Mutation(key, node, "augment", value)]
+            return [Mutation(key, node, "augment", value, None, 0, target)]
         return []
 
 

@@ -58,28 +58,24 @@ def growing(module: Module) -> Iterator[Growing]:
     for dataset in module.datasets.all:
         if not module.loaders.may_have_workers(dataset.facts.node):
             continue
-        for function in dataset.calls_in:
-            for changes in module.flow.mutations(function).values():
-                for change in changes:
-                    if change.node in seen or change.method not in _ADDS | _KEYED:
-                        continue
-                    found = _Holder(module, dataset, function, change)
-                    if found.grows:
-                        seen.add(change.node)
-                        keyed = change.method in _KEYED
-                        yield Growing(change.node, found.name, function, dataset, keyed, found.bound)
+        every = [
+            (function, change)
+            for function in dataset.calls_in
+            for changes in module.flow.mutations(function).values()
+            for change in changes
+            if change.method in _ADDS | _KEYED
+        ]
+        for function, change in sorted(every, key=lambda each: bool(each[1].within)):
+            if not seen.isdisjoint((change.node, *change.within)):
+                continue  # a method that is told of where it adds
+            found = _Holder(module, dataset, function, change)
+            if found.grows:
+                seen.add(change.node)
+                yield Growing(change.node, found.name, function, dataset, change.method in _KEYED, found.bound)
 
 
 def _is_none(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-
-
-def _receiver(change: Mutation) -> ast.AST:
-    """The expression that a change is written to: `self.x` of `self.x.append(v)`."""
-    node: ast.AST = change.node
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.value
-    return node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", node)
 
 
 def _is_decoded(module: Module, node: ast.expr) -> bool:
@@ -144,7 +140,8 @@ class _Holder:
         slots = [d.value for d in self._definitions() if isinstance(d.value, ast.BinOp)]
         if any(isinstance(s.op, ast.Mult) and isinstance(side, ast.List) for s in slots for side in (s.left, s.right)):
             return True
-        if value.kind is Kind.DEQUE and is_bounded(self.module, self.key, container_of(_receiver(self.change))[0]):
+        holder = container_of(self.change.target or self.change.node)[0]
+        if value.kind is Kind.DEQUE and is_bounded(self.module, self.key, holder):
             return False
         return value.kind in _HOLDERS
 

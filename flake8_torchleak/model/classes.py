@@ -1,149 +1,21 @@
-"""Classes of the file: their methods with inheritance inside the file, and where attributes are set."""
+"""Classes of the file, and which functions calls run."""
 
 from __future__ import annotations
 
 import ast
 from functools import cached_property
 
-from flake8_torchleak.model.bindings import Definition, Mutation
+from flake8_torchleak.model.classfacts import ClassFacts as ClassFacts
+from flake8_torchleak.model.classfacts import self_name as self_name
 from flake8_torchleak.model.flow import Flow
-from flake8_torchleak.model.names import Names, defaults, last_name, parameters
+from flake8_torchleak.model.names import Names, parameters
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
 
-_MOST_BASES = 50
-"""Classes of one lineage that are looked at."""
+_MOST_CALLS = 20
+"""Calls of one function that are looked at for what it is handed."""
 _MOST_BELOW = 4
 """Classes that inherit from one without a constructor and are looked at for it."""
-
-
-class ClassFacts:
-    """One class with what it inherits from classes of the same file."""
-
-    def __init__(self, node: ast.ClassDef, table: ClassTable) -> None:
-        self.node = node
-        self._table = table
-
-    @cached_property
-    def lineage(self) -> list[ClassFacts]:
-        """This class and its bases in the file, nearest first."""
-        found = [self]
-        for each in found:
-            for base in each.node.bases:
-                known = self._table.of(base)
-                if known is None or known in found:
-                    continue
-                if len(found) < _MOST_BASES:
-                    found.append(known)
-                else:
-                    self._table.flow.cut.setdefault(self.node, f"it has more than {_MOST_BASES} base classes")
-        return found
-
-    @cached_property
-    def outer_bases(self) -> list[ast.expr]:
-        """Base expressions of the lineage that no class of the file answers."""
-        return [base for each in self.lineage for base in each.node.bases if self._table.of(base) is None]
-
-    @cached_property
-    def own_methods(self) -> dict[str, FunctionNode]:
-        """Methods written in this very class."""
-        return {f.name: f for f in self._table.methods_by_class.get(self.node, [])}
-
-    @cached_property
-    def methods(self) -> dict[str, FunctionNode]:
-        """Methods by name, inherited ones (in the file) included."""
-        found: dict[str, FunctionNode] = {}
-        for each in self.lineage:
-            for name, function in each.own_methods.items():
-                found.setdefault(name, function)
-        return found
-
-    @cached_property
-    def all_functions(self) -> list[FunctionNode]:
-        """Every method that may run: of the lineage, without those overridden by one that does not call `super()`."""
-        found: list[FunctionNode] = []
-        replaced: set[str] = set()
-        for each in self.lineage:
-            for name, function in each.own_methods.items():
-                if name not in replaced:
-                    found.append(function)
-                    if not self._table.calls_super(function):
-                        replaced.add(name)
-        return found
-
-    @cached_property
-    def attributes(self) -> dict[str, list[Definition]]:
-        """`self.x` -> its assignments in all methods, and class-level assignments, in lineage and source order.
-
-        What a class without a constructor does not set itself is what those below it set.
-        """
-        found: dict[str, list[Definition]] = {}
-        flow = self._table.flow
-        for each in self.lineage:
-            for key, definitions in flow.definitions(each.node).items():
-                values = [d for d in definitions if not isinstance(d.node, (*FUNCTIONS, ast.ClassDef))]
-                if values:
-                    found.setdefault(f"self.{key}", []).extend(values)
-        for function in self.all_functions:
-            owner = self_name(function)
-            for key, definitions in flow.definitions(function).items():
-                head, _, rest = key.partition(".")
-                if rest and head == owner and "." not in rest:
-                    off = self._switched_off(function)
-                    made = [each for each in definitions if not (off and self._is_under(each.statement, off))]
-                    if made:
-                        found.setdefault(f"self.{rest}", []).extend(made)
-        if "__init__" not in self.methods:
-            own = set(found)
-            for each in self._table.below.get(self, ()):
-                for key, definitions in each.attributes.items():
-                    if key not in own:
-                        found.setdefault(key, []).extend(definitions)
-        return found
-
-    def _switched_off(self, function: FunctionNode) -> frozenset[str]:
-        """Parameters of an inherited constructor that this class leaves at their default, which is False or None."""
-        own = self.own_methods.get("__init__")
-        if function.name != "__init__" or own is None or function is own:
-            return frozenset()
-        handing = [call for call in self._table.tree.calls(own) if self._table.callee(call) is function]
-        if len(handing) != 1 or any(k.arg is None for k in handing[0].keywords):
-            return frozenset()
-        if any(isinstance(argument, ast.Starred) for argument in handing[0].args):
-            return frozenset()
-        return frozenset(
-            parameter.arg
-            for parameter, default in defaults(function).items()
-            if isinstance(default, ast.Constant)
-            and default.value in (False, None)
-            and self._table.argument(handing[0], parameter, function) is None
-        )
-
-    def _is_under(self, statement: ast.AST, flags: frozenset[str]) -> bool:
-        """Whether a statement runs only if one of these parameters is true."""
-        tree, child = self._table.tree, statement
-        for up in tree.ancestors(statement):
-            if isinstance(up, ast.If) and isinstance(up.test, ast.Name) and up.test.id in flags:
-                if tree.blocks.get(child) == "body":
-                    return True
-            child = up
-        return False
-
-    @cached_property
-    def mutations(self) -> dict[str, list[Mutation]]:
-        """`self.x` -> its changes in place in all methods."""
-        found: dict[str, list[Mutation]] = {}
-        for function in self.all_functions:
-            owner = self_name(function)
-            for key, changes in self._table.flow.mutations(function).items():
-                head, _, rest = key.partition(".")
-                if rest and head == owner and "." not in rest:
-                    found.setdefault(f"self.{rest}", []).extend(changes)
-        return found
-
-    def has_base(self, *endings: str) -> bool:
-        """Whether a base outside the file has a last name that ends with one of these."""
-        return any(last_name(base).endswith(endings) for base in self.outer_bases)
 
 
 class ClassTable:
@@ -180,6 +52,15 @@ class ClassTable:
         return found
 
     @cached_property
+    def heirs(self) -> dict[ClassFacts, list[ClassFacts]]:
+        """class -> those of the file that inherit from it."""
+        found: dict[ClassFacts, list[ClassFacts]] = {}
+        for each in self.all.values():
+            for base in each.lineage[1:]:
+                found.setdefault(base, []).append(each)
+        return found
+
+    @cached_property
     def own(self) -> list[ClassFacts]:
         """The classes of the module itself, in source order."""
         return [self.all[node] for node in self.tree.all(ast.ClassDef)]
@@ -211,11 +92,13 @@ class ClassTable:
         )
 
     def self_attribute(self, node: ast.AST) -> tuple[ClassFacts, str] | None:
-        """(class, "x") when `node` is `self.x` (by the method's own first parameter)."""
+        """(class, "x") when `node` is `self.x` (by the method's own first parameter), or a property that is no more."""
         if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
             return None
         facts, name = self._selves(self.tree.function(node))
-        return (facts, node.attr) if facts is not None and node.value.id == name else None
+        if facts is None or node.value.id != name:
+            return None
+        return facts, facts.aliases.get(node.attr, node.attr)
 
     @remembered
     def _selves(self, function: FunctionNode | None) -> tuple[ClassFacts | None, str]:
@@ -225,15 +108,34 @@ class ClassTable:
         owner = self.tree.class_of(function)
         if owner is not None:
             return self.all[owner], self_name(function)
-        return self._selves(self.tree.function(function))
+        handed = self._handed_self(function)
+        return handed if handed[0] is not None else self._selves(self.tree.function(function))
+
+    def _handed_self(self, function: FunctionNode) -> tuple[ClassFacts | None, str]:
+        """The class whose methods hand `self` to a function, and the parameter that it is for all who call it."""
+        calls = self.calls_of(function)
+        for parameter in parameters(function) if 0 < len(calls) <= _MOST_CALLS else ():
+            given = [self._own_self(self.argument(call, parameter, function)) for call in calls]
+            if given[0] is not None and all(each is given[0] for each in given):
+                return given[0], parameter.arg
+        return None, ""
+
+    def _own_self(self, node: ast.expr | None) -> ClassFacts | None:
+        """The class of which an expression is a method's `self`."""
+        function = self.tree.function(node) if isinstance(node, ast.Name) else None
+        owner = self.tree.class_of(function) if function is not None else None
+        if owner is None or function is None or getattr(node, "id", "") != self_name(function):
+            return None
+        return self.all[owner]
 
     @remembered
     def self_uses(self, function: FunctionNode) -> dict[str, list[ast.Attribute]]:
         """attribute -> the places in a method where `self.attribute` stands."""
         found: dict[str, list[ast.Attribute]] = {}
         for node in self.tree.within(function):
-            if isinstance(node, ast.Attribute) and self.self_attribute(node) is not None:
-                found.setdefault(node.attr, []).append(node)
+            owned = self.self_attribute(node) if isinstance(node, ast.Attribute) else None
+            if owned is not None:
+                found.setdefault(owned[1], []).append(node)  # type: ignore[arg-type]
         return found
 
     @remembered
@@ -259,11 +161,33 @@ class ClassTable:
                 return None
             owned = self.self_attribute(func)
             if owned is not None:
-                return owned[0].methods.get(owned[1])
+                return self._method(*owned)
             known = self.of(func.value)
             if known is not None:
                 return known.methods.get(func.attr)
         return None
+
+    @remembered
+    def gives(self, call: ast.Call) -> list[ast.expr]:
+        """What the function that a call runs returns, as it stands there; nothing of generators and other code."""
+        function = self.callee(call)
+        nodes = self.tree.within(function) if function is not None else []
+        if any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in nodes):
+            return []
+        return [each.value for each in nodes if isinstance(each, ast.Return) and each.value is not None]
+
+    def record(self, node: ast.AST) -> list[ast.expr]:
+        """What a new record of the file's keeps, a named tuple or dataclass: what it is made of."""
+        facts = self.of(node.func) if isinstance(node, ast.Call) else None
+        if facts is None or not isinstance(node, ast.Call) or not facts.is_record:
+            return []
+        return [*node.args, *(each.value for each in node.keywords)]
+
+    def _method(self, facts: ClassFacts, name: str) -> FunctionNode | None:
+        """A method of an object that may be of a class below: what the class has not, the first below that has it."""
+        found = facts.methods.get(name)
+        below = self.heirs.get(facts, ()) if found is None and not name.startswith("__") else ()
+        return found or next((each.own_methods[name] for each in below if name in each.own_methods), None)
 
     def calls_of(self, function: FunctionNode) -> list[ast.Call]:
         """Calls in the file that may run this function: by name, and for a constructor by its class (or `cls`).
@@ -274,8 +198,10 @@ class ClassTable:
         if owner is None:
             return self.called(function.name, ast.Name)
         if function.name in ("__init__", "__new__"):
-            found = [c for c in self.callers.get(owner.name, []) if self.of(c.func) is self.all[owner]]
-            inside = [c for c in self.callers.get("cls", []) if self.around(c) is self.all[owner]]
+            facts = self.all[owner]
+            built = [facts, *(e for e in self.heirs.get(facts, ()) if e.methods.get(function.name) is function)]
+            found = [c for each in built for c in self.callers.get(each.node.name, []) if self.of(c.func) is each]
+            inside = [c for c in self.callers.get("cls", []) if self.around(c) in built]
             return found + inside
         return self.called(function.name, ast.Attribute)
 
@@ -308,11 +234,3 @@ class ClassTable:
             if name:
                 found.setdefault(name, []).append(call)
         return found
-
-
-def self_name(function: FunctionNode) -> str:
-    """The name of a method's first parameter (`self`), "" for static methods and functions without one."""
-    if any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in function.decorator_list):
-        return ""
-    first = [*function.args.posonlyargs, *function.args.args]
-    return first[0].arg if first else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.edits import Edit, edits_in, root
+from flake8_torchleak.model.edits import Edit, edits_through, root
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.samples import is_stored
@@ -40,7 +40,7 @@ class Handed:
 def edited_samples(module: Module) -> Iterator[tuple[Edit, Handed]]:
     """Changes in place that reach an object which the Dataset keeps."""
     for handed in (*_collates(module), *_transforms(module)):
-        for edit in edits_in(module, handed.function, handed.env):
+        for edit in edits_through(module, handed.function, handed.env, module.classes.callee):
             yield edit, handed
 
 
@@ -110,7 +110,9 @@ def copied_variable(module: Module, edit: Edit) -> tuple[Definition, bool] | Non
     variable = reaching[0]
     nested = _changes_nested(module, edit.function, variable.key)
     if variable.how is How.PARAMETER:
-        return (variable, nested) if _is_returned(module, edit.function, variable.key) else None
+        # Who hands it over to a helper may read it afterwards.
+        alone = not module.classes.calls_of(edit.function)
+        return (variable, nested) if alone and _is_returned(module, edit.function, variable.key) else None
     before = variable
     for _ in range(_MOST_VARIABLES):  # each variable on the way from the parameter is read for this alone
         source = before.value

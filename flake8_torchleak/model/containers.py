@@ -123,16 +123,20 @@ def _put_in(state: StateFacts) -> Iterator[ast.expr]:
         elif isinstance(binding.value, ast.DictComp):
             yield binding.value.value
     for change in state.dataset.facts.mutations.get(f"self.{state.attr}", []):
-        if change.method in ("append", "setitem") and change.value is not None:
-            yield change.value
+        yield from change.elements
 
 
-def _is_loaded(module: Module, node: ast.expr) -> bool:
-    """`torch.load(path)`, by way of a variable too."""
+def _is_loaded(module: Module, node: ast.expr, depth: int = 3) -> bool:
+    """`torch.load(path)`, by way of a variable or of a helper too."""
     if isinstance(node, ast.Name):
         values = [d.value for d in module.flow.reaching(node.id, node)]
-        return len(values) == 1 and isinstance(values[0], ast.Call) and _is_loaded(module, values[0])
-    return isinstance(node, ast.Call) and module.names.qualname(node.func) == "torch.load"
+        return len(values) == 1 and isinstance(values[0], ast.Call) and _is_loaded(module, values[0], depth)
+    if not isinstance(node, ast.Call) or not depth:
+        return False
+    given = module.classes.gives(node)
+    return module.names.qualname(node.func) == "torch.load" or (
+        bool(given) and all(_is_loaded(module, each, depth - 1) for each in given)
+    )
 
 
 def _is_cheap(value: Value) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import How, Mutation, key_of
+from flake8_torchleak.model.bindings import EDITING_METHODS, How, Mutation, is_changing, is_in_place
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.effects import ARRAY_METHODS
 from flake8_torchleak.model.env import NO_ENV, Env
@@ -20,13 +20,8 @@ from flake8_torchleak.model.values import MUTABLE, UNKNOWN, Kind, Value
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-EDITING_METHODS = frozenset({
-    "append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add",
-    "discard", "fill", "resize", "partition", "itemset", "put",
-})  # fmt: skip
-"""Methods of containers and arrays that change them."""
-_STATEMENTS = frozenset({"augment", "setitem", "augitem", "del"})
-"""Changes that are no calls."""
+_MOST_CALLS = 3
+"""Helpers of helpers that are followed."""
 ARRAY_EDITS = frozenset({"fill", "sort", "resize", "partition", "itemset", "put"})
 DRAWS = frozenset({
     "rectangle", "circle", "line", "polylines", "fillPoly", "putText", "drawContours", "ellipse", "fillConvexPoly",
@@ -37,26 +32,53 @@ DRAWS = frozenset({
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edit:
-    """A stored element changed in place: at `node`, where `target` stands for it."""
+    """A stored element changed in place: at `node`, where `target` stands for it; within: in a helper, there."""
 
     node: ast.AST
     target: ast.expr
     value: Value
     function: FunctionNode
+    within: tuple[ast.AST, ...] = ()
 
 
 def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
     """Changes in place of stored elements, in sample functions and in helpers that are handed such an element."""
-    for function in dataset.calls_in:
-        yield from edits_in(module, function, NO_ENV)
-        for call in module.tree.calls(function):
-            helper = dataset.resolve(call)
-            if helper is None or helper is function:
-                continue
-            given = {p: module.classes.argument(call, p, helper) for p in parameters(helper)}
-            env = Env({p: module.infer.value(a) for p, a in given.items() if a is not None})
-            if any(is_stored(v) and v.kind is not Kind.UNKNOWN for v in env.values()):
-                yield from (e for e in edits_in(module, helper, env) if not is_stored(module.infer.value(root(e.node))))
+    found = [each for function in dataset.calls_in for each in edits_through(module, function, NO_ENV, dataset.resolve)]
+    told = {each.node for each in found}
+    yield from (each for each in found if told.isdisjoint(each.within))
+
+
+def edits_through(
+    module: Module,
+    function: FunctionNode,
+    env: Env,
+    resolve: Callable[[ast.Call], FunctionNode | None],
+    depth: int = _MOST_CALLS,
+) -> Iterator[Edit]:
+    """Changes in place of stored elements in one function, whose parameters are what `env` says, and in its helpers.
+
+    resolve: what a call runs. Who calls for a helper that changes what it is handed is said where that is not done
+    already.
+    """
+    found: list[Edit] = []
+    for call in module.tree.calls(function) if depth else ():
+        helper = resolve(call)
+        if helper is None or helper is function:
+            continue
+        given = {p: module.classes.argument(call, p, helper) for p in parameters(helper)}
+        inner = Env({p: module.infer.value(a, env) for p, a in given.items() if a is not None})
+        if any(_may_be_stored(each) for each in inner.values()):
+            inside = edits_through(module, helper, inner, resolve, depth - 1)
+            found += (each for each in inside if not is_stored(module.infer.value(root(each.node))))
+    found = [each for each in found if module.tree.is_own(each.node)]
+    yield from edits_in(module, function, env, frozenset(each.node for each in found))
+    yield from found
+
+
+def _may_be_stored(value: Value) -> bool:
+    """Whether a value, or a part of it, is an element that is stored."""
+    parts = (value, *value.items, *(each for _, each in value.fields), value.element or UNKNOWN)
+    return any(is_stored(each) and each.kind is not Kind.UNKNOWN for each in parts)
 
 
 def moved_elements(module: Module) -> Iterator[Edit]:
@@ -83,7 +105,7 @@ def moved_elements(module: Module) -> Iterator[Edit]:
 
 def _moved(change: Mutation) -> ast.Name | None:
     """`item` of `item[k] = item[k].to(device)`."""
-    target, call = _target(change), change.value
+    target, call = change.target, change.value
     if not isinstance(target, ast.Name) or not isinstance(change.node, ast.Assign) or not isinstance(call, ast.Call):
         return None
     if not isinstance(call.func, ast.Attribute) or not _goes_to_device(call):
@@ -106,11 +128,6 @@ def _is_looked_up(module: Module, name: ast.Name) -> bool:
         and module.classes.self_attribute(v.value) is not None
         for v in values
     )
-
-
-def may_change(change: Mutation) -> bool:
-    """Whether a change may be one in place: a statement, a method of containers and arrays, `add_`."""
-    return change.method in _STATEMENTS or change.method in EDITING_METHODS or is_in_place(change.method)
 
 
 def copy_place(module: Module, edit: Edit) -> tuple[ast.expr, bool] | None:
@@ -139,7 +156,7 @@ def _changes_nested(module: Module, edit: Edit, variable: str) -> bool:
     name = edit.value.origin.name if edit.value.origin is not None else ""
     for key, changes in module.flow.mutations(edit.function).items():
         for change in changes:
-            target = _target(change)
+            target = change.target
             if key == variable and change.depth:
                 return True
             if key != variable and target is not None:
@@ -157,13 +174,18 @@ def root(node: ast.AST) -> ast.AST:
     return node
 
 
-def edits_in(module: Module, function: FunctionNode, env: Env) -> Iterator[Edit]:
-    """Changes in place of stored elements in one function, whose parameters are what `env` says."""
+def edits_in(
+    module: Module, function: FunctionNode, env: Env, known: frozenset[ast.AST] = frozenset()
+) -> Iterator[Edit]:
+    """Changes in place of stored elements in one function, whose parameters are what `env` says.
+
+    known: places in helpers that have their edits already.
+    """
     for changes in module.flow.mutations(function).values():
         for change in changes:
-            edited = _edited(module, change, env)
+            edited = _edited(module, change, env) if known.isdisjoint(change.within) else None
             if edited is not None:
-                yield Edit(change.node, *edited, function)
+                yield Edit(change.node, *edited, function, change.within)
     for call in module.tree.calls(function):
         target = _written(module, call)
         if target is not None:
@@ -188,7 +210,7 @@ def _written(module: Module, call: ast.Call) -> ast.expr | None:
 def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value] | None:
     """(expression, value) of the stored element that a mutation changes."""
     method = change.method
-    target = _target(change) if may_change(change) else None
+    target = change.target if is_changing(change.method) else None
     if target is None:
         return None
     if module.classes.self_attribute(target) is not None:
@@ -213,11 +235,6 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
     elif method not in EDITING_METHODS or value.kind not in MUTABLE - {Kind.INSTANCE}:
         return None
     return target, value
-
-
-def is_in_place(method: str) -> bool:
-    """Whether a tensor's method changes it in place: `add_`, `clamp_`."""
-    return method.endswith("_") and not method.startswith("_") and method not in ("requires_grad_", "detach_")
 
 
 def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:
@@ -246,20 +263,6 @@ def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:
 def _roots(node: ast.expr) -> list[ast.expr]:
     """An expression and, for a lookup, what is looked into."""
     return [node, node.value] if isinstance(node, ast.Subscript) else [node]
-
-
-def _target(change: Mutation) -> ast.expr | None:
-    node = change.node
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.value
-    if isinstance(node, ast.AugAssign):
-        target = node.target
-        return target.value if isinstance(target, ast.Subscript) else target
-    if isinstance(node, (ast.Assign, ast.Delete)):
-        for each in node.targets:
-            if isinstance(each, ast.Subscript) and key_of(root(each)) == change.key:
-                return each.value
-    return None
 
 
 def _is_own_slot(module: Module, target: ast.expr, value: Value) -> bool:

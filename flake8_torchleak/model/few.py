@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import GROWING, Definition, How, Mutation
@@ -25,6 +26,7 @@ _CACHED = 257
 _MOST_DEPTH = 10
 _TRUTHS = frozenset({"bool", "isinstance", "issubclass", "hasattr", "callable", "any", "all"})
 _SAME_ELEMENTS = frozenset({"sorted", "list", "tuple", "reversed"})
+_PUTS_ONE = frozenset({"append", "insert", "setitem"})
 _INDEXED = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 
 
@@ -102,10 +104,13 @@ def are_few_objects(module: Module, bindings: Iterable[Definition], changes: Ite
     """
     made = [each.value if each.is_plain else None for each in bindings]
     functions = {module.tree.function(each) for each in made if each is not None}
+    changes = list(changes)
+    told = {each for change in changes for each in change.within}  # judged where they are called, with what they get
     if not made or not all(value is not None and _are_few(module, value, _MOST_DEPTH) for value in made):
         return False
     return all(
         change.method not in GROWING | {"augment"}
+        or change.node in told
         or (module.tree.function(change.node) in functions and _is_few_put(module, change, _MOST_DEPTH))
         for change in changes
     )
@@ -115,11 +120,35 @@ def _is_few_put(module: Module, change: Mutation, depth: int) -> bool:
     """Whether what a change puts in is one of a few objects. What is changed inside an element makes it grow."""
     if change.value is None or change.depth:
         return False
+    if change.within and module.tree.scope(change.value) is not module.tree.scope(change.node):
+        return change.method in _PUTS_ONE and _is_one_of_few_made(module, change.value, depth - 1)
     if change.method in ("extend", "augment"):
         if isinstance(change.value, (ast.List, ast.Tuple)):  # few each time, and others each time
             return all(_is_one_of_few(module, each, depth - 1) for each in change.value.elts)
         return _are_few(module, change.value, depth - 1)
-    return change.method in ("append", "insert", "setitem") and _is_one_of_few(module, change.value, depth - 1)
+    return change.method in _PUTS_ONE and _is_one_of_few(module, change.value, depth - 1)
+
+
+def _is_one_of_few_made(module: Module, node: ast.expr, depth: int) -> bool:
+    """Whether a function that is called again and again gives one of a few objects, by what it is called with too."""
+    if not isinstance(node, ast.Name) or not depth:
+        return bool(depth) and _is_one_of_few(module, node, depth - 1)
+    found = module.flow.reaching(node.id, node)
+    return bool(found) and all(
+        all(_is_one_of_few(module, argument, depth - 1) for argument in _arguments(module, each))
+        if each.how is How.PARAMETER
+        else each.is_plain and each.value is not None and _is_one_of_few_made(module, each.value, depth - 1)
+        for each in found
+    )
+
+
+def _arguments(module: Module, parameter: Definition) -> list[ast.expr]:
+    """What the calls of the file hand over for a parameter."""
+    function, node = parameter.statement, parameter.node
+    if not isinstance(function, FUNCTIONS) or not isinstance(node, ast.arg):
+        return []
+    given = [module.classes.argument(call, node, function) for call in module.classes.calls_of(function)]
+    return [each for each in given if each is not None]
 
 
 def _are_few(module: Module, node: ast.expr, depth: int) -> bool:
@@ -140,6 +169,8 @@ def _are_few(module: Module, node: ast.expr, depth: int) -> bool:
     if isinstance(node, ast.Call):
         same = module.names.qualname(node.func) in _SAME_ELEMENTS and node.args
         return bool(same) and _are_few(module, node.args[0], depth - 1)
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Constant):
+        return _are_few_in_entry(module, node.value, node.slice.value, depth)
     if not isinstance(node, ast.Name):
         return False
     scope = module.tree.scope(node)
@@ -151,6 +182,23 @@ def _are_few(module: Module, node: ast.expr, depth: int) -> bool:
         and len(made) == len(found)
         and all(value is not None and _are_few(module, value, depth - 1) for value in made)
         and all(each.method not in GROWING or _is_few_put(module, each, depth) for each in filled)
+    )
+
+
+def _are_few_in_entry(module: Module, table: ast.Name, key: object, depth: int) -> bool:
+    """Whether the elements of a list that is an entry of a dict (`table["rows"]`) are a few objects."""
+    changes = module.flow.mutations(module.tree.scope(table)).get(table.id, [])
+    made: list[Mutation] = []
+    filled: list[Mutation] = []
+    for each in changes:
+        index = each.index if each.method == "setitem" and not each.depth else getattr(each.target, "slice", None)
+        if getattr(index, "value", None) == key and isinstance(index, ast.Constant):
+            (filled if each.depth else made).append(each)
+    values = [each.value for each in made]
+    return (
+        bool(values)
+        and all(value is not None and _are_few(module, value, depth - 1) for value in values)
+        and all(_is_few_put(module, replace(each, depth=0), depth) for each in filled if each.method in GROWING)
     )
 
 

@@ -10,19 +10,24 @@ import ast
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
-from flake8_torchleak.model.bindings import ARMS, Bindings, Definition, How
+from flake8_torchleak.model.bindings import ARMS, Bindings, Definition, How, Mutation
 from flake8_torchleak.model.climb import Climb
 from flake8_torchleak.model.names import Names, last_name, mentions
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, Scope, Tree
+from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, Loop, Scope, Tree
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.handing import Handing
 
 _ENDS = frozenset({How.PARAMETER, How.ITERATE})
 _WHOLE = (*FUNCTIONS, ast.Module, ast.ClassDef)
 MOST_DEFINITIONS = 200
 """Definitions of one variable that are looked at for one use, the nearest first; and as many that a loop brings."""
 
+Round = Loop | ast.comprehension
+"""What runs something again and again."""
 Span = tuple[int, int]
 """A block, as the numbers of its first node and of what comes after its last."""
 Above = tuple[list[Definition], "Definition | None"]
@@ -98,6 +103,27 @@ class Flow(Bindings):
         self.other_branches = Climb(tree, self._other_branch)
         self.cut: dict[ast.AST, str] = {}
         """What was not looked at in full, a function, class or module -> why, in words for a message."""
+        self.handing: Handing | None = None
+        """What calls change of what they hand over, once the classes are known whose methods they may run."""
+
+    def mutations(self, scope: Scope) -> dict[str, list[Mutation]]:
+        """key -> changes in place of that variable in this scope, those of its calls included, in source order."""
+        return self.own_mutations(scope) if self.handing is None else self.handing.mutations(scope)
+
+    def loops(self, change: Mutation) -> list[Round]:
+        """The loops around a change, innermost first, those included that a helper makes it in, or is called in."""
+        return [
+            each for node in (*change.within, change.node) for each in (*self._generators(node), *self.tree.loops(node))
+        ]
+
+    def _generators(self, node: ast.AST) -> list[ast.comprehension]:
+        """The generators of the comprehensions of whose elements an expression is a part, innermost first."""
+        found: list[ast.comprehension] = []
+        while isinstance(node, ast.expr):
+            node = self.tree.parents[node]
+            if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+                found += reversed(node.generators)
+        return found
 
     @remembered
     def reaching(self, key: str, use: ast.AST, scope: Scope | None = None) -> list[Definition]:

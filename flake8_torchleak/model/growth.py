@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import GROWING, Definition, How, Mutation
+from flake8_torchleak.model.drawing import gone_over
+from flake8_torchleak.model.flow import Round
 from flake8_torchleak.model.names import dotted, last_name
 from flake8_torchleak.model.values import FLAG, Kind, Size, Value, Why, join
 
@@ -54,14 +57,15 @@ class Growth:
         if len(mutations) > _MOST_MUTATIONS:
             scope, key = tree.scope(mutations[0].node), mutations[0].key
             self.infer.flow.cut.setdefault(scope, f"`{key}` is changed at more than {_MOST_MUTATIONS} places")
+        told = {node for each in mutations for node in each.within}
         for each in mutations[:_MOST_MUTATIONS]:
-            if each.method not in GROWING and each.method != "augment":
-                continue
-            loops = [loop for loop in tree.loops(each.node) if loop not in floor]
+            if (each.method not in GROWING and each.method != "augment") or each.node in told:
+                continue  # what a method adds that it is handed is looked at where it is called
+            loops = [loop for loop in self.infer.flow.loops(each) if loop not in floor]
             value = self._put(value, each, loops, env)
         return value
 
-    def _put(self, value: Value, change: Mutation, loops: list[ast.For | ast.AsyncFor | ast.While], env: Env) -> Value:
+    def _put(self, value: Value, change: Mutation, loops: list[Round], env: Env) -> Value:
         infer = self.infer
         put = infer.value(change.value, env) if change.value is not None else Value()
         bulk = change.method in ("extend", "update", "augment")
@@ -76,9 +80,15 @@ class Growth:
         if change.method not in ("update", "augment") and self._is_outer_counter(change.value, loops):
             element = put = FLAG
         text = f"filled by `{_verb(change.method)}`"
-        if loops and isinstance(loops[0], (ast.For, ast.AsyncFor)):
-            over = _text(loops[0].iter)
+        gone = gone_over(infer.flow, loops[0]) if loops else None
+        if gone is not None:
+            over = _text(gone)
             text += f" in a loop over `{over}`" if over != "..." else " in a loop"
+        field = _field(change) if change.depth == 1 else ""
+        inside = dict(value.fields)
+        if field in inside and inside[field].is_container:
+            inside[field] = self._put(inside[field], replace(change, depth=0, target=None), loops, env)
+            value = value.but(fields=tuple(inside.items()))
         if change.depth or change.method == "setitem":
             if isinstance(change.index, ast.Constant) and change.method == "setitem" and not change.depth:
                 fields, key = dict(value.fields), change.index.value
@@ -100,7 +110,7 @@ class Growth:
             items=(),
         )
 
-    def _is_outer_counter(self, value: ast.expr | None, loops: list[ast.For | ast.AsyncFor | ast.While]) -> bool:
+    def _is_outer_counter(self, value: ast.expr | None, loops: list[Round]) -> bool:
         """Whether what is put in is a counter with few values: of an outer `enumerate`, or of an inner `range`.
 
         `[i] * n` of any enumerate's counter too: one object for n entries.
@@ -138,11 +148,12 @@ class Growth:
                         return True
         return False
 
-    def _times(self, loops: list[ast.For | ast.AsyncFor | ast.While], env: Env) -> tuple[Size, Why]:
+    def _times(self, loops: list[Round], env: Env) -> tuple[Size, Why]:
         if not loops:
             return Size.SMALL, ()
-        size, why = self.iteration([loop.iter for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor))], env)
-        if size is Size.SMALL and any(isinstance(loop, ast.While) for loop in loops):
+        over = [gone_over(self.infer.flow, loop) for loop in loops]
+        size, why = self.iteration([each for each in over if each is not None], env)
+        if size is Size.SMALL and None in over:
             size = Size.UNKNOWN
         return size, why
 
@@ -153,6 +164,13 @@ def _joined(old: Value | None, new: Value | None) -> Value | None:
     if Kind.UNKNOWN in (old.kind, new.kind):
         return new if new.kind is Kind.UNKNOWN else old  # what one kind allows, the other may not
     return join([old, new])
+
+
+def _field(change: Mutation) -> str:
+    """The entry that a change is made in: "rows" of `table["rows"].append(row)`."""
+    target = change.target
+    key = target.slice.value if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) else ""
+    return key if isinstance(key, str) else ""
 
 
 def _verb(method: str) -> str:

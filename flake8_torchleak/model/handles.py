@@ -156,7 +156,7 @@ def _kept(module: Module, dataset: DatasetFacts, attr: str, building: list[Funct
         changes = module.flow.mutations(function).get(f"{self_name(function)}.{attr}", [])
         if any(change.method == "close" for change in changes):
             return None
-        places += [(c.node, c.value) for c in changes if c.method in ("setitem", "append")]
+        places += [(change.node, each) for change in changes for each in change.elements]
     for place, value in places:
         handle = opened(module, value) if value is not None else None
         read = next((each for each in state.reads if _uses(module, each)), None)

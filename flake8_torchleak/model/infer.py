@@ -203,7 +203,8 @@ class Infer:
         scope = self.tree.scope(reaching[0].node) if reaching else self.tree.root
         if found.is_container and found.kind is not Kind.JSON:
             mutations = self.flow.mutations(scope).get(key, [])
-            found = self.growth.grown(found, mutations, reaching[0], env)
+            made = next((each for each in reaching if each.how is not How.AUGMENT), reaching[0])
+            found = self.growth.grown(found, mutations, made, env)
         elif found.kind is Kind.TENSOR and found.graph is not True:
             filled = self.flow.mutations(scope).get(key, [])
             entries = [m.value for m in filled if m.method == "setitem" and m.value is not None]

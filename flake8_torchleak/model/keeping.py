@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import GROWING, Mutation, container_of, key_of
+from flake8_torchleak.model.bindings import GROWING, container_of, key_of
 from flake8_torchleak.model.classes import ClassFacts, self_name
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import parameters
@@ -68,9 +68,12 @@ def keepings(module: Module, function: FunctionNode, holders: str) -> Iterator[K
                 continue
             if change.method == "setitem" and isinstance(change.index, ast.Constant):
                 continue
-            if (sums and module.grad.off(change.node)) or is_bounded(module, key, _holder(change)):
+            holder = container_of(change.target or change.node)[0]
+            if (sums and module.grad.off(change.node)) or is_bounded(module, key, holder):
                 continue
-            yield Keeping(key, change.value, change.node, sums)
+            for element in change.elements or [change.value]:
+                for value in module.classes.record(element) or [element]:
+                    yield Keeping(key, value, change.node, sums)
     for key, definitions in module.flow.definitions(function).items():
         for each in definitions if key.startswith(holders) else ():
             statement = each.statement
@@ -79,16 +82,6 @@ def keepings(module: Module, function: FunctionNode, holders: str) -> Iterator[K
             if isinstance(each.value, ast.BinOp) and _reads(each.value, key):
                 added = (value for to, value in additions(statement) if key_of(to) == key)
                 yield Keeping(key, next(added, each.value), statement, True)
-
-
-def _holder(change: Mutation) -> ast.AST:
-    """The container expression of a change: `self.x` of `self.x.append(v)`."""
-    node: ast.AST = change.node
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        node = node.func.value
-    else:
-        node = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", node)
-    return container_of(node)[0]
 
 
 def _reads(node: ast.expr, key: str) -> bool:

@@ -80,10 +80,17 @@ def _joined(module: Module, owner: ClassFacts | None, keeping: Keeping) -> ast.C
     attribute = keeping.key.partition(".")[2]
     for function in owner.all_functions if owner is not None else ():
         for call in module.tree.calls(function):
-            if call.args and last_name(call.func) in _JOINS and key_of(call.args[0]).partition(".")[2] == attribute:
+            if call.args and last_name(call.func) in _JOINS and _whose(call.args[0]).partition(".")[2] == attribute:
                 if not module.names.qualname(call.func).startswith("numpy."):
                     return call
     return None
+
+
+def _whose(node: ast.expr) -> str:
+    """The variable whose elements an expression is: `c`, and what they hold (`[each.value for each in c]`)."""
+    while isinstance(node, (ast.ListComp, ast.GeneratorExp)) and len(node.generators) == 1:
+        node = node.generators[0].iter
+    return key_of(node)
 
 
 def _is_released(module: Module, function: FunctionNode, owner: ClassFacts | None, keeping: Keeping) -> bool:

@@ -16,6 +16,7 @@ from flake8_torchleak.model.evaluation import Evaluation, unguarded_evaluations
 from flake8_torchleak.model.files import File
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
+from flake8_torchleak.model.handing import Handing
 from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.loader import Loaders
 from flake8_torchleak.model.loops import Loops
@@ -150,15 +151,16 @@ class Module:
     @cached_property
     def flow(self) -> Flow:
         """Reaching definitions and mutations."""
-        if self._bare is None:
-            return Flow(self.tree, self.names)
-        self._bare.names = self.names  # of what is attached, nobody has asked yet; the rest stays as it is
-        return self._bare
+        flow = self._bare if self._bare is not None else Flow(self.tree, self.names)
+        flow.names = self.names  # of what is attached, nobody has asked yet; the rest stays as it is
+        flow.handing = Handing(ClassTable(self.tree, self.names, flow))
+        return flow
 
     @cached_property
     def classes(self) -> ClassTable:
         """Classes of the file."""
-        return ClassTable(self.tree, self.names, self.flow)
+        assert self.flow.handing is not None
+        return self.flow.handing.classes
 
     @cached_property
     def grad(self) -> GradMode:

@@ -47,27 +47,30 @@ class Objects:
 
 def arrays(module: Module) -> Iterator[Objects]:
     """Arrays of dtype object, and Arrow columns turned into Python lists, that sample functions read."""
+    seen: set[ast.AST] = set()
     for dataset, attr, state, binding in _states(module):
         read = state.read
         found = _objects(module, binding.value, _MOST_DEPTH) if read is not None else None
-        if read is not None and found is not None:
+        if read is not None and found is not None and binding.statement not in seen:
+            seen.add(binding.statement)
             yield Objects(dataset, f"self.{attr}", binding.statement, *found, read)
 
 
 def frames(module: Module) -> Iterator[Objects]:
     """Tables read from files whose rows sample functions read, and which nothing shows to be packed."""
+    seen: set[ast.AST] = set()
     for dataset, attr, state, binding in _states(module):
         if state.value.kind is not Kind.FRAME:
             continue
         read = next((each for each in state.reads if _reads_row(module, each)), None)
         made = _table(module, binding.value, _MOST_DEPTH)
-        if read is not None and made is not None:
+        if read is not None and made is not None and binding.statement not in seen:
+            seen.add(binding.statement)
             yield Objects(dataset, f"self.{attr}", binding.statement, made, "a table from a file", read)
 
 
 def _states(module: Module) -> Iterator[tuple[DatasetFacts, str, StateFacts, Definition]]:
-    """What may be in workers: attributes of Datasets with the bindings that last, each once."""
-    seen: set[ast.AST] = set()
+    """What may be in workers: attributes of Datasets with the bindings that last; one of a base for each class."""
     for dataset in module.datasets.all:
         if not module.loaders.may_have_workers(dataset.facts.node):
             continue
@@ -75,8 +78,7 @@ def _states(module: Module) -> Iterator[tuple[DatasetFacts, str, StateFacts, Def
             attr = key.removeprefix("self.")
             state = StateFacts(module, dataset, attr)
             for binding in state.bindings:
-                if binding.how is How.ASSIGN and binding.statement not in seen and not binding.path:
-                    seen.add(binding.statement)
+                if binding.how is How.ASSIGN and not binding.path:
                     yield dataset, attr, state, binding
 
 

@@ -37,7 +37,8 @@ class Parameters:
             found = self._passed(node, function)
             if found.kind is not Kind.UNKNOWN or found.graph:
                 return found
-        return self.infer.named(node.arg, node)
+        named = self.infer.named(node.arg, node)
+        return found if named.kind is Kind.UNKNOWN and found.graph is False else named
 
     @remembered
     def _declared(self, node: ast.arg, function: ast.AST) -> Value:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import container_of, key_of
+from flake8_torchleak.model.bindings import container_of, key_of, spread
 from flake8_torchleak.model.sums import additions, same
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ class Store:
     """The container takes the value's elements (`extend`, `+=`), not the value itself."""
     sums: bool = False
     """The value is added to what is there."""
+
+    @property
+    def elements(self) -> list[ast.expr]:
+        """What becomes elements of the container, as far as it stands there."""
+        return spread(self.value) if self.spread else [self.value]
 
 
 def added(node: ast.AST, target: ast.expr | None) -> Store | None:
@@ -50,6 +56,15 @@ def stored(node: ast.AST) -> Store | None:
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         return _into(node, node.target, node.value, True)
     return None
+
+
+def handed(module: Module, call: ast.Call) -> Iterator[Store]:
+    """What a function puts into a container that it is handed: `put(kept, value)`."""
+    for changes in module.flow.mutations(module.tree.scope(call)).values():
+        for each in changes:
+            if each.node is call and each.target is not None and each.value is not None:
+                if each.method in _PUTS or each.method == "setitem":
+                    yield Store(call, each.key, each.target, each.value, each.method == "extend")
 
 
 def _into(node: ast.expr | ast.stmt, holder: ast.expr, value: ast.expr, spread: bool) -> Store | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.drawing import gone_over
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode
 from flake8_torchleak.model.values import CONTAINERS, Kind, Size
@@ -82,7 +83,7 @@ def _statements(body: ast.AST) -> Iterator[ast.AST]:
 def _takes_a_part(node: ast.AST) -> bool:
     """Whether a node takes every n-th element, skips by remainder, or goes on for ever."""
     if isinstance(node, ast.While):
-        return isinstance(node.test, ast.Constant)
+        return isinstance(node.test, ast.Constant) and not _is_left(node)
     if isinstance(node, ast.Slice):
         return node.step is not None and not isinstance(node.step, (ast.Constant, ast.UnaryOp))
     if isinstance(node, ast.Call):
@@ -90,13 +91,27 @@ def _takes_a_part(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
 
 
+def _is_left(loop: ast.While) -> bool:
+    """Whether a loop has a `break` of its own, or the function ends in it."""
+    stack: list[tuple[ast.AST, bool]] = [(each, True) for each in loop.body]
+    while stack:
+        node, own = stack.pop()
+        if isinstance(node, ast.Return) or (own and isinstance(node, ast.Break)):
+            return True
+        if not isinstance(node, (*FUNCTIONS, ast.Lambda)):
+            own = own and not isinstance(node, LOOPS)
+            stack += [(each, own) for each in ast.iter_child_nodes(node)]
+    return False
+
+
 def _sources(module: Module, dataset: DatasetFacts) -> Iterator[tuple[ast.expr, FunctionNode]]:
     """What sample functions go over whole to give out its elements."""
     for function in dataset.calls_in:
         for node in module.tree.within(function):
-            if isinstance(node, ast.For) and _gives(node):
-                if _is_data(module, node.iter, not module.tree.loops(node)):
-                    yield node.iter, function
+            if isinstance(node, (ast.For, ast.While)) and _gives(node):
+                over = gone_over(module.flow, node)
+                if over is not None and _is_data(module, over, not module.tree.loops(node)):
+                    yield over, function
             elif isinstance(node, ast.With) and _yields_in_loop(node):
                 for item in node.items:
                     if module.infer.value(item.context_expr).kind is Kind.FILE:
@@ -116,10 +131,12 @@ def _yields_in_loop(block: ast.With) -> bool:
     return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for loop in loops for node in ast.walk(loop))
 
 
-def _gives(loop: ast.For) -> bool:
+def _gives(loop: ast.For | ast.While) -> bool:
     """Whether a loop yields something made of its own variable."""
-    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} - {"_"}
     inside = [node for each in loop.body for node in ast.walk(each)]
+    if isinstance(loop, ast.While):
+        return any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in inside)
+    names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)} - {"_"}
     used = any(isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load) for n in inside)
     return used and any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in inside)
 

@@ -13,7 +13,7 @@ from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.effects import TENSOR_METHODS, Sharing
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline
-from flake8_torchleak.model.tree import FUNCTIONS, Scope
+from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, Scope
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _MOST_NAMES = 5
 """Names for parts of parts that are looked through."""
 _TRIMMED = 4
 """Elements at either end: leaving out so few is no waste worth a word."""
+_DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 _PLAIN = frozenset({ast.Name, ast.Attribute})
 _CUTS = frozenset({ast.Subscript, ast.Call})
 _Assigning = ast.Assign | ast.AnnAssign
@@ -54,24 +55,38 @@ class KeptView:
 def kept_views(module: Module) -> Iterator[KeptView]:
     """Bounded slices of an array made or loaded for each store, in a container that lives on."""
     sliced = (node for node in module.tree.all(ast.Slice, ast.Subscript) if not _is_plain(node))
-    for scope in dict.fromkeys(map(module.tree.scope, sliced)):
+    scopes = list(dict.fromkeys(map(module.tree.scope, sliced)))
+    helpers = [each for each in scopes if isinstance(each, FUNCTIONS)]
+    callers = (module.tree.scope(call) for each in helpers for call in module.classes.calls_of(each))
+    for scope in dict.fromkeys((*scopes, *callers)):
         found: list[KeptView] = []
-        stored: list[str] = []
+        stored: list[Definition | str] = []
         for key, changes in module.flow.mutations(scope).items():
             for change in changes:
-                if change.method in _PUTS and change.value is not None:
-                    stored.append(_origin(module, change.value))
-                    kept = _kept(module, scope, key, change, change.value)
+                for value in (part for each in change.elements for part in module.classes.record(each) or [each]):
+                    stored.append(_origin(module, value))
+                    kept = _kept(module, scope, key, change, value)
                     if kept is not None and not isinstance(change.index, ast.Constant):
                         found.append(kept)
         for each in found:
             # Several views of one array may make up all of it.
-            if stored.count(_origin(module, each.view)) == 1:
+            if stored.count(_origin(module, each.view)) == 1 and not _gives_rest(module, scope, each):
                 yield each
 
 
-def _origin(module: Module, node: ast.expr) -> str:
-    """The variable that an expression is a part of, through names for parts."""
+def _gives_rest(module: Module, scope: Scope, kept: KeptView) -> bool:
+    """Whether the helper that makes the array puts another part of it somewhere, or gives it to its caller."""
+    home = module.tree.scope(kept.view)
+    if home is scope:
+        return False
+    parts = [each.value for each in module.tree.within(home) if isinstance(each, ast.Return) and each.value is not None]
+    parts += [part for changes in module.flow.mutations(home).values() for each in changes for part in each.elements]
+    return any(each is not kept.view and _origin(module, each) is kept.base for each in parts)
+
+
+def _origin(module: Module, node: ast.expr) -> Definition | str:
+    """The variable that an expression is a part of, through names for parts and what a helper gives."""
+    node = _maker(module, node) or node
     for _ in range(_MOST_NAMES):
         name = _root_name(node)
         if name is None:
@@ -80,7 +95,7 @@ def _origin(module: Module, node: ast.expr) -> str:
         value = reaching[0].value if len(reaching) == 1 and reaching[0].how is How.ASSIGN else None
         part = _under_views(value) if value is not None else None
         if not isinstance(part, (ast.Subscript, ast.Name, ast.Attribute)):
-            return name.id
+            return reaching[0] if len(reaching) == 1 else name.id
         node = part
     return ""
 
@@ -104,11 +119,15 @@ def may_keep_views(outline: Outline) -> bool:
     if variables:
         cuts = (each for each in assigning if each.value.__class__ in _CUTS and not variables.isdisjoint(_bound(each)))
         bases |= {name for each in cuts if (name := _cut_from(each.value))}
-    return bool(bases) and any(_makes_array(each.value) and not bases.isdisjoint(_bound(each)) for each in assigning)
+    if not bases:
+        return False
+    by_helper = any(_makes_array(each.value) for each in outline.all(ast.Return))
+    made = (each for each in assigning if _makes_array(each.value) or (by_helper and each.value.__class__ is ast.Call))
+    return any(not bases.isdisjoint(_bound(each)) for each in made)
 
 
 def _put(outline: Outline) -> list[ast.expr]:
-    """What is put into containers: by calls that are a statement (or its value), and by subscripts."""
+    """What may be put into containers: by calls that are a statement (or its value), by subscripts and by `+=`."""
     # Every statement of a file comes by here: classes are compared, which is faster than `isinstance`.
     plain, call_class = _PLAIN, ast.Call
     values: list[ast.expr | None] = [each.value for each in outline.all(ast.Expr)]
@@ -124,6 +143,22 @@ def _put(outline: Outline) -> list[ast.expr]:
             assert isinstance(call, ast.Call)
             if isinstance(call.func, ast.Attribute) and call.func.attr in _PUTS:
                 found += call.args[-1:] or [each.value for each in call.keywords[:1]]
+    for each in outline.all(ast.Expr):
+        if each.value.__class__ is call_class:
+            assert isinstance(each.value, ast.Call)
+            spreads = last_name(each.value.func) in ("extend", "update")
+            # Of a helper, or of a bound method with a name; `extend` takes the elements of what stands there.
+            found += [one for one in each.value.args if not spreads or isinstance(one, _DISPLAYS)]
+    found += [each.value for each in outline.all(ast.AugAssign)]
+    for value in found:  # it grows as it is gone through
+        if isinstance(value, (ast.List, ast.Tuple)):
+            found += value.elts
+        elif isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+            found.append(value.elt)
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+            found += value.args  # of a record
+    if any(isinstance(value, ast.Call) and isinstance(value.func, ast.Name) for value in found):
+        found += [each.value for each in outline.all(ast.Return) if each.value is not None]  # of a helper
     return found
 
 
@@ -186,12 +221,16 @@ def _is_plain(node: ast.Slice | ast.Subscript) -> bool:
 
 
 def _kept(module: Module, scope: Scope, key: str, change: Mutation, value: ast.expr) -> KeptView | None:
+    value = _maker(module, value) or value
+    home = module.tree.scope(value)
+    # What a helper makes of its own is made there, each time that it is called.
+    repeated = module.tree.loops(change.node if home is scope else value)[:1]
     view = _under_views(value)
     if isinstance(view, ast.Name):
         reaching = module.flow.reaching(view.id, view)
         if len(reaching) != 1 or reaching[0].how is not How.ASSIGN or reaching[0].path or reaching[0].value is None:
             return None
-        if module.tree.loops(reaching[0].statement)[:1] != module.tree.loops(change.node)[:1]:
+        if module.tree.loops(reaching[0].statement)[:1] != repeated:
             return None
         view = reaching[0].value
     if not isinstance(view, ast.Subscript) or not _cuts_out(view.slice):
@@ -203,16 +242,17 @@ def _kept(module: Module, scope: Scope, key: str, change: Mutation, value: ast.e
     if len(reaching) != 1 or reaching[0].how is not How.ASSIGN or reaching[0].path:
         return None
     base = reaching[0]
-    loops = module.tree.loops(change.node)
-    if module.tree.scope(base.node) is not scope or module.tree.loops(base.statement)[:1] != loops[:1]:
+    if module.tree.scope(base.node) is not home or module.tree.loops(base.statement)[:1] != repeated:
         return None
-    if not _lives_on(module, scope, key, change, bool(loops)) or not _is_large(module, base.value):
+    looped = bool(module.flow.loops(change)) or isinstance(change.value, COMPREHENSIONS)
+    made = _maker(module, base.value)
+    if not _lives_on(module, scope, key, change, looped) or not _is_large(module, made):
         return None
     if change.method == "setitem" and not _keeps_objects(module, change):
         return None
-    if not _is_created(module, base.value) and not _is_constant(view.slice):
+    if not _is_created(module, made) and not _is_constant(view.slice):
         return None  # how much of an output is left out by computed bounds nobody can tell: mostly a margin
-    return KeptView(change.node, key, value, base, _is_array(module, base.value))
+    return KeptView(change.node, key, value, base, _is_array(module, made))
 
 
 def _lives_on(module: Module, scope: Scope, key: str, change: Mutation, looped: bool) -> bool:
@@ -222,14 +262,23 @@ def _lives_on(module: Module, scope: Scope, key: str, change: Mutation, looped: 
         return True
     loops = module.tree.loops(change.node)
     definitions = module.flow.definitions(scope).get(key, [])
-    return looped and bool(definitions) and not any(module.tree.inside(d.statement, loops[0]) for d in definitions)
+    made = [d for d in definitions if d.how is not How.AUGMENT]
+    return looped and bool(made) and not (loops and any(module.tree.inside(d.statement, loops[0]) for d in made))
 
 
 def _keeps_objects(module: Module, change: Mutation) -> bool:
     """Whether `c[k] = v` keeps `v` itself: an array or a tensor copies it."""
-    targets = change.node.targets if isinstance(change.node, ast.Assign) else []
-    kinds = {module.infer.value(each.value).kind for each in targets if isinstance(each, ast.Subscript)}
-    return bool(kinds) and kinds <= {Kind.LIST, Kind.DICT, Kind.DEQUE}
+    return change.target is not None and module.infer.value(change.target).kind in (Kind.LIST, Kind.DICT, Kind.DEQUE)
+
+
+def _maker(module: Module, value: ast.expr | None) -> ast.expr | None:
+    """The call that makes a value: that of a helper, if one gives it and nothing else."""
+    for _ in range(_MOST_NAMES):
+        given = module.classes.gives(value) if isinstance(value, ast.Call) else []
+        if len(given) != 1:
+            break
+        value = given[0]
+    return value
 
 
 def _is_large(module: Module, value: ast.expr | None) -> bool:

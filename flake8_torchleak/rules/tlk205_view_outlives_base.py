@@ -61,8 +61,7 @@ from flake8_torchleak.wording import short
     also=FixLevel.UNSAFE,
     severity=Severity.WARNING,
     subject=Subject.TORCH,
-    words=("append", "add(", "insert(", "setdefault(", "] = "),
-    beside=(
+    words=(
         ".load(",
         "imread(",
         "fromfile(",

@@ -57,7 +57,6 @@ from flake8_torchleak.rule import Report, rule
     severity=Severity.WARNING,
     subject=Subject.TORCH,
     words=("Image.open", "PIL.Image import"),
-    local=True,
     shape=may_keep_images,
 )
 def check(module: Module) -> Iterator[Report]:

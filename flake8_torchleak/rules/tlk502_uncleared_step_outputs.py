@@ -65,7 +65,7 @@ from flake8_torchleak.model.bindings import GROWING, Mutation, key_of
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
-from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 
@@ -95,7 +95,7 @@ def check(module: Module) -> Iterator[Report]:
         for name, stage in _STAGES.items():
             step = facts.own_methods.get(name)
             for key, change in _collected(module, step) if step is not None else ():
-                if not _is_list(module, facts, key) or _is_emptied(facts, key):
+                if not _is_list(module, facts, key) or _is_emptied(module, facts, key):
                     continue
                 hook = f"on_{stage}_epoch_end"
                 end = facts.own_methods.get(hook)
@@ -143,15 +143,22 @@ def _holds_a_plain_list(module: Module, facts: ClassFacts, key: str) -> bool:
     return all(value.kind is Kind.LIST for value in values)
 
 
-def _is_emptied(facts: ClassFacts, key: str) -> bool:
+def _is_emptied(module: Module, facts: ClassFacts, key: str) -> bool:
     """Whether a method other than `__init__` binds the attribute anew, or any empties it."""
     if any(change.method in _EMPTIES for change in facts.mutations.get(key, [])):
         return True
-    begins = facts.methods.get("__init__")
-    fresh = {statement for statement in facts.node.body if isinstance(statement, (ast.Assign, ast.AnnAssign))}
-    made = fresh | (set(ast.walk(begins)) if begins is not None else set())
-    bound = [d.statement for d in facts.attributes.get(key, [])]
-    return any(statement not in made and not isinstance(statement, ast.AugAssign) for statement in bound)
+    bound = [d.statement for d in facts.attributes.get(key, []) if not isinstance(d.statement, ast.AugAssign)]
+    return not all(_is_made_with_it(module, each) for each in bound)
+
+
+def _is_made_with_it(module: Module, statement: ast.AST) -> bool:
+    """Whether a statement runs once for each object, or each class: in `__init__`, or in the class's body."""
+    scope = module.tree.scope(statement)
+    if isinstance(scope, ast.ClassDef):
+        return True
+    while isinstance(scope, FUNCTIONS) and scope.name != "__init__":
+        scope = module.tree.scope(scope)
+    return isinstance(scope, FUNCTIONS)
 
 
 def _reads(function: FunctionNode, key: str) -> bool:

@@ -47,6 +47,7 @@ from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.effects import TORCH_FUNCTIONS
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import Scope
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
@@ -69,17 +70,19 @@ _MOST_DEPTH = 6
 def check(module: Module) -> Iterator[Report]:
     for store in lasting_stores(module):
         scope = module.tree.scope(store.node)
-        if not module.grad.off(store.node) or not any(_moves(call) for call in module.tree.calls(scope)):
+        if not module.grad.off(store.node) or not _is_on_device(module, scope):
             continue
-        source = _output(module, store.value, _MOST_DEPTH)
-        if source is not None:
-            yield Report(
-                store.node,
-                f"GPU memory grows every step: `{short(store.holder)}` keeps `{short(store.value)}` on the device; "
-                "store it with `.cpu()`",
-                notes=((source, "the model's output, on the device"),),
-                target=store.value,
-            )
+        for value in (part for each in store.elements for part in module.classes.record(each) or [each]):
+            source = _output(module, value, _MOST_DEPTH)
+            if source is not None:
+                yield Report(
+                    store.node,
+                    f"GPU memory grows every step: `{short(store.holder)}` keeps `{short(value)}` on the device; "
+                    "store it with `.cpu()`",
+                    notes=((source, "the model's output, on the device"),),
+                    target=value,
+                )
+                break
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
@@ -89,6 +92,13 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     if not build.module.proof.is_tensor(value):
         raise Unfixable(f"`{short(value)}` is not proven to be a tensor")
     yield Fix(FixLevel.UNSAFE, f"store `{short(value)}.cpu()`", build.method(value, "cpu"))
+
+
+def _is_on_device(module: Module, scope: Scope) -> bool:
+    """Whether a function moves something to the device, itself or in what it calls."""
+    calls = module.tree.calls(scope)
+    helpers = {each for call in calls if (each := module.classes.callee(call)) is not None}
+    return any(_moves(call) for each in (scope, *helpers) for call in module.tree.calls(each))
 
 
 def _moves(call: ast.Call) -> bool:
@@ -122,7 +132,8 @@ def _output(module: Module, node: ast.expr, depth: int) -> ast.expr | None:
             return _output(module, node.args[0], depth - 1) if node.args else None
         if isinstance(called, ast.Attribute) and called.attr in _SAME_SIZE:
             return _output(module, called.value, depth - 1)
-        return None
+        given = [_output(module, each, depth - 1) for each in module.classes.gives(node)]
+        return given[0] if given and all(given) else None
     if isinstance(node, ast.Name):
         reaching = module.flow.reaching(key_of(node), node)
         found = [

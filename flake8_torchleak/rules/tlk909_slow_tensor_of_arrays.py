@@ -65,7 +65,6 @@ _MOST_DEPTH = 6
     severity=Severity.NOTE,
     subject=Subject.TORCH,
     words=("torch.tensor(", "torch.as_tensor(", "torch.asarray(", "Tensor("),
-    local=True,
 )
 def check(module: Module) -> Iterator[Report]:
     for call in module.tree.all(ast.Call):
@@ -106,9 +105,10 @@ def _elements(module: Module, node: ast.expr) -> Iterator[ast.expr]:
         if len(definitions) == 1 and isinstance(definitions[0].value, (ast.List, ast.ListComp)):
             made = definitions[0].value
             found = [made.elt] if isinstance(made, ast.ListComp) else list(made.elts)
-            found += [each.value for each in changes if each.method == "append" and each.value is not None]
-            if any(each.method in ("extend", "insert", "setitem", "augment") for each in changes):
-                return
+            for each in changes:
+                if each.method in ("insert", "setitem") or (each.method in ("extend", "augment") and not each.elements):
+                    return
+                found += each.elements
     if found and all(_is_array(module, each, _MOST_DEPTH) for each in found):
         yield from found
 
@@ -137,6 +137,9 @@ def _is_array(module: Module, node: ast.expr, depth: int) -> bool:
     root, _, name = module.names.qualname(node.func).rpartition(".")
     if root in ("numpy", "numpy.random", "cv2") and name in _ARRAYS:
         return name != "array" or not node.args or not _is_number(module, node.args[0])
+    given = module.classes.gives(node)
+    if given:
+        return all(_is_array(module, each, depth - 1) for each in given)
     return (
         isinstance(node.func, ast.Attribute)
         and node.func.attr in _METHODS

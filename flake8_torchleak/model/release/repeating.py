@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.edits import Edit, may_change, root
+from flake8_torchleak.model.bindings import is_changing
+from flake8_torchleak.model.edits import Edit, root
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FunctionNode
 
@@ -22,9 +23,11 @@ def repeats(module: Module, edit: Edit) -> bool:
     name = root(edit.target)
     assert isinstance(name, ast.Name)  # what is copied is a variable
     keys: set[object] = set()
-    changes = [each for each in module.flow.mutations(edit.function).get(name.id, []) if may_change(each)]
+    changes = [each for each in module.flow.mutations(edit.function).get(name.id, []) if is_changing(each.method)]
     for each in changes:
-        if each.method != "setitem" or each.depth or not isinstance(each.index, ast.Constant) or each.value is None:
+        if each.method != "setitem" or each.depth or each.value is None or each.within:
+            return False
+        if not isinstance(each.index, ast.Constant):
             return False
         keys.add(each.index.value)
     for each in changes:

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import FixLevel
-from flake8_torchleak.model.bindings import Definition, How, container_of, key_of
+from flake8_torchleak.model.bindings import Definition, How, container_of, is_changing, key_of
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.edits import edits, may_change
+from flake8_torchleak.model.edits import edits
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.release.touched import Touches
 from flake8_torchleak.model.release.trail import compares_identity
@@ -195,7 +195,7 @@ class Sharing:
     def edits_content(self, key: str, node: ast.AST) -> bool:
         """Whether what a container holds is edited in place through it (`kept[-1][0] = 0`)."""
         changes = self.module.flow.mutations(self.module.tree.scope(node)).get(key, [])
-        return any(may_change(each) and (each.depth or each.method == "augitem") for each in changes)
+        return any(is_changing(each.method) and (each.depth or each.method == "augitem") for each in changes)
 
     @remembered
     def edits_batches(self, scope: Scope) -> ast.AST | None:
