@@ -120,7 +120,7 @@ def test_a_fix_that_takes_several_cells(first: str, as_list: bool, capsys: Captu
     cells = [first, LOOP, ITEMS]
     content = notebook(*[code(each.splitlines(keepends=True) if as_list else each) for each in cells])
     put(content)
-    assert main(["check", "--fix"]) == 0
+    assert main(["check", "--fix", "--min-severity=note"]) == 0
     assert capsys.readouterr().out.startswith("Fixed 2 findings")
     after = read(Path("nb.ipynb").read_bytes())
     sources = [each["source"] for each in after["cells"]]
@@ -138,11 +138,11 @@ def test_a_fix_that_takes_several_cells(first: str, as_list: bool, capsys: Captu
 
 def test_a_line_at_the_end_of_a_cell_stays_in_it() -> None:
     put(notebook("import os", prose("x"), "import torch\n" + ITEMS))
-    assert main(["check", "--fix"]) == 0
+    assert main(["check", "--fix", "--min-severity=note"]) == 0
     first, _, last = read(Path("nb.ipynb").read_bytes())["cells"]
     assert first["source"] == "import copy\nimport os"
     put(notebook("import collections", prose("x"), "%%time\nimport torch\n" + ITEMS))
-    assert main(["check", "--fix"]) == 0
+    assert main(["check", "--fix", "--min-severity=note"]) == 0
     first, _, last = read(Path("nb.ipynb").read_bytes())["cells"]
     assert first["source"] == "import collections\nimport copy"
     assert last["source"].startswith("%%time\nimport torch\nclass Data")
@@ -150,7 +150,7 @@ def test_a_line_at_the_end_of_a_cell_stays_in_it() -> None:
 
 def test_windows_line_ends_in_cells_stay() -> None:
     put(notebook("import collections\r\nimport torch", LOOP.replace("\n", "\r\n"), ITEMS.replace("\n", "\r\n")))
-    assert main(["check", "--fix"]) == 0
+    assert main(["check", "--fix", "--min-severity=note"]) == 0
     first, second, _ = (each["source"] for each in read(Path("nb.ipynb").read_bytes())["cells"])
     assert first == "import collections\r\nimport copy\r\nimport torch"
     assert second == FIXED.replace("\n", "\r\n")
