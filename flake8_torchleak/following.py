@@ -58,7 +58,7 @@ def reports(
         said = say(each) if each.node is each.at or metered or each.how == "state" else None
         yield Report(
             each.at if said is not None and each.how == "state" else each.node,  # where it can be fixed
-            said.message if said is not None else _message(each),
+            said.message if said is not None else _message(each, module),
             notes=((said.notes if said is not None else ()) + _notes(each, module)),
             severity=(said and said.severity) or _severity(each, found, parts.get(each.at, Worth.UNSURE), module),
             target=said.target if said is not None else each,
@@ -150,21 +150,21 @@ def _has_workers(kept: Kept, module: Module) -> bool:
     return module.loaders.shows_workers(None)
 
 
-def _message(kept: Kept) -> str:
+def _message(kept: Kept, module: Module) -> str:
     if kept.how == "batch":
         return (
-            f"shared memory grows with each batch: batches are kept as workers send them (`{_shown(kept)}`); "
-            "store copies (`.clone()`)"
+            f"shared memory grows with each batch: {_keeper(kept, module)} as workers send them; "
+            "store clones of their tensors"
         )
     if kept.how == "state":
         return (
-            f"memory grows every step: the state of `{_bound(kept)}` keeps the autograd graph of all earlier "
-            "steps; detach the state"
+            f"memory grows with every batch: the state of `{_bound(kept)}` keeps the autograd graph of all earlier "
+            "ones; detach the state at the start of each batch"
         )
     if kept.how == "error":
         return (
-            f"memory grows with each error: `{_shown(kept)}` keeps an exception, and with it all tensors of "
-            "the functions it left; store `str(...)`"
+            f"memory grows with each error: `{_shown(kept)}` keeps an exception, and with it the tensors of "
+            "all functions it passed; store `str(...)`"
         )
     end = next((each for each in kept.holders if isinstance(each, FUNCTIONS)), None)
     if end is not None:
@@ -190,6 +190,19 @@ def _bound(kept: Kept) -> str:
     if isinstance(kept.node, (ast.AugAssign, ast.AnnAssign)):
         return short(kept.node.target)
     return short(kept.node.targets[0]) if isinstance(kept.node, ast.Assign) else _shown(kept)
+
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def _keeper(kept: Kept, module: Module) -> str:
+    """What keeps which batches, in words."""
+    around = module.tree.ancestors(kept.node) if kept.node in module.tree.parents else ()
+    if not any(isinstance(each, _COMPREHENSIONS) for each in around):
+        return f"`{_shown(kept)}` keeps batches"
+    statement = module.tree.statement(kept.node)
+    name = f"`{short(statement.targets[0])}`" if isinstance(statement, ast.Assign) else "this comprehension"
+    return f"{name} keeps every `{_shown(kept)}`"
 
 
 def _shown(kept: Kept) -> str:

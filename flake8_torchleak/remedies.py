@@ -7,18 +7,12 @@ from flake8_torchleak.model.values import Kind, Value
 _LISTED = (Kind.LIST, Kind.TUPLE, Kind.DEQUE)
 
 
-def workers(value: Value) -> str:
-    """The workers that get a copy of the whole: of arrays, forked ones copy the headers alone."""
-    return "spawned worker copies" if _is_of_arrays(value) else "worker copies"
-
-
-def starts(value: Value) -> str:
-    """What such a worker does when it copies."""
-    return "starts" if _is_of_arrays(value) else "reads"
-
-
-def _is_of_arrays(value: Value) -> bool:
-    return value.element is not None and value.element.kind is Kind.ARRAY
+def copied(name: str, value: Value) -> str:
+    """What workers do to memory: of arrays, forked ones copy the headers alone."""
+    held = f"`{name}` ({described(value)})"
+    if value.element is not None and value.element.kind is Kind.ARRAY:
+        return f"each spawned worker starts with its own copy of {held} in memory"
+    return f"memory grows by a copy of {held} in each worker that reads it"
 
 
 def described(value: Value) -> str:
@@ -41,7 +35,7 @@ def remedy(value: Value) -> str:
     if value.kind in _LISTED and element is Kind.NUMBER:
         return "store `torch.tensor(...)` of it"
     if value.kind in _LISTED and element in (Kind.STRING, Kind.PATH):
-        return "store `np.array(..., dtype=np.bytes_)`, decode when read"
+        return "store `np.array(..., dtype=np.bytes_)`, `.decode()` at the read"
     if value.kind in _LISTED and element is Kind.ARRAY:
         return "store one `torch.cat(...)`, and offsets"
     if value.kind in _LISTED and _are_rows(value):
@@ -49,7 +43,7 @@ def remedy(value: Value) -> str:
     if value.kind is Kind.SET:
         return "store `np.array(sorted(...))`"
     name = "PackedDict" if value.kind is Kind.DICT else "PackedRecords"
-    return f"store it as `{name}` (code: `torchleak explain TLK101`)"
+    return f"store `{name}(...)` (class: `torchleak explain TLK101`)"
 
 
 def advice(name: str, value: Value) -> str:

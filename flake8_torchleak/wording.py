@@ -7,6 +7,8 @@ import re
 
 _LONGEST = 40
 _LONGEST_TROUBLE = 300
+_BRIEF = 20
+"""The longest expression that a message shows a second time, in its remedy."""
 _ENDLESS = "..."
 
 _UNSEEN = re.compile(
@@ -60,6 +62,22 @@ def is_cut(node: ast.expr) -> bool:
     """Whether `short` gives less than the whole expression."""
     text = _line(node)
     return text == _ENDLESS or len(text) > _LONGEST
+
+
+def deepcopied(node: ast.expr, verb: str) -> str:
+    """What to do with a copy of an expression, in code where the expression is shown whole."""
+    return (
+        f"{verb} a deep copy (`copy.deepcopy`)"
+        if len(short(node)) > _BRIEF
+        else f"{verb} `copy.deepcopy({short(node)})`"
+    )
+
+
+def copied_first(node: ast.expr) -> str:
+    """The statement that makes a variable a copy, before it is changed; of other expressions what to do, in words."""
+    if isinstance(node, ast.Name) and len(node.id) <= _BRIEF // 2:
+        return f"write `{node.id} = copy.deepcopy({node.id})` first"
+    return "use `copy.deepcopy` first"
 
 
 def _line(node: ast.expr) -> str:

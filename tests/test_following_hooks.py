@@ -84,7 +84,7 @@ def test_what_is_said_of_helpers(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(training("hook(model)", "from hooking import hook"))
     found = lint((tmp_path / "main.py").read_text(), path=str(tmp_path / "main.py"))
     (said,) = [each for each in found if each.code == "TLK604"]
-    assert said.message.startswith("hooks pile up: `hook(model)` registers one in every step")
+    assert said.message.startswith("hooks pile up: `hook` adds one in every step")
 
 
 @pytest.mark.parametrize(

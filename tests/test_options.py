@@ -246,7 +246,7 @@ def test_severity_is_a_word(three: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize("width", [40, 60, 80])
 @pytest.mark.parametrize("path", ["leak.py", "a folder/with long names in it/and another one/leak.py"])
 def test_a_coloured_headline_is_as_wide_as_a_plain_one(width: int, path: str) -> None:
-    text = "memory grows every step: `total` keeps each step's autograd graph; add `loss.detach()`"
+    text = "memory grows every step: `total` keeps each step's autograd graph; write `total += loss.detach()`"
     finding = Finding(
         "TLK401",
         "accumulated-graph",

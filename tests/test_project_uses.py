@@ -336,9 +336,9 @@ class Run:
     ("rows", "words"),
     [
         ("[(int(a), int(b)) for a, b in lines]", "store `torch.tensor(...)` of it, a row for each"),
-        ("{k: [] for k in lines}", "store it as `PackedDict`"),
+        ("{k: [] for k in lines}", "store `PackedDict(...)`"),
         ("[Path(each) for each in lines]", "dtype=np.bytes_"),
-        ("[np.load(each) for each in lines]", "as it starts; store one `torch.cat(...)`, and offsets"),
+        ("[np.load(each) for each in lines]", " in memory; store one `torch.cat(...)`, and offsets"),
         ("[int(each) for each in lines]", "store `torch.tensor(...)` of it"),
         ("{each for each in lines}", "store `np.array(sorted(...))`"),
     ],

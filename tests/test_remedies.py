@@ -22,7 +22,7 @@ METER = (
 REMEDIES = {
     "a value of which no more is known": ("kept.append(loss)", "store tensors with `.detach()`"),
     "a call": ("kept.append(F.mse_loss(model(x), y))", "store `F.mse_loss(model(x), y).detach()`"),
-    "an operation": ("total += loss * 2", "add `(loss * 2).detach()`"),
+    "an operation": ("total += loss * 2", "write `total += (loss * 2).detach()`"),
     "what a message has no room for": (
         "kept.append(F.binary_cross_entropy_with_logits(model(x), y, weight=None))",
         "store the value with `.detach()`",
@@ -33,7 +33,7 @@ REMEDIES = {
     ),
     "one of two without history": ("kept.append(F.l1_loss(x, y) if n else loss)", "detach `loss`"),
     "two that are long": ("total += F.smooth_l1_loss(model(x), y) if n else loss", "add the value with `.detach()`"),
-    "two short ones": ("total += loss if n else -loss", "add `(loss if n else -loss).detach()`"),
+    "two short ones": ("total += loss if n else -loss", "write `total += (loss if n else -loss).detach()`"),
     "a number in one branch": ("total += loss if n else 0.0", "detach `loss`"),
     "a released one in one branch": ("meter.add(loss.item() if n else loss)", "detach `loss`"),
     "a list": ("meter.add([loss, *y])", "pass tensors with `.detach()`"),

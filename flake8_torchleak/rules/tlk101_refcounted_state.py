@@ -104,7 +104,7 @@ from flake8_torchleak.model.containers import Container, containers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.packing import NotPackable, packing
 from flake8_torchleak.model.worth import worth
-from flake8_torchleak.remedies import advice, described, remedy, starts, workers
+from flake8_torchleak.remedies import advice, copied, remedy
 from flake8_torchleak.rule import Report, rule
 
 
@@ -121,8 +121,7 @@ def check(module: Module) -> Iterator[Report]:
         if each.known:
             yield Report(
                 each.place,
-                f"each {workers(each.value)} `{each.name}` ({described(each.value)}) as it {starts(each.value)}; "
-                f"{remedy(each.value)}",
+                f"{copied(each.name, each.value)}; {remedy(each.value)}",
                 notes=each.notes,
                 severity=worth(module, each),
                 target=each,

@@ -66,8 +66,8 @@ def check(module: Module) -> Iterator[Report]:
     for each in arrays(module):
         yield Report(
             each.place,
-            f"each worker copies `{each.name}`, as it holds Python objects ({each.why}); "
-            "use np.bytes_, numbers or Arrow",
+            f"memory grows by a copy of `{each.name}` ({each.why}) in each worker that reads it; "
+            "store `PackedRecords(...)` (`torchleak explain TLK101`)",
             notes=(
                 (each.node, each.why),
                 *each.dataset.chain(each.read.function),

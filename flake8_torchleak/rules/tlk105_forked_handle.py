@@ -78,8 +78,8 @@ def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
         yield Report(
             each.place,
-            f"workers fail or read wrong data: all share `{each.name}` ({each.handle.what}), opened before they start; "
-            "open it on first use in a worker",
+            f"workers fail or read wrong data: all share one {each.handle.what}, opened for `{each.name}` before they "
+            "start; open it on first use in a worker",
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
                 *each.dataset.chain(each.read.function),

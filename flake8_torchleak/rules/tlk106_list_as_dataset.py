@@ -78,11 +78,13 @@ def check(module: Module) -> Iterator[Report]:
             continue
         if value.element is not None and value.element.kind in _OTHERS:
             continue
-        name, packed = short(site.dataset), "PackedDict" if value.kind is Kind.DICT else "PackedRecords"
+        name, packed, explained = short(site.dataset), "PackedRecords", "TLK106"
+        if value.kind is Kind.DICT:
+            packed, explained = "PackedDict", "TLK101"
         yield Report(
             site.dataset,
-            f"each worker copies `{name}` ({value.kind.value}) as it reads; "
-            f"pass `{packed}({name})` (code: `torchleak explain TLK101`)",
+            f"memory grows by a copy of `{name}` ({value.kind.value}) in each worker that reads it; "
+            f"pass `{packed}(...)` (class: `torchleak explain {explained}`)",
             notes=value.why[:3],
-            remedy=f"pass `{packed}({name})`: `torchleak explain TLK101` prints the class, to be pasted",
+            remedy=f"pass `{packed}({name})`: `torchleak explain {explained}` prints the class, to be pasted",
         )

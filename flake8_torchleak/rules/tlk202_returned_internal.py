@@ -60,6 +60,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.samples import Given, given_out, is_cache, is_flat, is_immutable, is_plain
 from flake8_torchleak.model.values import MUTABLE, Kind
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import deepcopied, short
 
 
 @rule(
@@ -87,11 +88,11 @@ def check(module: Module) -> Iterator[Report]:
             if given.node in seen:
                 continue
             seen.add(given.node)
+            of = "" if origin.name in short(given.node) else f", of `{origin.name}`"
             yield Report(
                 given.node,
-                f"edits of the sample change the Dataset: it is the {given.value.kind.value} stored in "
-                f"`{origin.name}`, not a copy; "
-                "return a copy (`copy.deepcopy`)",
+                f"edits of the sample change the Dataset: `{short(given.node)}` is the stored {given.value.kind.value} "
+                f"itself{of}; {deepcopied(given.node, 'return')}",
                 notes=(
                     (origin.node, f"`{origin.name}` is stored by `{dataset.name}`"),
                     *dataset.chain(given.function),

@@ -63,7 +63,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import copied_first, short
 
 
 @rule(
@@ -79,9 +79,8 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(edit.node)
             yield Report(
                 edit.node,
-                f"this change stays in the Dataset: `{short(edit.target)}` is an element of `{origin.name}`, "
-                "not a copy; "
-                "copy it first",
+                f"later epochs see this change: `{short(edit.target)}` is part of `{origin.name}`, "
+                f"not a copy; {copied_first(edit.target)}",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"), *dataset.chain(edit.function)),
                 target=edit,
             )
@@ -91,8 +90,8 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(edit.node)
             yield Report(
                 edit.node,
-                f"device memory fills up: `{short(edit.target)}` is an element of `{origin.name}`, "
-                "which keeps what is moved to the device; copy it first",
+                f"device memory fills up: `{short(edit.target)}` is part of `{origin.name}`, "
+                f"which keeps what is moved to the device; {copied_first(edit.target)}",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"),),
                 target=edit,
             )

@@ -53,6 +53,8 @@ from flake8_torchleak.model.views import KeptView, kept_views, may_keep_views
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
+_COPIED = {Kind.ARRAY: "`.copy()`", Kind.TENSOR: "`.clone()`"}
+
 
 @rule(
     "TLK205",
@@ -88,10 +90,12 @@ def check(module: Module) -> Iterator[Report]:
     for kept in kept_views(module):
         if module.infer.value(kept.view).graph:
             continue  # its history is more than its memory: TLK402
+        kind = Kind.ARRAY if kept.is_array else module.infer.value(kept.view).kind
+        copied = _COPIED.get(kind, "arrays `.copy()`, tensors `.clone()`")
         yield Report(
             kept.node,
-            f"each `{kept.base.key}` stays in memory as a whole: `{kept.key}` keeps its slice (view) "
-            f"`{short(kept.view)}`; store a copy",
+            f"each `{kept.base.key}` stays in memory whole: `{kept.key}` keeps its slice "
+            f"`{short(kept.view)}`; store a copy ({copied})",
             notes=((kept.base.statement, f"a new `{kept.base.key}` is made here each time, and its view keeps it"),),
             target=kept,
         )

@@ -82,7 +82,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
 from flake8_torchleak.model.samples import is_plain
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import copied_first, short
 
 
 @rule(
@@ -103,8 +103,8 @@ def check(module: Module) -> Iterator[Report]:
         seen.add(edit.node)
         yield Report(
             edit.node,
-            f"this change stays in the Dataset: `{short(edit.target)}` is stored in `{origin.name}` of "
-            f"`{handed.dataset.name}`; copy it first",
+            f"later epochs see this change: `{short(edit.target)}` is part of `{origin.name}` of "
+            f"`{handed.dataset.name}`; {copied_first(edit.target)}",
             notes=(
                 (handed.given, f"`{handed.dataset.name}` returns it as a sample"),
                 (origin.node, f"an element of `{origin.name}`, not a copy"),

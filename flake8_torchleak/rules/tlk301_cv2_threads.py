@@ -61,9 +61,10 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.opencv import OpenCV
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import short
 
 _IMPORT = re.compile(r"^(?:import|from) cv2\b", re.MULTILINE)
-_MESSAGE = "too many OpenCV threads in every worker ({}); call `cv2.setNumThreads(0)` at module level"
+_MESSAGE = "too many OpenCV threads per worker ({}); add `cv2.setNumThreads(0)` below the imports"
 
 
 @rule("TLK301", "cv2-threads", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.OPENCV)
@@ -90,9 +91,11 @@ def check(module: Module) -> Iterator[Report]:
             yield Report(statement, _MESSAGE.format(how))
         return
     call, function, how = use
+    owner = module.classes.around(call)
+    where = f"{owner.node.name}.{function.name}" if owner is not None else function.name
     yield Report(
         call,
-        _MESSAGE.format(f"`{function.name}` {how}"),
+        _MESSAGE.format(f"`{short(call.func)}`: `{where}` {how}"),
         notes=tuple((each, "spawned workers do not run this call") for each in opencv.out_of_reach),
     )
 

@@ -48,7 +48,9 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.gpu import transfers
 from flake8_torchleak.model.loader import Workers
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import is_cut, short
 
 
 @rule(
@@ -62,10 +64,14 @@ from flake8_torchleak.rule import Report, rule
 )
 def check(module: Module) -> Iterator[Report]:
     for transfer in transfers(module):
+        owner = module.classes.around(transfer.call)
+        name, call = transfer.function.name, transfer.call
+        called = f"{last_name(call.func)}(...)" if is_cut(call) else short(call)
+        where = f"{owner.node.name}.{name}" if owner is not None else name
         yield Report(
             transfer.call,
-            f"workers fail, or each takes GPU memory of its own: `{transfer.function.name}` uses CUDA; "
-            "return CPU tensors, and move the batch in the training loop",
+            f"workers fail, or each takes GPU memory: `{where}` runs `{called}` in them; "
+            "return CPU tensors, move the batch in the training loop",
             notes=(*transfer.notes, (transfer.site.call, "a DataLoader with workers")),
             severity=Severity.ERROR if transfer.site.workers is Workers.YES else Severity.WARNING,
             remedy=f"return CPU tensors from `{transfer.function.name}`, and call `.to(device, non_blocking=True)` on "

@@ -63,8 +63,8 @@ def check(module: Module) -> Iterator[Report]:
     for each in unloaded(module):
         yield Report(
             each.call,
-            f"one file stays open per image: `{each.name}` keeps images that are not read yet; read them here "
-            '(`.convert("RGB")`), or store the paths',
+            f"one file stays open per image: `{each.name}` keeps images that are opened but not read; "
+            "store `Image.open(...).copy()`, or the paths",
             target=each.call,
         )
 

@@ -57,6 +57,7 @@ so), nor for what is added in a helper or in a method of another object.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from functools import partial
 
@@ -69,7 +70,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, added, evidence
 from flake8_torchleak.releases import releases, remedy
 from flake8_torchleak.rule import Report, never, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import released, short
 
 
 @rule(
@@ -89,7 +90,9 @@ def _said(module: Module, kept: Kept) -> Said | None:
     store = added(kept.at, kept.target)
     if store is None:
         return None
-    name, advice = short(store.holder), remedy(module, "add", store.value)
+    name, code, advice = short(store.holder), released(store.value), remedy(module, "add", store.value)
+    if advice == f"add `{code}`":
+        advice = f"write `{name} += {code}`" if isinstance(store.node, ast.AugAssign) else f"sum up `{code}`"
     message = f"memory grows every step: `{name}` keeps each step's autograd graph; {advice}"
     return Said(message, store, notes=evidence(module, store))
 

@@ -88,7 +88,7 @@ def _said(module: Module, kept: Kept) -> Said | None:
     if value.kind is Kind.ARRAY:
         advice = "store a copy (`.copy()`)"
     elif module.loops.is_whole_batch(expression):
-        advice = "store `.clone()` of the parts you need"
+        advice = "store clones of its tensors"
     else:
         advice = "store a copy (`.clone()`)"
     return Said(

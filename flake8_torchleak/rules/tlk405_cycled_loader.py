@@ -134,7 +134,8 @@ def _called(module: Module) -> Iterator[Report]:
                 name = short(call.args[0])
                 remedy = f"use `len({name})`, or count in the loop"
         target = call if qualname == "itertools.cycle" else None
-        yield from _report(module, call, call.args[0], qualname, remedy, target)
+        shown = f"{short(call.func)}({short(call.args[0])})"
+        yield from _report(module, call, call.args[0], shown, remedy, target)
 
 
 def _unpacked(module: Module) -> Iterator[Report]:
@@ -211,13 +212,13 @@ def _report(
     if loader.made is None and not imports_pytorch(text) and ".backward(" not in text:
         return
     by_name = loader.made is None
-    if by_name and (shown == "sorted" and not _is_told_how(node) or _is_other(module, iterable)):
+    if by_name and (shown.startswith("sorted(") and not _is_told_how(node) or _is_other(module, iterable)):
         return
     if by_name and under is None:  # a comprehension goes over whatever there is
         by_name = "DataLoader" not in text and ".backward(" not in text
     yield Report(
         node,
-        f"all batches stay in memory at once: `{shown}` keeps every batch of `{short(iterable)}`; {remedy}",
+        f"all batches stay in memory at once: `{shown}` keeps every batch; {remedy}",
         notes=((loader.made, "the loader is made here"),) if loader.made is not None else (),
         severity=Severity.NOTE if by_name else None,
         target=target,

@@ -89,8 +89,8 @@ def check(module: Module) -> Iterator[Report]:
         if state is None:
             return None
         return Said(
-            f"memory grows every step: `{short(state.target)}` brings the autograd graph of all earlier steps into "
-            f"`{short(state.call.func)}`; detach it between steps",
+            f"memory grows with every batch: `{short(state.target)}` brings all earlier graphs into "
+            f"`{short(state.call.func)}`; {_detached(state)}",
             state,
         )
 
@@ -98,9 +98,8 @@ def check(module: Module) -> Iterator[Report]:
     for facts, method, evidence in idle_detaches(module):
         yield Report(
             method,
-            f"memory grows every step: `{facts.node.name}.{method.name}` detaches nothing, so the state keeps "
-            "its autograd "
-            "graph; assign the detached tensors to it",
+            f"memory grows with every batch: `{facts.node.name}.{method.name}` detaches nothing, so the state keeps "
+            "its autograd graph; assign the detached tensors to it",
             notes=((evidence, "this has to be detached"),),
         )
 
@@ -115,8 +114,17 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     name = short(state.target)
     if state.pair is None:
         raise Unfixable(f"`{name}` may be a tensor or a pair of tensors")
+    yield Fix(FixLevel.UNSAFE, f"detach `{name}` after the call", build.after(state.last, _cut_off(state)))
+
+
+def _detached(state: Carried) -> str:
+    """What to write; in words where it is not known whether the state is a pair, as an LSTM's."""
+    return "detach it as each batch starts" if state.pair is None else f"start each batch with `{_cut_off(state)}`"
+
+
+def _cut_off(state: Carried) -> str:
+    """The statement that cuts a state off from the last step's graph."""
+    name = short(state.target)
     if isinstance(state.target, ast.Tuple):
-        text = f"{', '.join(state.keys)} = {', '.join(f'{key}.detach()' for key in state.keys)}"
-    else:
-        text = f"{name} = tuple(part.detach() for part in {name})" if state.pair else f"{name} = {name}.detach()"
-    yield Fix(FixLevel.UNSAFE, f"detach `{name}` after the call", build.after(state.last, text))
+        return f"{', '.join(state.keys)} = {', '.join(f'{key}.detach()' for key in state.keys)}"
+    return f"{name} = tuple(part.detach() for part in {name})" if state.pair else f"{name} = {name}.detach()"

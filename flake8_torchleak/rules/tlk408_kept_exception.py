@@ -113,8 +113,8 @@ def _said(kept: Kept) -> Said | None:
         return None
     name = short(store.holder)
     return Said(
-        f"memory grows with each error: `{name}` keeps `{handler.name}`, and with it all tensors of the "
-        "functions it left; "
+        f"memory grows with each error: `{name}` keeps the exception `{handler.name}`, and with it the tensors of "
+        "all functions it passed; "
         f"store `str({handler.name})`",
         kept,
         f"store `str({handler.name})` or `traceback.format_exc()` in `{name}`",

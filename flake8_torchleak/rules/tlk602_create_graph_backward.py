@@ -70,8 +70,8 @@ def check(module: Module) -> Iterator[Report]:
         differentiated = short(call.args[0] if call.args else call.func.value)
         yield Report(
             call,
-            "memory is never freed: `backward(create_graph=True)` ties parameters and gradients in a cycle; "
-            "use `torch.autograd.grad`",
+            "memory is never freed: with `create_graph=True` each parameter and its `.grad` keep each other; "
+            "after the step write `optimizer.zero_grad()`",
             remedy=(
                 f"`torch.autograd.grad({differentiated}, parameters, create_graph=True)`, or `zero_grad()` after use"
             ),

@@ -103,8 +103,8 @@ def check(module: Module) -> Iterator[Report]:
                     continue
                 yield Report(
                     node,
-                    f"memory is freed late: `{ctx}.{attr}` and the output `{kept.id}` refer to each other (a cycle); "
-                    f"use `{ctx}.save_for_backward({kept.id})`",
+                    f"memory stays until garbage collection: `{ctx}.{attr}` and output `{kept.id}` keep each other; "
+                    f"use `{ctx}.save_for_backward({kept.id})` and `{ctx}.saved_tensors`",
                     notes=((output.node, "this is returned as an output"),),
                     remedy=f"call `{ctx}.save_for_backward({kept.id})` instead of setting `{ctx}.{attr}`",
                 )

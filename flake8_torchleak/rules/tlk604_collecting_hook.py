@@ -67,8 +67,7 @@ from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 from flake8_torchleak.words import holds_any
 
-_BY_CALL = "in every step and never removes it; register it once, before the loop"
-_AGAIN = "hooks pile up: one is registered in every step and never removed; register it once, before the loop"
+_BY_CALL = "adds one in every step, and each pass runs all of them; register it once, before the loop"
 _REGISTERING = ("register_forward", "register_full_backward", "register_backward_hook")
 
 
@@ -129,7 +128,7 @@ def check(module: Module) -> Iterator[Report]:
             told.add(call)
             yield Report(
                 call,
-                "hooks pile up: each call of this function registers one and leaves it on the module; "
+                f"hooks pile up: each call of this function adds one (`{short(call.func)}`), and each pass runs all; "
                 "call `.remove()` after the run",
                 notes=((ran, "the hooked module runs here"),),
                 severity=Severity.WARNING,
@@ -140,7 +139,7 @@ def check(module: Module) -> Iterator[Report]:
         if call in again or any(function.name == "forward" for function in hooks.functions_around(module, call)[:1]):
             told.add(call)
             if not (seen.whole and seen.run.hooks.is_once(call)):
-                yield Report(call, _AGAIN, remedy=remedy)
+                yield Report(call, f"hooks pile up: `{short(call.func)}` {_BY_CALL}", remedy=remedy)
         elif guest is not None and guest.owner.node not in told:
             told.add(guest.owner.node)
             yield Report(
@@ -196,7 +195,5 @@ def _followed(module: Module, told: set[ast.AST]) -> Iterator[Report]:
             and not hooks.may_remove(text)
         ):
             told.add(kept.node)
-            yield Report(
-                kept.node,
-                _AGAIN if kept.node is kept.at else f"hooks pile up: `{short(kept.node)}` registers one {_BY_CALL}",
-            )
+            called = kept.node.func if isinstance(kept.node, ast.Call) else kept.node
+            yield Report(kept.node, f"hooks pile up: `{short(called)}` {_BY_CALL}")

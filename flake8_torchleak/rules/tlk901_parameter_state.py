@@ -57,8 +57,8 @@ def check(module: Module) -> Iterator[Report]:
         if not each.known:
             yield Report(
                 each.place,
-                f"each worker copies `{each.name}` as it reads, if it is a list or dict; "
-                "annotate its type, or store an array",
+                f"memory grows until each worker has a copy of `{each.name}`, if it is a list or dict; "
+                "store a tensor or np.bytes_ array (annotating only silences)",
                 notes=each.notes,
                 remedy=f"annotate the argument (`{each.name.removeprefix('self.')}: np.ndarray`) if it is not a list",
             )

@@ -62,7 +62,7 @@ def check(module: Module) -> Iterator[Report]:
     for each in frames(module):
         yield Report(
             each.place,
-            f"each worker copies the strings of `{each.name}` as it reads, unless Arrow stores them; "
+            f"memory grows until each worker has a copy of the texts in `{each.name}` (pandas); "
             'read the table with `dtype_backend="pyarrow"`',
             notes=(
                 (each.node, each.why),

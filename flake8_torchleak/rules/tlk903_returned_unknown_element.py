@@ -59,6 +59,7 @@ from flake8_torchleak.model.samples import given_out
 from flake8_torchleak.model.state import StateFacts
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import deepcopied, short
 
 _MAKERS = frozenset({Kind.INSTANCE, Kind.DATASET, Kind.SHARED, Kind.FRAME})
 """What makes its elements at each read, or may."""
@@ -86,8 +87,8 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(given.node)
             yield Report(
                 given.node,
-                f"edits of the sample may change the Dataset: it is an element of `{origin.name}`, not a copy; "
-                "return a copy, or annotate its type",
+                f"edits of the sample may change the Dataset: `{short(given.node)}` is stored in `{origin.name}`, "
+                f"not a copy; {deepcopied(given.node, 'return')}",
                 notes=((origin.node, f"`{origin.name}` is stored by `{dataset.name}`"), *dataset.chain(given.function)),
                 target=given.node,
             )

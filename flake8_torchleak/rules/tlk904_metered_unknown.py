@@ -63,8 +63,12 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.meters import Unreleased, unreleased
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.releases import remedy
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
+
+_LONGEST = 35
+"""Characters of advice that a message has room for."""
 
 
 @rule(
@@ -79,11 +83,12 @@ from flake8_torchleak.wording import short
 def check(module: Module) -> Iterator[Report]:
     for each in unreleased(module) if not module.is_test else ():
         name, kept = each.function.name, each.keeping
+        advice = remedy(module, "store", kept.value)
         where = name if each.owner is None else f"{each.owner.node.name}.{name}"
         yield Report(
             kept.node,
-            f"memory may grow every step: `{where}` keeps `{short(kept.value)}` with its autograd graph, if any; "
-            "store it with `.detach()`",
+            f"memory grows every step if `{short(kept.value)}` holds a model's output: `{where}()` keeps its "
+            f"graph; {advice if len(advice) <= _LONGEST else 'store it with `.detach()`'}",
             notes=((each.joined, "joined here, so all of them are tensors"),) if each.joined is not None else (),
             target=each,
         )

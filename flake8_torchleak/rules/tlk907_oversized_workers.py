@@ -75,8 +75,8 @@ def check(module: Module) -> Iterator[Report]:
         if ahead is not None and _number(ahead) >= _MANY_BATCHES:
             yield Report(
                 ahead,
-                f"shared memory fills up: every worker holds {_number(ahead)} batches ready; "
-                "`prefetch_factor=4` keeps a GPU busy",
+                f"shared memory fills up: every worker prepares {_number(ahead)} batches ahead; "
+                f"set `prefetch_factor=4` (now {_number(ahead)})",
                 remedy="`prefetch_factor=4`",
             )
 
