@@ -66,7 +66,7 @@ def check(module: Module) -> Iterator[Report]:
     for each in arrays(module):
         yield Report(
             each.place,
-            f"memory grows by a copy of `{each.name}` ({each.why}) in each worker that reads it; "
+            f"memory grows by a copy of `{each.name}` ({each.why}) in each worker; "
             "store `PackedRecords(...)` (`torchleak explain TLK101`)",
             notes=(
                 (each.node, each.why),

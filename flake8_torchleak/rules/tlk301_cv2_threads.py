@@ -92,7 +92,7 @@ def check(module: Module) -> Iterator[Report]:
         return
     call, function, how = use
     owner = module.classes.around(call)
-    where = f"{owner.node.name}.{function.name}" if owner is not None else function.name
+    where = f"{owner.node.name}.{function.name}" if owner is not None and owner.node.name not in how else function.name
     yield Report(
         call,
         _MESSAGE.format(f"`{short(call.func)}`: `{where}` {how}"),
