@@ -157,3 +157,62 @@ def test_loaders_under_a_key(name: str) -> None:
             print(len(kept))
     """)
     assert reported(text) == marked(text)
+
+
+def of_one(
+    last: str, sum_: str = "first + second", made: str = "draw(parts, x)", second: str = "parts.norm(out)"
+) -> str:
+    """A step whose loss has two terms that are made of what a function gives that nobody can see."""
+    return program(f"""
+        from elsewhere import draw
+        def train(loader, parts, optimizer, scale):
+            kept, total, entries = [], 0, torch.zeros(3)
+            for x, y in loader:
+                out = {made}
+                first, second = torch.dot(out * scale, y), {second}
+                objective = {sum_}
+                {_ENDS.format("objective")}
+                {last}
+    """)
+
+
+TWO = "torch.dot(out, y)"
+OF_ONE = {
+    "a term with all that the sum begins with": of_one("kept.append(first)  # TLK402", second=TWO),
+    "a term with a part of it": of_one("kept.append(second)", second=TWO),
+    "both": of_one("kept.append((first, second))  # TLK402", second=TWO),
+    "what both are made of": of_one("kept.append(out)", second=TWO),
+    "two that are made of different things": of_one("kept.append(first)", second="parts.norm(y)"),
+    "its value": of_one("kept.append(first.item())", second=TWO),
+    "a term of a sum of three": of_one("kept.append(first)  # TLK402", "(first + y.mean()) + second", second=TWO),
+}
+NAMED = {
+    "a term that is a loss by its name, beside one that is known": train(
+        "out = model(x)\nfit_loss = draw(out)\nobjective = out.sum() + fit_loss\n"
+        + _ENDS.format("objective")
+        + "\ntotal += fit_loss  # TLK401"
+    ),
+    "one of three": train(
+        "out = model(x)\nfit_loss = draw(out)\nobjective = (fit_loss + near(x)) * 2 + out.sum()\n"
+        + _ENDS.format("objective")
+        + "\ntotal += fit_loss  # TLK401"
+    ),
+    "another one": train(
+        "out = model(x)\nnear = draw(out)\nobjective = out.sum() + near\n"
+        + _ENDS.format("objective")
+        + "\ntotal += near"
+    ),
+}
+SLOTS = {
+    "added to an entry of a tensor": of_one("entries[0] += first  # TLK401", second=TWO),
+    "a number added to it": of_one("entries[0] += first.item()", second=TWO),
+    "detached, beside another entry that is not": of_one(
+        "entries[0] += first.detach()\\n                entries[1] += first  # TLK401".replace("\\n", "\n"), second=TWO
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*OF_ONE, *NAMED, *SLOTS])
+def test_what_a_backward_proves_of_terms(name: str) -> None:
+    text = {**OF_ONE, **NAMED, **SLOTS}[name]
+    assert reported(text) == marked(text)

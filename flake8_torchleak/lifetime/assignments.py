@@ -84,8 +84,9 @@ class Assignments(Part):
         self._persist(base, target, value)
         if in_tensor or varies(index) or constant(index) is Mark.ANY:
             vary = None if in_tensor else varies(index)  # whatever part of a tensor is set, its history grows
-            copied = tuple(atom.but(held=None) for atom in value) if in_tensor else value
             adds = in_tensor and isinstance(node, ast.AugAssign)
+            new = run.seen.operands.get(node, ((), value))[1] if adds else value  # what was there is there already
+            copied = tuple(atom.but(held=None) for atom in new) if in_tensor else value
             run.keeper.stored(base, copied, node, target if adds else target.value, vary, summed=adds)
         if in_tensor and isinstance(target.value, (ast.Name, ast.Attribute)):
             born = min(atom.born for atom in base)  # it is still the same tensor
