@@ -77,7 +77,7 @@ def copied_first(node: ast.expr) -> str:
     """The statement that makes a variable a copy, before it is changed; of other expressions what to do, in words."""
     if isinstance(node, ast.Name) and len(node.id) <= _BRIEF // 2:
         return f"write `{node.id} = copy.deepcopy({node.id})` first"
-    return "use `copy.deepcopy` first"
+    return "change a variable with a `copy.deepcopy` of it"
 
 
 def _line(node: ast.expr) -> str:

@@ -198,7 +198,7 @@ def test_the_message_names_the_dataset_and_its_file(tmp_path: Path) -> None:
     (finding,) = lint(path.read_text(), path=str(path))
     assert finding.message == (
         "too many OpenCV threads per worker (`shrink` runs for every sample of `Photos`, photos.py); "
-        "add `cv2.setNumThreads(0)` below the imports"
+        "add `import cv2; cv2.setNumThreads(0)` at the top"
     )
     fixed = fix(path.read_text(), Config(), unsafe=True, takes=lambda code: code == "TLK301", path=str(path))
     assert "cv2.setNumThreads(0)" in fixed.text

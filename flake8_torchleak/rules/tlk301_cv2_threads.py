@@ -64,7 +64,7 @@ from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
 _IMPORT = re.compile(r"^(?:import|from) cv2\b", re.MULTILINE)
-_MESSAGE = "too many OpenCV threads per worker ({}); add `cv2.setNumThreads(0)` below the imports"
+_MESSAGE = "too many OpenCV threads per worker ({}); add `import cv2; cv2.setNumThreads(0)` at the top"
 
 
 @rule("TLK301", "cv2-threads", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.OPENCV)

@@ -58,7 +58,7 @@ def check(module: Module) -> Iterator[Report]:
             yield Report(
                 each.place,
                 f"memory grows until each worker has a copy of `{each.name}`, if it is a list or dict; "
-                "store a tensor or np.bytes_ array (annotating only silences)",
+                "store `PackedRecords(...)` (class: `torchleak explain TLK101`)",
                 notes=each.notes,
                 remedy=f"annotate the argument (`{each.name.removeprefix('self.')}: np.ndarray`) if it is not a list",
             )
