@@ -15,6 +15,12 @@ from tests.test_fixtures import FILES
 
 ROOT = Path(__file__).parent
 OWN = sorted({*ROOT.glob("programs/*.py"), *(ROOT / "truth").glob("*.py"), *(ROOT / "training").glob("*.py")})
+SHORT = 4
+"""Of so many files one is tried wherever tests are run; the others take long."""
+EACH = [
+    path if number % SHORT == 0 else pytest.param(path, marks=(pytest.mark.long, pytest.mark.watched))
+    for number, path in enumerate([*FILES, *OWN])
+]
 PROGRAM = """
 import torch
 from torch import nn
@@ -69,7 +75,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Rule, name, lambda self, text: True)
 
 
-@pytest.mark.parametrize("path", [*FILES, *OWN], ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", EACH, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_the_gate_loses_no_finding(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = path.read_text()
     found = lint.lint(text)
@@ -95,7 +101,7 @@ def test_a_text_is_expected_to_hold_what_its_statements_do(ending: str) -> None:
         assert prospect.may_step(text) >= outline.may_step
 
 
-@pytest.mark.parametrize("path", [*FILES, *OWN], ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", EACH, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_words_expect_all_that_statements_allow(path: Path) -> None:
     text = path.read_text()
     outline = Outline(ast.parse(text), text)
