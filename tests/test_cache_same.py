@@ -171,7 +171,7 @@ ROUNDS = st.lists(st.lists(CHANGES, min_size=1, max_size=6), min_size=2, max_siz
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 
-@settings(max_examples=15, suppress_health_check=QUIET)
+@settings(max_examples=6, suppress_health_check=QUIET)
 @given(ROUNDS, st.booleans())
 def test_the_report_is_the_same(
     tmp_path: Path,

@@ -106,7 +106,12 @@ STATEMENTS = [
 
 
 @pytest.mark.parametrize(
-    "statement", [*STATEMENTS[:4], *(pytest.param(each, marks=pytest.mark.long) for each in STATEMENTS[4:])]
+    "statement",
+    [
+        *STATEMENTS[:2],
+        *(pytest.param(each, marks=[pytest.mark.long, pytest.mark.watched]) for each in STATEMENTS[2:4]),
+        *(pytest.param(each, marks=pytest.mark.long) for each in STATEMENTS[4:]),
+    ],
 )
 def test_sums_and_stores(statement: str) -> None:
     before, after, _ = runs(TRAIN.format(statement), lambda names: names["train"]())

@@ -26,8 +26,9 @@ BAD = {
     for path in FILES
     if path.name.startswith("bad_")
 }
-SOME = [pytest.param(name, marks=pytest.mark.long if number % 3 else ()) for number, name in enumerate(BAD)]
-"""Each, but in short runs every third."""
+MARKS = [[], [pytest.mark.long], [pytest.mark.long], [pytest.mark.long, pytest.mark.watched], *[[pytest.mark.long]] * 2]
+SOME = [pytest.param(name, marks=MARKS[number % len(MARKS)]) for number, name in enumerate(BAD)]
+"""Each, but in short runs every sixth, and every third where coverage is watched."""
 
 
 @cache

@@ -221,12 +221,16 @@ def programs(shape: str) -> Iterator[tuple[str, str]]:
         yield text(shape, way, tempting, holder), f"{way}, {tempting}, {holder}"
 
 
-FAST = ("dict", "tuple", "list", "tensor")
-"""Shapes that are tried wherever tests are run; the others take long."""
-TRIED = [each if each in FAST else pytest.param(each, marks=pytest.mark.long) for each in SHAPES]
+QUICK, WATCHED = ("dict",), ("tuple", "list")
+"""Shapes that are tried wherever tests are run, a second each, and where coverage is watched; the others take long."""
+TRIED = [
+    pytest.param(each, marks=[*[pytest.mark.long] * (each not in QUICK), *[pytest.mark.watched] * (each in WATCHED)])
+    for each in SHAPES
+    if each != "tensor"
+]
 
 
-@pytest.mark.parametrize("shape", [each for each in TRIED if each != "tensor"])
+@pytest.mark.parametrize("shape", TRIED)
 def test_what_is_no_tensor_is_not_detached(shape: str) -> None:
     for source, name in programs(shape):
         after = mended(source).text

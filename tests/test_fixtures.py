@@ -48,8 +48,8 @@ def marked(text: str) -> tuple[Counter[tuple[int, str]], set[tuple[int, str]]]:
 
 @cache
 def found_in(text: str) -> list[Finding]:
-    """What all rules find: several tests look at it."""
-    return lint(text)
+    """What all rules find, and how each would be fixed: several tests look at it."""
+    return lint(text, fixes=True)
 
 
 def unmarked(text: str) -> str:

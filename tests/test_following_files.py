@@ -8,6 +8,7 @@ import pytest
 
 from flake8_torchleak.config import DEFAULT
 from flake8_torchleak.fixing.fix import fix
+from flake8_torchleak.lint import lint
 from flake8_torchleak.model import firstparty
 from tests.kept import marked, program, reported, training
 
@@ -222,3 +223,58 @@ def test_a_batch_that_an_object_of_another_file_keeps(project: Path) -> None:
     text = training("log.add(y)  # TLK404", "from work.helpers import Log", "log = Log()")
     path = str(project / "main.py")
     assert [(at, code) for at, code in reported(text, path) if code == "TLK404"] == marked(text)
+
+
+STATEFUL = """\
+import torch
+from torch import nn
+
+def stateful(step):
+    def run(loader):
+        h = None
+        for x in loader:
+            h = step(x, h)
+    return run
+
+class Learner:
+    def __init__(self, loader=()):
+        net = nn.GRU(2, 2)
+        opt = torch.optim.SGD(net.parameters())
+        h = None
+        for x in loader:
+            out, h = net(x, h)
+            out.sum().backward(retain_graph=True)
+            opt.step()
+"""
+STEPPED = """\
+from work.stateful import Learner, stateful
+
+class Mine(Learner):
+    def show(self):
+        print(torch.ones(1))
+
+net = nn.GRU(2, 2)
+opt = torch.optim.SGD(net.parameters())
+
+@stateful
+def step(x, h):
+    out, new = net(x, h)
+    out.sum().backward(retain_graph=True)
+    opt.step()
+    return {new}
+
+def main(loader):
+    step(loader){marker}
+"""
+
+
+@pytest.mark.parametrize(("new", "marker"), [("new", "  # TLK406"), ("new.detach()", "")])
+def test_a_state_that_another_file_carries_on(project: Path, new: str, marker: str) -> None:
+    """What a constructor over there keeps is that file's own business."""
+    (project / "stateful.py").write_text(STATEFUL, encoding="utf-8")
+    text = program(STEPPED.format(new=new, marker=marker))
+    path = project / "train.py"
+    path.write_text(text, encoding="utf-8")
+    assert [(each.span.line, each.code) for each in lint(text, path=str(path))] == [
+        (at, "TLK406") for at, line in enumerate(text.splitlines(), 1) if "# TLK406" in line
+    ]

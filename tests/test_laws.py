@@ -19,7 +19,7 @@ from tests.laws.program import Program
 from tests.laws.table import LAWS, RENAME, Rate, Seen, baseline, fixtures, matched, rate, reshaped, results, traced
 
 LATER = [pytest.mark.long, pytest.mark.watched]
-FAST = ("outline", "while_next", pytest.param("rename", marks=LATER), pytest.param("in_record", marks=LATER))
+FAST = ("outline", *(pytest.param(each, marks=LATER) for each in ("while_next", "rename", "in_record")))
 """Of those over the rules about graphs."""
 
 

@@ -75,7 +75,7 @@ LATER = partial(pytest.param, marks=[pytest.mark.long, pytest.mark.watched])
         ([], {"error", "warning"}),
         LATER(["--min-severity=error"], {"error"}),
         LATER(["--min-severity=warning"], {"error", "warning"}),
-        (["--min-severity=note"], {"error", "warning", "note"}),
+        LATER(["--min-severity=note"], {"error", "warning", "note"}),
         LATER(["--extend-select=TLK9"], {"error", "warning", "opinion"}),
         (["--extend-select=TLK9", "--min-severity=error"], {"error"}),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 import pytest
 
@@ -62,6 +63,9 @@ def handed(step: str) -> str:
 
 LIVE = {
     "an element that is set between": "two = [loss, other]\ntwo[0].backward()\ntwo[0] = other\nkept.append(two[0])",
+    "an element of a tensor that is set between": (
+        "two = torch.stack([loss, other])\ntwo[0].backward()\ntwo[0] = other\nkept.append(two[0])"
+    ),
     "retain": "loss.backward(retain_graph=True)\nkept.append(loss)",
     "retain flag": "loss.backward(retain_graph=flag)\nkept.append(loss)",
     "retain pos": "loss.backward(None, True)\nkept.append(loss)",
@@ -155,7 +159,16 @@ LIVE = {
 }
 
 
-@pytest.mark.parametrize("step", LIVE.values(), ids=LIVE)
+def some(steps: dict[str, str]) -> list[Any]:
+    """All, in short runs every third: each is fixed at both levels, in a text with all the helpers."""
+    marks = [pytest.mark.long, pytest.mark.watched]
+    return [
+        pytest.param(step, id=name, marks=marks[: 2 * (number % 3 > 0)])
+        for number, (name, step) in enumerate(steps.items())
+    ]
+
+
+@pytest.mark.parametrize("step", some(LIVE))
 def test_what_may_be_differentiated_again_is_live(step: str) -> None:
     text = handed(step)
     assert fixed(text, codes=ALL) == text
@@ -240,7 +253,7 @@ def both(model, x):
 """
 
 
-@pytest.mark.parametrize("step", SPENT.values(), ids=SPENT)
+@pytest.mark.parametrize("step", some(SPENT))
 def test_what_can_never_be_differentiated_again_is_released(step: str) -> None:
     text = ENDS + handed(step)
     after = fixed(text, codes=ALL)

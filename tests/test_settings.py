@@ -271,7 +271,7 @@ BY_FILE = [
     ("leak.py:TLK401", []),
     pytest.param("leak.py:TLK402", [], marks=pytest.mark.long),
     pytest.param("./leak.py:TLK4", [], marks=pytest.mark.long),
-    ("leak.py:TLK4", ["--select=TLK401"]),
+    pytest.param("leak.py:TLK4", ["--select=TLK401"], marks=[pytest.mark.long, pytest.mark.watched]),
     pytest.param("leak.py:TLK401", ["--select=TLK401"], marks=[pytest.mark.long, pytest.mark.watched]),
     ("leak.py:TLK4", ["--select=TLK4", "--extend-select=TLK401"]),
     pytest.param("other.py:TLK401", ["--ignore=TLK402"], marks=pytest.mark.long),
@@ -279,7 +279,7 @@ BY_FILE = [
     pytest.param("other.py leak.py : TLK402 TLK401", [], marks=pytest.mark.long),
     pytest.param("other.py:TLK1, leak.py:TLK401", [], marks=pytest.mark.long),
     pytest.param("l*k.py:TLK4 other.py:TLK1", [], marks=[pytest.mark.long, pytest.mark.watched]),
-    ("sub/leak.py:TLK401", []),
+    pytest.param("sub/leak.py:TLK401", [], marks=[pytest.mark.long, pytest.mark.watched]),
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How
@@ -117,9 +118,7 @@ def _is_use(module: Module, node: ast.Attribute) -> bool:
 
 def _is_first(module: Module, node: ast.AST, attr: str) -> bool:
     """Whether a condition about the attribute is around: `if self.file is None:`."""
-    for up in module.tree.ancestors(node):
-        if isinstance(up, FUNCTIONS):
-            return False
+    for up in takewhile(lambda each: not isinstance(each, FUNCTIONS), module.tree.ancestors(node)):
         if isinstance(up, ast.If):
             for each in ast.walk(up.test):
                 if isinstance(each, ast.Attribute) and each.attr == attr:

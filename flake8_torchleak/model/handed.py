@@ -42,7 +42,7 @@ def call_of(infer: Infer, facts: ClassFacts, definition: Definition) -> tuple[as
     above = next((each.own_methods["__init__"] for each in facts.lineage[1:] if "__init__" in each.own_methods), None)
     if function is not above:
         return None
-    for call in infer.tree.calls(own):
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__":
-            return call, function
-    return None
+    called = ((call, call.func) for call in infer.tree.calls(own))
+    return next(
+        ((call, function) for call, func in called if isinstance(func, ast.Attribute) and func.attr == "__init__"), None
+    )
