@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 import flake8_torchleak.lint
+from tests.warm import Warm
 
 flake8_torchleak.lint.reraise = True
 
@@ -50,10 +51,15 @@ def train(model, loader, criterion, optimizer):
 """TLK401 on line 9, and nothing else that is on by default."""
 
 
+def plain(**environment: str) -> dict[str, str]:
+    """The environment of a user, and what is added to it."""
+    env = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    return {**env, "PYTHONIOENCODING": "utf-8", **environment}
+
+
 def python(*arguments: str, cwd: Path, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
     """Run this Python in a process of its own, as a user would: without our settings, warnings shown."""
-    env = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
-    env.update({"PYTHONIOENCODING": "utf-8", **environment})
+    env = plain(**environment)
     return subprocess.run(
         [sys.executable, *arguments], cwd=cwd, input=stdin, capture_output=True, env=env, timeout=600, check=False
     )
@@ -61,12 +67,21 @@ def python(*arguments: str, cwd: Path, stdin: bytes = b"", **environment: str) -
 
 def flake8(*arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run the real flake8, with our codes alone unless told otherwise."""
-    return python("-m", "flake8", "--jobs=1", *arguments, cwd=cwd, stdin=stdin)
+    return WARM.run("flake8", "--jobs=1", *arguments, cwd=cwd, stdin=stdin, environment=plain())
+
+
+WARM = Warm()
+
+
+def pytest_unconfigure() -> None:
+    WARM.end()
 
 
 def torchleak(*arguments: str, cwd: Path, stdin: bytes = b"", **env: str) -> subprocess.CompletedProcess[bytes]:
     """Run the command."""
-    return python("-m", "flake8_torchleak", *arguments, cwd=cwd, stdin=stdin, **env)
+    if env:  # Python asks for some of it as it starts
+        return python("-m", "flake8_torchleak", *arguments, cwd=cwd, stdin=stdin, **env)
+    return WARM.run("flake8_torchleak", *arguments, cwd=cwd, stdin=stdin, environment=plain())
 
 
 def pytest_collection_finish() -> None:

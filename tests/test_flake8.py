@@ -15,7 +15,7 @@ from flake8.options.manager import OptionManager
 
 from flake8_torchleak.config import OPTIONS, Config, Option
 from flake8_torchleak.shells.flake8_plugin import TorchLeak
-from tests.conftest import LEAK, flake8, torchleak
+from tests.conftest import LEAK, flake8, python, torchleak
 
 SELECT = "--extend-ignore=E,W,F,C"
 
@@ -30,6 +30,19 @@ def test_a_finding_has_flake8s_place_and_code(leak: Path) -> None:
     assert run.stdout.decode().startswith("leak.py:9:")
     assert codes(run.stdout) == ["TLK401"]
     assert (run.returncode, run.stderr) == (1, b"")
+
+
+@pytest.mark.parametrize("arguments", [[], [SELECT, "-"], ["--no-such-option"]], ids=["all", "stdin", "wrong"])
+def test_a_forked_process_says_what_a_new_one_does(arguments: list[str], leak: Path) -> None:
+    """What these tests start is mostly forked, which costs a tenth: it is the same for all that."""
+    text = LEAK.encode()
+    forked = flake8(*arguments, cwd=leak, stdin=text)
+    new = python("-m", "flake8", "--jobs=1", *arguments, cwd=leak, stdin=text)
+    assert (forked.stdout, forked.stderr, forked.returncode) == (new.stdout, new.stderr, new.returncode)
+    assert forked.returncode == (2 if "--no-such-option" in arguments else 1)
+    told = torchleak("check", "--no-cache", "-", cwd=leak, stdin=text)
+    alone = python("-m", "flake8_torchleak", "check", "--no-cache", "-", cwd=leak, stdin=text)
+    assert (told.stdout, told.stderr, told.returncode) == (alone.stdout, alone.stderr, alone.returncode)
 
 
 def test_the_version_is_listed(tmp_path: Path) -> None:

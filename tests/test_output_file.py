@@ -12,7 +12,7 @@ import pytest
 from flake8_torchleak.finding import Finding
 from flake8_torchleak.shells.cli import main
 from flake8_torchleak.shells.formats import FORMATS
-from tests.conftest import LEAK, torchleak
+from tests.conftest import LEAK, python, torchleak
 from tests.test_fix_command import EVALUATION, HELD
 
 Capture = pytest.CaptureFixture[str]
@@ -129,7 +129,7 @@ def test_what_the_shell_opened_is_written_to(leak: Path, capsys: Capture) -> Non
     with open(reader, "rb") as out:
         assert [row["code"] for row in json.load(out)] == ["TLK401"]
     assert capsys.readouterr().out.endswith(SUMMARY)
-    run = torchleak("check", "--output-format=concise", "--output-file=/dev/stdout", cwd=leak)
+    run = python("-m", "flake8_torchleak", "check", "--output-format=concise", "--output-file=/dev/stdout", cwd=leak)
     assert run.stdout.startswith(b"leak.py:9:")
     assert run.stdout.endswith(SUMMARY.encode())
 

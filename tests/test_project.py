@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from textwrap import dedent
 
@@ -166,6 +167,16 @@ def test_links_out_of_the_project_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "inside" / "pyproject.toml").touch()
     (tmp_path / "inside" / "base.py").symlink_to(tmp_path / "outside" / "base.py")
     assert found(tmp_path / "inside" / "photos.py") == []
+
+
+def test_a_folder_reached_through_a_link_is_the_folder(tmp_path: Path) -> None:
+    """Its files are the project's, under whichever path; `..` behind a link leads out of where that leads to."""
+    put(tmp_path, real__inside__base=BASE, real__inside__photos=dataset("from base import Records"))
+    (tmp_path / "real" / "pyproject.toml").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "inside")
+    assert found(tmp_path / "link" / "photos.py") == found(tmp_path / "real" / "inside" / "photos.py") == ["TLK101"]
+    for path in ("link/base.py", "real/inside/../inside/base.py", "link/../inside/base.py", "link", "none/base.py"):
+        assert reading.Reader().real(str(tmp_path / path)) == os.path.realpath(tmp_path / path)
 
 
 def test_only_so_many_files_and_lines_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
