@@ -73,7 +73,10 @@ def flake8(*arguments: str, cwd: Path, stdin: bytes = b"") -> subprocess.Complet
 WARM = Warm()
 
 
-def pytest_unconfigure() -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _warm() -> Iterator[None]:
+    """Behind the last test, and before coverage is put together, what forks ends."""
+    yield
     WARM.end()
 
 

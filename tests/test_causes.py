@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flake8_torchleak.finding import Finding, Severity, gathered
+from flake8_torchleak.finding import gathered
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.cli import main
 from tests.conftest import flake8
-from tests.test_fixtures import FILES, found_in
 
 Capture = pytest.CaptureFixture[str]
 
@@ -120,23 +118,3 @@ def test_a_function_that_trains_as_well() -> None:
         "        loss.backward()\n        outputs.append(loss)\n    return",
     ).replace("(model, loader)", "(model, loader, optimizer)")
     assert [(each.span.line, each.code) for each in gathered(lint(text))] == [(7, "TLK501"), (13, "TLK402")]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_no_two_of_one_cause(path: Path) -> None:
-    found = [each for each in found_in(path.read_text(encoding="utf-8")) if each.code < "TLK9"]
-    told = gathered(found)
-    assert [each for each, count in Counter(each.span for each in told).items() if count > 1] == []
-    # Nothing is lost, and nothing stands under what is not told.
-    assert sum(1 + len(each.members) for each in told) == len(found)
-    leaders = {(each.code, each.span) for each in told}
-    assert not leaders & {each.under for each in told}
-    for each in told:
-        assert each.severity is min((each, *each.members), key=worst).severity
-        assert [(note.span, note.text[:6]) for note in each.notes[len(each.notes) - len(each.members) :]] == [
-            (member.span, member.code) for member in each.members
-        ]
-
-
-def worst(finding: Finding) -> int:
-    return list(Severity).index(finding.severity)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from flake8_torchleak.config import DEFAULT
-from flake8_torchleak.finding import Finding, FixLevel
+from flake8_torchleak.finding import Finding, FixLevel, Severity, gathered
 from flake8_torchleak.fixing.fix import Fixed, fix
 from flake8_torchleak.lint import lint
 from flake8_torchleak.rule import all_rules
@@ -123,3 +123,23 @@ def test_findings_are_one_clear_line_with_evidence_in_the_file(path: Path) -> No
             assert 1 <= span.line <= span.end_line <= len(lines)
             assert 0 <= span.col <= len(lines[span.line - 1])
             assert span.col < span.end_col <= len(lines[span.end_line - 1]) or span.line < span.end_line
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_two_of_one_cause(path: Path) -> None:
+    found = [each for each in found_in(path.read_text(encoding="utf-8")) if each.code < "TLK9"]
+    told = gathered(found)
+    assert [each for each, count in Counter(each.span for each in told).items() if count > 1] == []
+    # Nothing is lost, and nothing stands under what is not told.
+    assert sum(1 + len(each.members) for each in told) == len(found)
+    leaders = {(each.code, each.span) for each in told}
+    assert not leaders & {each.under for each in told}
+    for each in told:
+        assert each.severity is min((each, *each.members), key=worst).severity
+        assert [(note.span, note.text[:6]) for note in each.notes[len(each.notes) - len(each.members) :]] == [
+            (member.span, member.code) for member in each.members
+        ]
+
+
+def worst(finding: Finding) -> int:
+    return list(Severity).index(finding.severity)

@@ -72,7 +72,8 @@ def unlimited(tree: ast.AST) -> list[int]:
 def test_every_process_has_a_limit() -> None:
     places = [path for path in ROOT.glob("tests/**/*.py") if path != ROOT / "tests/processes.py"]
     assert len(places) > 100
-    found = {str(path.relative_to(ROOT)): unlimited(ast.parse(path.read_text(encoding="utf-8"))) for path in places}
+    texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in places}
+    found = {path: unlimited(ast.parse(text)) for path, text in texts.items() if "subprocess" in text}
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 

@@ -55,6 +55,26 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committed: Path) -> 
     return tmp_path
 
 
+CHECKED: dict[object, subprocess.CompletedProcess[bytes]] = {}
+
+
+@pytest.fixture(autouse=True)
+def _once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout with the same files, checked with the same arguments, takes a process once: the tests have few."""
+
+    def run(command: list[str], *, cwd: str, timeout: float, **more: Any) -> subprocess.CompletedProcess[bytes]:
+        around = list(Path(cwd).absolute().parent.glob("pyproject.toml"))
+        files = sorted(path for path in Path(cwd).rglob("*") if path.is_file() and ".git" not in path.parts)
+        texts = tuple((os.path.relpath(path, cwd), path.read_bytes()) for path in [*around, *files])
+        known = (tuple(command), timeout, texts)
+        if known not in CHECKED:
+            CHECKED[known] = subprocess.run(command, cwd=cwd, timeout=timeout, **more)
+        return CHECKED[known]
+
+    ours = types.SimpleNamespace(run=run, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(task, "subprocess", ours)
+
+
 def git(path: Path, remote: str = "https://example.org/owner/one.git") -> str:
     """Make a folder a repository with one commit, and return that."""
     own = ["git", "-c", "user.name=test", "-c", "user.email=test", "-C", str(path)]
