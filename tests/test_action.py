@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,10 @@ def test_no_script_has_an_expression_in_it() -> None:
     assert all(each["description"] for each in (ACTION["inputs"] | ACTION["outputs"]).values())
 
 
+LATER = partial(pytest.param, marks=[pytest.mark.long, pytest.mark.watched])
+"""Like its neighbours; a dozen processes each."""
+
+
 def test_everything(repository: Path) -> None:
     done = Done(repository)
     assert done.run.returncode == 0, done.run.stdout
@@ -103,13 +108,13 @@ def test_everything(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("inputs", "status"),
     [
-        ({"fail_on": "error"}, "0"),
+        LATER({"fail_on": "error"}, "0"),
         ({"fail_on": "never"}, "0"),
-        ({"fail_on": "note"}, "1"),
-        ({"min_severity": "error"}, "0"),
+        LATER({"fail_on": "note"}, "1"),
+        LATER({"min_severity": "error"}, "0"),
         ({"args": "--ignore=TLK4 --isolated"}, "0"),
         ({"paths": "old.py gone.py"}, "2"),
-        ({"args": "--no-such-option"}, "2"),
+        LATER({"args": "--no-such-option"}, "2"),
     ],
 )
 def test_what_fails_the_job(inputs: dict[str, str], status: str, repository: Path) -> None:

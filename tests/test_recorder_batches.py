@@ -112,6 +112,8 @@ def test_kept_batches(alias: Any) -> None:
     assert found.made[0].function == "train"
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_aliases_of_one_batch_count_once() -> None:
     kept: list[Any] = []
     found = only(recorded(Numbers(), lambda y: kept.extend([y, y.view(-1)])), "batch")
@@ -250,6 +252,8 @@ def test_objects_that_each_worker_copies(names: Any, kind: str) -> None:
     assert 500_000 < kept.size <= kept.most
 
 
+@pytest.mark.long
+@pytest.mark.watched
 def test_the_workers_of_each_epoch() -> None:
     found = recorded(Numbers(80), num_workers=2, epochs=2)
     names = [f"Numbers, worker {number}{again}" for again in ("", ", start 2") for number in (0, 1)]

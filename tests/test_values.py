@@ -350,7 +350,7 @@ def test_an_unknown_alternative_does_not_unsay_history(value: Value) -> None:
 
 
 @pytest.mark.parametrize("kinds", [*((kind,) for kind in KINDS[1:]), KINDS])
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(st.data())
 def test_join_in_any_order(kinds: tuple[Kind, ...], data: st.DataObject) -> None:
     alternatives = data.draw(st.lists(of(kinds), min_size=1, max_size=3))
