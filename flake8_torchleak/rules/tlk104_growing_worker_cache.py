@@ -48,6 +48,8 @@ When it stays silent
 - Entries are handles that are opened on first use.
 - The Dataset is only used without workers.
 
+A note, where it is filled only for who asks for that by an argument that is off by default.
+
 How to fix it
 -------------
 By hand: fill it before the workers start, in one tensor, or bound it. Unsafe, for `lru_cache(maxsize=None)`: a bound of
@@ -90,6 +92,7 @@ def check(module: Module) -> Iterator[Report]:
                 f"fill `{each.name}` in `__init__` (one tensor is shared by all workers), "
                 f"or drop the oldest entry of `{each.name}` when it is full, or do without it"
             ),
+            severity=Severity.NOTE if each.chosen else Severity.ERROR,
         )
     for memo in memos(module):
         name = memo.function.name

@@ -26,7 +26,8 @@ they were not reproduced with the wheel from PyPI.
 The call must run in the worker: at module level of the worker-side module, in worker_init_fn, or in the sample
 method. In `Dataset.__init__` or under `if __name__ == "__main__":` it does not reach spawned workers.
 A helper module is reported at its import of cv2, where the Dataset of another module calls it in its workers and
-leaves all computing to it: the call may as well stand in the Dataset's module.
+leaves all computing to it: the call may as well stand in the Dataset's module. That is a note, and so is all of this
+where neither the file nor one that imports it speaks of workers.
 Exactly 0: `setNumThreads(1)` in a forked child joins threads that are not there, and can hang.
 
 Measured
@@ -88,7 +89,7 @@ def check(module: Module) -> Iterator[Report]:
         helping = opencv.first_use_from_elsewhere
         if helping is not None:
             statement, how = helping
-            yield Report(statement, _MESSAGE.format(how))
+            yield Report(statement, _MESSAGE.format(how), severity=Severity.NOTE)
         return
     call, function, how = use
     owner = module.classes.around(call)
@@ -97,6 +98,7 @@ def check(module: Module) -> Iterator[Report]:
         call,
         _MESSAGE.format(f"`{short(call.func)}`: `{where}` {how}"),
         notes=tuple((each, "spawned workers do not run this call") for each in opencv.out_of_reach),
+        severity=Severity.WARNING if module.loaders.shows_workers(None) else Severity.NOTE,
     )
 
 

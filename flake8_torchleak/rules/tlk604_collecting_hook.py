@@ -18,8 +18,8 @@ A hook lives as long as its module. What it appends stays, with the graph that m
 but not the activation itself. A hook that is registered in every step runs once more with each: time and memory grow.
 
 An object that hooks a model which it was handed, and throws the handle away, stays with that model for good: what
-makes such an object for every image, or once more after a failure, adds a hook each time. So does a function that
-hooks its caller's model for one run, and leaves the hook there.
+makes such an object for every image, or once more after a failure, adds a hook each time (a note, if the file shows
+none made in a loop). So does a function that hooks its caller's model for one run, and leaves the hook there.
 
 An object whose hooks collect for one run should empty its lists when that is over: what is emptied only before the
 next run holds the graph of the last one for as long as the object lives (a note).
@@ -147,7 +147,7 @@ def check(module: Module) -> Iterator[Report]:
                 f"hooks pile up: every new `{guest.owner.node.name}` registers a hook on `{guest.parameter.arg}` and "
                 "never removes it; keep the handle and call `.remove()`",
                 notes=((guest.parameter, "the module belongs to the caller, and outlives the object"),),
-                severity=Severity.WARNING,
+                severity=Severity.WARNING if guests.is_made_again(module, guest.owner) else Severity.NOTE,
                 remedy=remedy,
             )
             told.add(call)
