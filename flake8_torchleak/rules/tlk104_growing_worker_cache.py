@@ -80,15 +80,15 @@ def check(module: Module) -> Iterator[Report]:
         what = "keeps an entry for every sample" if each.keyed else "grows with every sample"
         yield Report(
             each.place,
-            f"memory grows in every worker: its own copy of `{each.name}` {what}; limit its size, or fill it in "
-            "`__init__`",
+            f"memory grows in every worker: its own copy of `{each.name}` {what}; limit its size (drop the oldest), "
+            "or do without it",
             notes=(
                 (each.bound, "made here, then copied into every worker"),
                 *each.dataset.chain(each.function),
             ),
             remedy=(
-                f"fill `{each.name}` in `__init__` (one tensor is shared by all workers), "
-                f"or drop the oldest entry of `{each.name}` when it is full, or do without it"
+                f"drop the oldest entry of `{each.name}` when it is full; or do without it, as by default workers end "
+                "with the epoch, and it with them; or make one tensor of it in `__init__`, which all workers share"
             ),
         )
     for memo in memos(module):

@@ -64,7 +64,7 @@ from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
 _IMPORT = re.compile(r"^(?:import|from) cv2\b", re.MULTILINE)
-_MESSAGE = "too many OpenCV threads per worker ({}); add `import cv2; cv2.setNumThreads(0)` at the top"
+_MESSAGE = "may be slow: each worker starts an OpenCV thread per core ({}); add `{}` below the imports"
 
 
 @rule("TLK301", "cv2-threads", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.OPENCV)
@@ -88,16 +88,29 @@ def check(module: Module) -> Iterator[Report]:
         helping = opencv.first_use_from_elsewhere
         if helping is not None:
             statement, how = helping
-            yield Report(statement, _MESSAGE.format(how))
+            yield Report(statement, _MESSAGE.format(how, _setting(statement)))
         return
     call, function, how = use
     owner = module.classes.around(call)
-    where = f"{owner.node.name}.{function.name}" if owner is not None and owner.node.name not in how else function.name
+    where = function.name if owner is None else f"{owner.node.name}.{function.name}"
     yield Report(
         call,
-        _MESSAGE.format(f"`{short(call.func)}`: `{where}` {how}"),
-        notes=tuple((each, "spawned workers do not run this call") for each in opencv.out_of_reach),
+        _MESSAGE.format(f"`{short(call.func)}` in `{where}`", _setting(call.func)),
+        notes=(
+            (function, f"`{where}` {how}"),
+            *((each, "spawned workers do not run this call") for each in opencv.out_of_reach),
+        ),
     )
+
+
+def _setting(used: ast.AST) -> str:
+    """The statement that switches the threads off, by the name under which the file has cv2."""
+    if isinstance(used, ast.Attribute):
+        return f"{short(used.value)}.setNumThreads(0)"
+    if isinstance(used, ast.Import):
+        name = next((each.asname or each.name for each in used.names if each.name == "cv2"), "cv2")
+        return f"{name}.setNumThreads(0)"
+    return "import cv2; cv2.setNumThreads(0)"
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

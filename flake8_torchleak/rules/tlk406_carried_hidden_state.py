@@ -119,7 +119,7 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
 
 def _detached(state: Carried) -> str:
     """What to write; in words where it is not known whether the state is a pair, as an LSTM's."""
-    return "detach it as each batch starts" if state.pair is None else f"start each batch with `{_cut_off(state)}`"
+    return "detach it as each batch ends" if state.pair is None else f"end each batch with `{_cut_off(state)}`"
 
 
 def _cut_off(state: Carried) -> str:

@@ -70,8 +70,8 @@ def check(module: Module) -> Iterator[Report]:
         differentiated = short(call.args[0] if call.args else call.func.value)
         yield Report(
             call,
-            "memory is never freed: with `create_graph=True` each parameter and its `.grad` keep each other; "
-            "after the step write `optimizer.zero_grad()`",
+            "memory grows with every call: `create_graph=True` makes each parameter and its `.grad` keep each other; "
+            "call `zero_grad()` after the step, or before the next",
             remedy=(
                 f"`torch.autograd.grad({differentiated}, parameters, create_graph=True)`, or `zero_grad()` after use"
             ),
