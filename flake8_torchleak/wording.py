@@ -11,7 +11,7 @@ _LONGEST_TROUBLE = 300
 _BRIEF = 20
 """The longest expression that a message shows a second time, in its remedy."""
 _ENDLESS = "..."
-_BREAK = re.compile(r"(?<=\s)\S|[(\[.]")
+_BREAK = re.compile(r"\s\S|[(\[.]")
 """Where the end of what is cut may begin: at a word, a bracket, an attribute."""
 _OPERATIONS = (ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Await, ast.NamedExpr)
 _CHAINED = (ast.Attribute, ast.Subscript, ast.Call)
