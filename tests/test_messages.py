@@ -236,6 +236,34 @@ def test_the_copy_of_a_slice_is_named_by_what_it_is_of(made: str, view: str, cop
     assert [each.rpartition("; ")[2] for each in found] == [f"store a copy ({copy})"]
 
 
+LOGGER = """\
+class Logger:
+    def __init__(self):
+        self.totals = collections.defaultdict(float)
+
+    def update(self, **values):
+        for name, value in values.items():
+            self.totals[name] += value
+
+
+def train(model, loader, optimizer):
+    logger = Logger()
+    for x, y in loader:
+        losses = model(x, y)
+        loss = sum(each for each in losses.values())
+        loss.backward()
+        optimizer.step()
+        logger.update({given})
+"""
+
+
+def test_of_a_dict_that_is_spread_the_values_are_detached() -> None:
+    (message,) = messages(IMPORTS + LOGGER.format(given="**losses"), "TLK403")
+    assert message.endswith("keeps `**losses` with its autograd graph; pass its tensors with `.detach()`")
+    detached = "**{name: each.detach() for name, each in losses.items()}"
+    assert not messages(IMPORTS + LOGGER.replace("{given}", detached), "TLK403")
+
+
 UPDATES = {
     "added": ("self.seen += {}", "h.mean()", "add `h.mean().detach()`"),
     "in place": ("self.seen.add_({})", "h.mean()", "pass `h.mean().detach()`"),

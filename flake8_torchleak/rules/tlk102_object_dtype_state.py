@@ -74,7 +74,7 @@ def check(module: Module) -> Iterator[Report]:
                 (each.read.node, f"read for every sample in `{each.read.function.name}`"),
             ),
             remedy=(
-                f"store the strings of `{each.name}` in `np.array(..., dtype=np.bytes_)` or an Arrow array, "
+                f"store the strings of `{each.name}` in `np.array([s.encode() for s in ...])` or an Arrow array, "
                 "numbers in a numeric "
                 "dtype, records in `PackedRecords` (the class is in `torchleak explain TLK101`)"
             ),

@@ -50,8 +50,9 @@ When it stays silent
 
 How to fix it
 -------------
-By hand: fill it before the workers start, in one tensor, or bound it. Unsafe, for `lru_cache(maxsize=None)`: a bound of
-128, which keeps memory flat and loses the hits beyond it.
+By hand: bound it, do without it (where workers end with the epoch it is hardly ever hit), or fill it before the
+workers start, in one tensor: a list or dict that is filled there is copied into each worker again (TLK101). Unsafe,
+for `lru_cache(maxsize=None)`: a bound of 128, which keeps memory flat and loses the hits beyond it.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ both counted in `__len__` and indexed by the sample's index.
 
 How to fix it
 -------------
-By hand: as TLK101, or annotate the argument.
+By hand: as TLK101 for a list or dict; for an array, a tensor or a table annotate the argument.
 """
 
 from __future__ import annotations
