@@ -182,7 +182,7 @@ def _message(kept: Kept, module: Module) -> str:
     to = "to" if kept.how == "sum" else "in"
     return (
         f"memory grows every {when}: `{_shown(kept)}` {verb} a value with its autograd graph {to} {holder}; "
-        "pass it detached"
+        "pass it with `.detach()`"
     )
 
 
