@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from itertools import islice
 
 _LONGEST = 40
 _LONGEST_TROUBLE = 300
@@ -108,12 +109,10 @@ def _links(node: ast.expr, room: int) -> tuple[str, list[str]]:
 
 def _listed(opening: str, parts: Iterable[str], closing: str, room: int) -> str:
     """The first of these that there is room for, between brackets."""
-    text = opening
-    for part in parts:
-        if len(text) + len(part) + len(", ...") + len(closing) > room:
-            break
-        text += f"{part}, "
-    return f"{text}{_ENDLESS}{closing}"
+    first = list(islice(parts, room))
+    while first and len(f"{opening}{', '.join(first)}, ...{closing}") > room:
+        first.pop()
+    return f"{opening}{', '.join([*first, _ENDLESS])}{closing}"
 
 
 def called_with(call: ast.Call, told: ast.AST) -> str:
