@@ -71,7 +71,7 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline, statements_of
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.rule import Report, never, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import is_cut, released, short
 
 Update = tuple[ast.stmt, str, list[ast.expr]]
 """A statement, the attribute that it updates, and what to detach."""
@@ -188,9 +188,11 @@ def _said(module: Module, kept: Kept) -> Said | None:
     facts, function = module.classes.around(kept.at), module.tree.function(kept.at)
     for node, attr, terms in _updates(module, function, facts) if facts is not None and function is not None else ():
         if node in (kept.at, module.tree.statement(kept.at)):
+            detached = "the new value with `.detach()`" if is_cut(terms[0]) else f"`{released(terms[0])}`"
+            how = "add" if isinstance(node, ast.AugAssign) else "store" if isinstance(node, ast.Assign) else "pass"
             return Said(
-                f"memory grows every call: `self.{attr}` chains onto its previous value through autograd; "
-                f"detach `{short(terms[0])}`",
+                f"memory grows every call: `self.{attr}` keeps the autograd graphs of all earlier calls; "
+                f"{how} {detached}",
                 terms,
             )
     return None

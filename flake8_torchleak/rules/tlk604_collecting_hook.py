@@ -117,7 +117,8 @@ def check(module: Module) -> Iterator[Report]:
                 yield Report(
                     node,
                     f"memory grows every forward call: the hook adds `{short(value)}` to `{holder}`, which "
-                    "nothing empties; " + ("clear it after each step" if removed else "remove the hook after use"),
+                    "nothing empties; "
+                    + ("clear it after each step" if removed else "keep the hook's handle, and call its `.remove()`"),
                     notes=((call, f"the hook {when}"),),
                     remedy=f"`{holder}.clear()` after each step" if removed else remedy,
                 )
@@ -128,8 +129,8 @@ def check(module: Module) -> Iterator[Report]:
             told.add(call)
             yield Report(
                 call,
-                f"hooks pile up: each call of this function adds one (`{short(call.func)}`), and each pass runs all; "
-                "call `.remove()` after the run",
+                f"hooks pile up: each call of this function adds one, and each pass runs all; "
+                f"`handle = {short(call.func)}(...)`, and after the run `handle.remove()`",
                 notes=((ran, "the hooked module runs here"),),
                 severity=Severity.WARNING,
                 remedy=remedy,
@@ -145,7 +146,7 @@ def check(module: Module) -> Iterator[Report]:
             yield Report(
                 call,
                 f"hooks pile up: every new `{guest.owner.node.name}` registers a hook on `{guest.parameter.arg}` and "
-                "never removes it; keep the handle and call `.remove()`",
+                "never removes it; keep the handle that this returns, and call its `.remove()`",
                 notes=((guest.parameter, "the module belongs to the caller, and outlives the object"),),
                 severity=Severity.WARNING if guests.is_made_again(module, guest.owner) else Severity.NOTE,
                 remedy=remedy,
