@@ -101,7 +101,8 @@ class Handing:
             return
         if called.method is not None:
             yield from self._by_method(call, called.method)
-        elif called.function is not None:
+        else:
+            assert called.function is not None
             for each in self._made(called.function, depth - 1):
                 change = self._here(each, call, called, scope)
                 if change is not None:
