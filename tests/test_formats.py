@@ -287,7 +287,13 @@ def test_a_fingerprint_of_what_is_no_text_or_past_the_end(leak: Path, monkeypatc
     assert main(["check", str(leak), "--min-severity=note", "--output-format=gitlab"]) == 1
 
 
-@pytest.mark.parametrize("output_format", FORMATS)
+LATER = [pytest.mark.long, pytest.mark.watched]
+
+
+@pytest.mark.parametrize(
+    "output_format",
+    [pytest.param(each, marks=LATER * (number % 3 > 0)) for number, each in enumerate(FORMATS)],  # a process each
+)
 def test_the_same_input_gives_the_same_bytes(project: Path, capsys: Capture, output_format: str) -> None:
     arguments = ["check", ".", "gone.py", f"--output-format={output_format}"]
     run = torchleak(*arguments, cwd=project, PYTHONHASHSEED="1")

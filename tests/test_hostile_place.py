@@ -58,9 +58,19 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
+WRITING = [["check", "--fix"], ["check", "--output-file=report"], ["baseline", "write"]]
+LATER = [pytest.mark.long, pytest.mark.watched]
+"""A process each: in short runs each signal once, and each way to write."""
+
+
 @pytest.mark.parametrize(
-    "arguments", [["check", "--fix"], ["check", "--output-file=report"], ["baseline", "write"]], ids=" ".join
+    ("arguments", "number"),
+    [
+        pytest.param(arguments, number, id=f"{' '.join(arguments)}-{number}", marks=LATER * (at != by))
+        for at, arguments in enumerate(WRITING)
+        for by, number in enumerate(SIGNALS)
+    ],
 )
 def test_a_signal_leaves_nothing_half_done(arguments: list[str], number: signal.Signals) -> None:
     Path("leak.py").write_text(LEAK)
