@@ -116,3 +116,82 @@ def evaluate(loader):
 def test_a_state_that_begins_anew(test: str, more: str, expected: bool) -> None:
     """Where a flag says so, which another method sets, or where another method binds it."""
     assert ("TLK601" in codes(STATE.format(test=test, more=more))) is expected
+
+
+RESIDUAL = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self, width, mask: torch.Tensor = None):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(width, 4)
+        self.mlp = nn.Linear(width, width)
+        self.mask = mask
+
+    def attention(self, x):
+        self.mask = self.mask.to(x.device)
+        return self.attn(x, x, x, attn_mask=self.mask)[0]
+
+    def forward(self, x):
+        x = x + self.attention(x)
+        x = x + self.mlp(x)
+        return x
+"""
+
+
+def test_what_is_made_in_a_call_is_no_sum_over_calls() -> None:
+    """Though a mask that stays is in its history."""
+    assert codes(RESIDUAL) == []
+
+
+INDEXED = """
+import random
+import numpy as np
+import torch
+from torch.utils.data import DataLoader
+
+def evaluate(model, dataset, device, args):
+    loader = DataLoader(dataset, batch_size=4, num_workers=4)
+    kept = []
+    with torch.no_grad():
+        for x, y in loader:
+            index = {}
+            model(x)
+            kept.append(y[{}])
+    return kept
+"""
+
+
+@pytest.mark.parametrize("shown", ["index", "index, ::2"])
+@pytest.mark.parametrize(
+    ("index", "copies"),
+    [
+        ("np.arange(3)", True),
+        ("np.arange(5)[:3]", True),
+        ("np.random.choice(5, 3)", True),
+        ("np.random.choice(5, size=3)", True),
+        ("np.random.permutation(5)", True),
+        ("random.sample(range(5), 3)", True),
+        ("torch.randperm(5)", True),
+        ("[0, 1]", True),
+        ("np.random.randint(0, 3, 2)", True),
+        ("np.random.randint(0, 3)", False),
+        ("np.random.choice(5)", False),
+        ("np.arange(5)[2]", False),
+        ("random.randint(0, 3)", False),
+        ("len(x) // 2", False),
+        ("3", False),
+    ],
+)
+def test_what_an_index_copies(index: str, shown: str, copies: bool) -> None:
+    """Measured: rows that an array of numbers, or a list, takes have memory of their own."""
+    assert codes(INDEXED.format(index, shown)) == ([] if copies else ["TLK404"])
+
+
+@pytest.mark.parametrize(
+    ("moved", "expected"), [("y = y.cuda()", "note"), ("y = y + 0", "note"), ("x = x.cuda()", "error")]
+)
+def test_what_is_moved_where_there_is_a_device(moved: str, expected: str) -> None:
+    text = INDEXED.format("3", ":").replace("index = 3", f"if args.cuda:\n                {moved}")
+    assert [each.severity.value for each in lint(text)] == [expected]
