@@ -110,12 +110,12 @@ def collect(data):
     return kept
 """
 MOVED = """\
-def collect(data_loader):
+def collect(data):
     kept = []
-    for batch in data_loader:
-        for k in batch:
-            batch[k] = batch[k].to("cuda")
-        kept.append({kept}){marker}
+    for batch in DataLoader(data, num_workers=2):
+        for k in {keys}:
+            batch[{key}] = batch[{key}].to("cuda")
+        kept.append(batch["x"]){marker}
     return kept
 """
 RETRIED = """\
@@ -162,8 +162,8 @@ PROGRAMS = {
     "a method under another name, a number": training("m.update(loss.item())", ALIASED, "m = Meter()"),
     "a base's constructor that is not run": program(HANDED.format(first="super().prepare(); self.path = rows[0]")),
     "a base's constructor that is run": program(HANDED.format(first="super().__init__(rows)  # TLK101")),
-    "moved key by key": program(MOVED.format(kept='batch["x"]', marker="  # TLK404")),
-    "moved key by key, a number": program(MOVED.format(kept='batch["x"].item()', marker="")),
+    "another key is moved": program(MOVED.format(keys="(1,)", key='"y"', marker="  # TLK404")),
+    "moved key by key": program(MOVED.format(keys="batch", key="k", marker="")),
     "batches as lists of rows": program(
         COLLECT.format(batch="x, y", loader="DataLoader(data, num_workers=2)", step="kept += list(y)  # TLK404")
     ),
