@@ -107,6 +107,10 @@ def test_lists_of_few_objects_are_no_growth(made: str, few: bool) -> None:
         ("self.c = []\nfor row in open(root):\n    kinds = ['a', row]\n    self.c.append(kinds[len(row) % 2])", False),
         ("self.c = [[]] * 9\nfor row in open(root):\n    self.c[len(row)].append(row)", False),
         ("self.c = []\nself.fill(root)", False),
+        ("self.c = []\ndef put(word):\n    self.c.append(word)\nfor row in open(root):\n    put('none')", True),
+        ("self.c = []\ndef put(word):\n    self.c.append(word)\nfor row in open(root):\n    put(row)", False),
+        ("t = {}\nt['c'] = []\nfor row in open(root):\n    t['c'].append('none')\nself.c = t['c']", True),
+        ("t = {}\nt['c'] = []\nfor row in open(root):\n    t['c'].append(row)\nself.c = t['c']", False),
         (
             "\n".join(
                 ["c0 = ['none' for row in open(root)]", *(f"c{n + 1} = c{n}" for n in range(12)), "self.c = c12"]

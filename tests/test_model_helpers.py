@@ -51,12 +51,14 @@ DRAWN = """\
 def train(model, loader, criterion, optimizer):
     it = {cycle}(loader){marker}
     other = iter(loader)
+    kept = []
     while True:
         x, y = next(it)
         z = next(other)
         loss = criterion(model(x), y)
         loss.backward()
         optimizer.step()
+        {keep}
 """
 CHAIN = """\
 def hook{last}(m):
@@ -101,6 +103,26 @@ class AUCMeter:
     def value(self):
         return torch.cat([each.cpu() for each in self.scores])
 """
+OPENED = """\
+import glob
+from PIL import Image
+
+def put(where, path):
+    where.append({put})
+
+def load(path):
+    image = {load}
+    return image
+
+def gather(folder):
+    images = []
+    for path in glob.glob(folder):
+        image = load(path)
+        images.append(image)
+        put(images, path)
+    return images
+"""
+IMAGE, NUMBERS = "Image.open(path)", "np.asarray(Image.open(path))"
 MADE = "def row(i):\n    {gives} np.zeros(4)\n\nrows = torch.tensor([row(i) for i in range(10)])"
 
 
@@ -117,15 +139,29 @@ PROGRAMS = {
     "emptied through a partial": program(ROWS.format(put="let_go", marker="")),
     "filled through a partial of a method, which is not seen": program(ROWS.format(put="list.append", marker="")),
     "filled below": program(BELOW.format(start="[]  # TLK101", fill="self.rows.append(str(i))")),
+    "filled below and above": program(
+        BELOW.format(start="[]  # TLK101", fill="self.rows.append(str(i))").replace(
+            "        return len(self.rows)\n",
+            "        return len(self.rows)\n    def add(self, row):\n        self.rows.append(str(row))\n",
+        )
+    ),
     "filled below, an array": program(BELOW.format(start="np.zeros(n)", fill="self.rows[i] = i")),
-    "drawn from two": program(DRAWN.format(cycle="itertools.cycle", marker="  # TLK405")),
-    "drawn from two that end": program(DRAWN.format(cycle="iter", marker="")),
+    "drawn from two": program(
+        DRAWN.format(cycle="itertools.cycle", marker="  # TLK405", keep="kept.append(loss)  # TLK402")
+    ),
+    "drawn from two that end": program(DRAWN.format(cycle="iter", marker="", keep="kept.append(loss.item())")),
     "hooked by a helper's helper": chain(CHAIN, "hook", 1).replace("print)\n", "print)  # TLK604\n", 1),
     "hooked by a helper too far away": chain(CHAIN, "hook", 6),
     "loaded by a helper": chain(LOADED, "load", 1, "  # TLK205"),
     "loaded by a helper too far away": chain(LOADED, "load", 12),
     "read again and again": program(STREAM.format(end="", marker="")),
     "read once": program(STREAM.format(end="break", marker="  # TLK303")),
+    "images that helpers open": program(
+        OPENED.format(put=IMAGE, load=IMAGE)
+        .replace(f"({IMAGE})", f"({IMAGE})  # TLK304")
+        .replace(f"image = {IMAGE}", f"image = {IMAGE}  # TLK304")
+    ),
+    "images that helpers read": program(OPENED.format(put=NUMBERS, load=NUMBERS)),
     "joined with each one moved": program(
         METER.format(value="value  # TLK904").replace("value  # TLK904)", "value)  # TLK904")
     ),
