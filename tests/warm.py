@@ -80,8 +80,9 @@ class Warm:
             streams = [Path(folder, name) for name in ("stdin", "stdout", "stderr")]
             for path, content in zip(streams, (stdin, b"", b"")):
                 path.write_bytes(content)
+            argv = [module, *arguments]
             asked = {
-                "argv": [module, *arguments],
+                "argv": argv,
                 "cwd": os.path.realpath(cwd),
                 "streams": [str(path) for path in streams],
                 "environment": dict(environment),
@@ -97,7 +98,7 @@ class Warm:
             finally:
                 timer.cancel()
             assert status, f"killed after {LIMIT} s, or gone: {module} {' '.join(arguments)}"
-            return subprocess.CompletedProcess(asked["argv"], int(status), *(path.read_bytes() for path in streams[1:]))
+            return subprocess.CompletedProcess(argv, int(status), *(path.read_bytes() for path in streams[1:]))
 
     def end(self) -> None:
         """Let it end: nothing more is asked."""
