@@ -18,6 +18,7 @@ from flake8_torchleak.lifetime.values import (
     Graph,
     Keywords,
     Kind,
+    Mark,
     Obj,
     Value,
     all_vary,
@@ -69,11 +70,11 @@ class Foreign(Part):
         if path.startswith("torch."):
             return run.operations.computed(name, args, keywords, node)
         if path.startswith(("numpy.", "statistics.", "json.")):
-            return run.operations.of_numpy(name, args, node)
+            return run.operations.of_numpy(name, args, keywords, node)
         if path in ("sys.exc_info", "sys.exception") and run.caught:
             return self._caught(path, node)
         if path.startswith(("math.", "random.", "os.", "time.", "pickle.", "logging.", "re.", "sys.")):
-            return number(vary=all_vary(args))
+            return number(Mark.ARRAY if path == "random.sample" else Mark.ANY, vary=all_vary(args))
         if name.endswith(("Error", "Exception")):
             return PLAIN
         return run.unseen.named(path, args, keywords, node)
