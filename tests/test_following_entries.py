@@ -195,3 +195,18 @@ def test_what_an_index_copies(index: str, shown: str, copies: bool) -> None:
 def test_what_is_moved_where_there_is_a_device(moved: str, expected: str) -> None:
     text = INDEXED.format("3", ":").replace("index = 3", f"if args.cuda:\n                {moved}")
     assert [each.severity.value for each in lint(text)] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("num_workers=4, pin_memory=True", "note"),
+        ("num_workers=4, pin_memory=False", "error"),
+        ("num_workers=4, pin_memory=args.pin", "error"),
+        ("shuffle=False, num_workers=4, pin_memory=1 > 0", "error"),
+    ],
+)
+def test_loaders_that_pin_memory(given: str, expected: str) -> None:
+    """With CUDA, what a worker sends is copied to page-locked memory, and its own memory is released."""
+    text = INDEXED.format("3", ":").replace("num_workers=4", given)
+    assert [each.severity.value for each in lint(text)] == [expected]

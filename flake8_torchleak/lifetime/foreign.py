@@ -94,6 +94,8 @@ class Foreign(Part):
         alone = alone or not self._gives_tensors(args[6] if len(args) > 6 else keywords.get("collate_fn", NONE), node)
         if not alone and "**" not in keywords:
             self.run.seen.loaders.add(node)
+        if constant(args[7] if len(args) > 7 else keywords.get("pin_memory", PLAIN)) is True:
+            self.run.seen.pinned.add(node)
         return (Atom(Kind.LOADER, node, made=table.ALONE if alone else None, born=self.run.tick()),)
 
     def _gives_tensors(self, collate: Value, node: ast.expr) -> bool:
