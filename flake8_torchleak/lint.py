@@ -30,6 +30,7 @@ def lint(
     path: str | None = None,
     fixes: bool = False,
     wanted: Callable[[str], bool] | None = None,
+    parsing: Callable[[str], ast.Module] = parse,
 ) -> list[Finding]:
     """Findings of all rules (opinionated ones too) in `source`, in order of place.
 
@@ -37,11 +38,12 @@ def lint(
     path: where the text lives, if known. It is not read; other modules of its project are, where a question needs it.
     fixes: work out the edits that would end each leak, too.
     wanted: which codes are worth the work (default: all).
+    parsing: how the text is parsed if there is no tree, for who parses one text again and again.
     Raises SyntaxError, and nothing else, when `tree` is not given and the text does not parse, if a rule's words stand
     in it or it imports PyTorch. Of other texts those that do not parse hold nothing.
     """
     try:
-        return _linted(source, config, tree, path, fixes, wanted)
+        return _linted(source, config, tree, path, fixes, wanted, parsing)
     except SyntaxError:
         raise
     except Exception as error:
@@ -55,6 +57,7 @@ def _linted(
     path: str | None,
     fixes: bool,
     wanted: Callable[[str], bool] | None,
+    parsing: Callable[[str], ast.Module],
 ) -> list[Finding]:
     subjects = by_words(source, config.dataset_bases)
     if not subjects:
@@ -63,7 +66,7 @@ def _linted(
     if tree is None:
         subjects = by_words_of_loops(subjects, source)
         rules = [each for each in rules if each.subject in subjects and each.may_find_unparsed(source)]
-        tree = _parsed(source, rules)
+        tree = _parsed(source, rules, parsing)
         if tree is None or not rules:
             return []
     # Statements cost less than many words: what they rule out is not looked for.
@@ -84,7 +87,7 @@ def _keeps_anything(module: Module) -> bool:
     return bool(followed(module).kept) or bool(module.shared.get(UNFOLLOWED))
 
 
-def _parsed(source: str, rules: list[Rule]) -> ast.Module | None:
+def _parsed(source: str, rules: list[Rule], parsing: Callable[[str], ast.Module]) -> ast.Module | None:
     """The tree of a text; None for one that need not be parsed, or does not parse and only mentions PyTorch.
 
     Raises SyntaxError for other texts: a file that is broken would look like one that is clean.
@@ -92,7 +95,7 @@ def _parsed(source: str, rules: list[Rule]) -> ast.Module | None:
     if not rules and not imports_pytorch(source):
         return None
     try:
-        return parse(source)
+        return parsing(source)
     except SyntaxError:
         if imports_pytorch(source) or any(each.has_words for each in rules):
             raise

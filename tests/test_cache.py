@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from flake8_torchleak.finding import Edit, Finding, Fix, FixLevel, Note, Severity, Span
-from flake8_torchleak.model import reading
+from flake8_torchleak.model import reading, signs
 from flake8_torchleak.shells.cache import codec, evidence, folder, store
 from flake8_torchleak.shells.cli import main
 from tests.conftest import LEAK, torchleak
@@ -36,7 +36,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "helper.py").write_text(KEEPS)
     (tmp_path / "clean.py").write_text("import torch\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reading, "_SETTLED", -1)
+    monkeypatch.setattr(signs, "_SETTLED", -1)
     return tmp_path
 
 
@@ -119,14 +119,14 @@ def test_the_same_size_and_time_hide_no_change(project: Path, capsys: Capture, l
 def test_what_may_change_unseen_is_read_again(
     project: Path, capsys: Capture, linted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_SETTLED", 2_000_000_000)
+    monkeypatch.setattr(signs, "_SETTLED", 2_000_000_000)
     check(capsys)
     entries = data(project)[-1]
     assert isinstance(entries, dict)
     assert {each[0] for each in entries.values()} == {""}  # just written: nothing that the file system says is believed
     linted.clear()
     # Even where all that it says is the same.
-    monkeypatch.setattr(reading, "sign", lambda status: "the same")
+    monkeypatch.setattr(signs, "sign", lambda status: "the same")
     monkeypatch.setattr(store, "sign", lambda status: "the same")
     monkeypatch.setattr(evidence, "sign", lambda status: "the same")
     (project / "helper.py").write_text(DROPS)
@@ -134,7 +134,7 @@ def test_what_may_change_unseen_is_read_again(
     assert sorted(linted) == ["helper.py", "uses.py"]
     # Later on it is, and is written down.
     linted.clear()
-    monkeypatch.setattr(reading, "_SETTLED", -1)
+    monkeypatch.setattr(signs, "_SETTLED", -1)
     check(capsys)
     entries = data(project)[-1]
     assert isinstance(entries, dict)
@@ -146,14 +146,14 @@ def test_what_may_change_unseen_is_read_again(
 def test_what_the_file_system_says_of_recent_changes_is_not_believed(
     project: Path, change: int, settled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "_SETTLED", 2_000_000_000)
+    monkeypatch.setattr(signs, "_SETTLED", 2_000_000_000)
     state = os.lstat("leak.py")
     later = state.st_ctime_ns + 60_000_000_000
     monkeypatch.setattr(time, "time_ns", lambda: later)
     os.utime("leak.py", ns=(0, later + change * 1_000_000_000))
-    assert reading.is_settled(os.lstat("leak.py")) is settled
-    monkeypatch.setattr(reading, "_HAS_TIME_OF_CHANGE", False)
-    assert not reading.is_settled(os.lstat("leak.py"))
+    assert signs.is_settled(os.lstat("leak.py")) is settled
+    monkeypatch.setattr(signs, "_HAS_TIME_OF_CHANGE", False)
+    assert not signs.is_settled(os.lstat("leak.py"))
 
 
 def test_who_is_imported_by_more_files_is_looked_at_again(

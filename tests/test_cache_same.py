@@ -157,7 +157,7 @@ def compared(
     (top / "pyproject.toml").write_text("[tool.torchleak]\n")
     monkeypatch.chdir(top)
     # As if all had been changed long ago: what the file system says is believed.
-    monkeypatch.setattr("flake8_torchleak.model.reading._SETTLED", -1 if settle else 2_000_000_000)
+    monkeypatch.setattr("flake8_torchleak.model.signs._SETTLED", -1 if settle else 2_000_000_000)
     for changes in rounds:
         for each in changes:
             change(top, *each)

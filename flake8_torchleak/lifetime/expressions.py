@@ -82,7 +82,8 @@ class Expressions(Part):
 
     def _constant(self, node: ast.Constant) -> Value:
         made = node.value if isinstance(node.value, PLAIN_TYPES) else Mark.ANY
-        return (Atom(Kind.NUMBER, made=made, born=self.run.clock),)
+        (plain,) = number(made)
+        return (tuple.__new__(Atom, (*plain[:8], self.run.clock, *plain[9:])),)
 
     def _attribute(self, node: ast.Attribute) -> Value:
         return self.run.attributes.value(self.value(node.value), node.attr, node)

@@ -58,7 +58,9 @@ class Journal:
         """What held then of what was set since."""
         found: Changes = {}
         for fields, name, old in self._log[mark:]:
-            found.setdefault((id(fields), name), (fields, name, old if old is not None else ()))
+            key = id(fields), name
+            if key not in found:
+                found[key] = fields, name, old if old is not None else ()
         return found
 
     def undo(self, mark: int) -> None:
@@ -121,12 +123,15 @@ class Journal:
         before = self.before(mark)
         for fields, name, _ in before.values():
             now = fields.get(name, ())
-            aged = tuple(_aged(atom, start, loop) for atom in now)
-            if any(new is not old for new, old in zip(aged, now, strict=True)):
-                self.put(fields, name, aged)
-                for atom in now:
-                    if atom.parts and not atom.parts <= histories.get(atom.site, NOTHING):
-                        histories[atom.site] = histories.get(atom.site, NOTHING) | atom.parts
+            for atom in now:
+                if atom.born >= start and _ages(atom):
+                    break
+            else:
+                continue  # nearly all that is set
+            self.put(fields, name, tuple(_aged(atom, start, loop) for atom in now))
+            for atom in now:
+                if atom.parts and not atom.parts <= histories.get(atom.site, NOTHING):
+                    histories[atom.site] = histories.get(atom.site, NOTHING) | atom.parts
         return before
 
     def beside(self, before: Changes) -> None:
@@ -137,7 +142,12 @@ class Journal:
                 self.put(fields, name, join([old, now]))
 
 
+def _ages(atom: Atom) -> bool:
+    """Whether what an atom is made of belongs to the iteration in which it was made."""
+    return atom.graph is not Graph.LEAF and not isinstance(atom.made, Obj) and may_matter(atom)
+
+
 def _aged(atom: Atom, start: int, loop: int) -> Atom:
-    if atom.born < start or atom.graph is Graph.LEAF or isinstance(atom.made, Obj) or not may_matter(atom):
+    if atom.born < start or not _ages(atom):
         return atom
     return atom.but(past=atom.past | {(loop, atom.site)}, parts=frozenset())

@@ -105,8 +105,10 @@ class Keeper(Part):
         if not self.run.loops:
             return
         self._carriers.bound(new, node, target)
-        if any(loop.again for loop in self.run.loops):
-            self._weigh(node, new)
+        for around in self.run.loops:
+            if around.again:
+                self._weigh(node, new)
+                break
         before = {atom.site for atom in old if atom.graph is Graph.YES and atom.past}
         if not before:
             return

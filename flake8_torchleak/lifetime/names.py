@@ -28,7 +28,7 @@ class Names(Part):
 
     def value(self, node: ast.Name) -> Value:
         """What a name stands for where the run is."""
-        frame: Frame | None = self.run.frame
+        frame: Frame | None = self.run.frames[-1]
         name = node.id
         while frame is not None:
             scope = frame.scope

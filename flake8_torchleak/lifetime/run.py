@@ -41,6 +41,7 @@ DEEPEST = 3
 """Containers in containers that are looked into for what carries history."""
 _MOST_WITHIN = 24
 """Atoms that are looked at of those that a value holds."""
+_NO_HOLDERS: tuple[Obj | None, ...] = (None,) * _MOST_WITHIN
 _MOST_ENTRIES = 32
 """Keys of a container that are told apart; what has other ones is among those that any key may be."""
 _FIELDS_A_STEP = 8
@@ -197,6 +198,14 @@ class Run:
 
     def within(self, value: Value) -> Iterator[tuple[Atom, Obj | None]]:
         """What a value is, or what the containers hold that it is, with the innermost container of each."""
+        if self.open:
+            return self._within(value)
+        for atom in value:
+            if isinstance(atom.made, Obj):
+                return self._within(value)
+        return zip(value[:_MOST_WITHIN], _NO_HOLDERS, strict=False)  # most are neither
+
+    def _within(self, value: Value) -> Iterator[tuple[Atom, Obj | None]]:
         stack: list[tuple[Value, int, Obj | None]] = [(value, 0, None)]
         seen: set[int] = set()
         count = 0

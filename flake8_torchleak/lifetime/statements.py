@@ -49,11 +49,12 @@ class Statements(Part):
 
     def block(self, body: list[ast.stmt]) -> Flow:
         """Execute statements until one leaves the block."""
+        run, handlers = self.run, self._handlers
         for statement in body:
-            handler = self._handlers.get(statement.__class__)
+            handler = handlers.get(statement.__class__)
             if handler is None:
                 continue
-            self.run.spend()
+            run.spend()
             flow = handler(statement)
             if flow is not Flow.NEXT:
                 return flow

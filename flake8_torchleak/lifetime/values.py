@@ -127,7 +127,7 @@ class Mark(Enum):
 
 def number(constant: object = Mark.ANY, vary: frozenset[int] = NO_LOOPS) -> Value:
     """A number, string, None or other plain thing; which one, if that is known."""
-    return (Atom(Kind.NUMBER, made=constant, vary=vary),)
+    return (tuple.__new__(Atom, (Kind.NUMBER, None, Graph.NO, constant, NOTHING, NO_PAST, NOTHING, vary, 0, 0, None)),)
 
 
 ANYTHING: Value = (Atom(Kind.UNKNOWN, graph=Graph.MAYBE),)
@@ -161,7 +161,7 @@ LOADING = "goes over a loader"
 def join(values: Iterable[Value]) -> Value:
     """A value that may be any of these."""
     values = [each for each in values if each]
-    if len(values) == 1 and len(values[0]) == 1:
+    if len(values) == 1:
         return values[0]
     if len(values) == 2 and len(values[0]) == len(values[1]) == 1:  # most are
         one, other = values[0][0], values[1][0]

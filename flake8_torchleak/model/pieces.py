@@ -17,7 +17,10 @@ _QUOTES = ('"""', "'''")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """The definition of `name`, with its decorators: `text` begins below `above` lines of the module."""
+    """The definition of `name`, with its decorators, or what is between two ("").
+
+    `text` begins below `above` lines of the module.
+    """
 
     name: str
     above: int
@@ -27,12 +30,23 @@ class Piece:
 def split(text: str) -> tuple[str, list[Piece]] | None:
     """The rest of a module, its lines where they were, and its top-level definitions in order.
 
+    None where the cuts are not sure, see `cut`.
+    """
+    pieces = cut(text)
+    if pieces is None:
+        return None
+    rest = "".join("\n" * each.text.count("\n") if each.name else each.text for each in pieces)
+    return rest, [each for each in pieces if each.name]
+
+
+def cut(text: str) -> list[Piece] | None:
+    """A module in pieces: its top-level definitions, and what is between them, if anything.
+
     None where the cuts are not sure: text that looks like a definition may stand inside a string. A piece that was
     cut wrongly all the same does not parse.
     """
     if "\f" in text or text.count("\r") != text.count("\r\n"):
         return None  # lines that begin or end in other ways
-    rest: list[str] = []
     pieces: list[Piece] = []
     end = above = 0
     start = _START.search(text)
@@ -48,13 +62,13 @@ def split(text: str) -> tuple[str, list[Piece]] | None:
         piece = text[first:end]
         if piece.rstrip().endswith("\\") or not (_closes_strings(between) and _closes_strings(piece)):
             return None
-        above += between.count("\n")
+        if between:
+            pieces.append(Piece("", above, between))
+            above += between.count("\n")
         pieces.append(Piece(start[1] or start[2], above, piece))
-        lines = piece.count("\n")
-        above += lines
-        rest += [between, "\n" * lines]
+        above += piece.count("\n")
         start = _START.search(text, end)
-    return "".join([*rest, text[end:]]), pieces
+    return [*pieces, Piece("", above, text[end:])] if text[end:] else pieces
 
 
 def _closes_strings(text: str) -> bool:

@@ -10,41 +10,45 @@ from __future__ import annotations
 import os
 import re
 import stat
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from flake8_torchleak.disk import read
+from flake8_torchleak.model.signs import Seen, digest, signed, status
 from flake8_torchleak.source import SourceError, decode
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 Question = tuple[str, ...]
 """What was asked: one of the methods of Reader, by name, and its arguments; or a row of a table (`Reader.row`)."""
-Sign = str
-"""What a file system says of a file: device, number, size, times of change of its content and of what is said of it.
-
-Empty where that may be the same after a change.
-"""
 Imports = tuple[tuple[str, str, str], ...]
 
 _LARGEST = 400_000
 """Bytes of a file that is still read."""
-_SETTLED = 2_000_000_000
-"""Nanoseconds, of the clock that tells times worst, after which a file that is changed again gets another time."""
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+\(?([^#\n]*)|import[ \t]+([^#\n]+))", re.MULTILINE)
-_HAS_TIME_OF_CHANGE = _LINKS_ARE_SIMPLE = os.name == "posix"
+_LINKS_ARE_SIMPLE = os.name == "posix"
 """Whether a path leads through a link only where one of its parts is one."""
 
 
-class Seen(NamedTuple):
-    """A file or folder as it was read. digest: of the file's bytes ("" if it has none), or of the folder's names."""
+_OF_PATHS = frozenset({"", "text", "holds", "imports", "names", "is_folder", "real"})
+"""The questions about one path, their first argument. All others but "has" are rows of tables of what is imported."""
+IMPORTS = "imports"
+"""Stands, among the paths of what has changed, for what the project imports."""
 
-    sign: Sign
-    digest: str
+
+def about(question: Question) -> str:
+    """The path that a question is about, or IMPORTS."""
+    if question[0] == "has":
+        return os.path.join(question[1], question[2])
+    return question[1] if question[0] in _OF_PATHS else IMPORTS
+
+
+def concerns(asked: Iterable[Question], changed: frozenset[str]) -> bool:
+    """Whether the answers to some questions may be others since something has changed."""
+    return any(about(each) in changed for each in asked)
 
 
 class Reader:
@@ -67,6 +71,7 @@ class Reader:
         self._answers: dict[Question, Any] = {}
         self.marks: dict[str, str] = {}
         """The digest of each file's imports; only if questions are noted."""
+        self._imports: dict[str, Imports] = {}
         self._states: dict[str, os.stat_result | None] = {}
         self._plain: dict[str, bool] = {}
         self._made: dict[object, dict[tuple[object, ...], tuple[Any, tuple[Question, ...]]]] = {}
@@ -116,9 +121,11 @@ class Reader:
     def imports(self, path: str) -> Imports:
         """The words of the import statements of a file: (module, names), or modules."""
         self._note("imports", path)
-        found = tuple(_IMPORT.findall(self._text(path) or ""))
-        if self.notes:
-            self.marks[path] = digest(repr(found))
+        found = self._imports.get(path)
+        if found is None:
+            found = self._imports[path] = tuple(_IMPORT.findall(self._text(path) or ""))
+            if self.notes:
+                self.marks[path] = digest(repr(found))
         return found
 
     # -- What is made of the answers --------------------------------------------------------------------------
@@ -167,6 +174,37 @@ class Reader:
         finally:
             before.update(self._noted)
             self._noted = before
+
+    # -- What has changed -------------------------------------------------------------------------------------
+
+    def changed(self, paths: Iterable[str]) -> frozenset[str]:
+        """Forget what was made of some files, and of the names in some folders; the rest is kept.
+
+        Gives the paths, and IMPORTS among them if what the project imports may have changed: see `concerns`.
+        """
+        paths = frozenset(paths)
+        if not paths:
+            return paths
+        for question in [each for each in self._answers if about(each) in paths]:
+            del self._answers[question]
+        for kept in self._made.values():
+            for key in [key for key, (_, asked) in kept.items() if concerns(asked, paths)]:
+                del kept[key]
+        before = {path: self._imports.pop(path) for path in paths if path in self._imports}
+        said: tuple[dict[str, Any], ...] = (self.files, self.folders, self.marks, self._states, self._plain)
+        for path in paths:
+            for each in said:
+                each.pop(path, None)
+        with self.noted():
+            differs = frozenset(path for path, imports in before.items() if self.imports(path) != imports)
+        rows = [
+            table
+            for table, asked in self.tables.items()
+            if any(about(each) in (differs if each[0] == IMPORTS else paths) for each in asked)
+        ]
+        for table in rows:
+            del self._rows[table], self.tables[table]
+        return paths | {IMPORTS} if rows else paths
 
     # -- Inside -----------------------------------------------------------------------------------------------
 
@@ -243,45 +281,6 @@ class Reader:
         known = self.files.setdefault(path, seen)
         if known.digest != seen.digest:
             self.files[path] = Seen("", "?")  # it changed while we looked: of no use to anybody later
-
-
-def status(path: str) -> os.stat_result | None:
-    """What the file system says of a path, or of what a link there leads to; None if there is none."""
-    try:
-        return os.stat(path)
-    except (OSError, ValueError):
-        return None
-
-
-def signed(state: os.stat_result | None) -> Sign:
-    """The sign of a file or folder, or of none; empty where it does not tell whether that is changed later."""
-    return "" if state is not None and not is_settled(state) else sign(state)
-
-
-def sign(status: os.stat_result | None) -> Sign:
-    """What the file system says of a file, as one text; that there is none is told too."""
-    if status is None:
-        return "none"
-    return f"{status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
-
-
-def is_settled(status: os.stat_result) -> bool:
-    """Whether a later change shows in what the file system says.
-
-    Not where the last one was just now (within one tick of the clock there can be another), or will be, by its time;
-    nor where the system keeps no time of change that programs cannot set.
-    """
-    past = time.time_ns() - _SETTLED
-    recent = past < status.st_mtime_ns < past + 2 * _SETTLED
-    return _HAS_TIME_OF_CHANGE and status.st_ctime_ns < past and not recent
-
-
-def digest(content: bytes | str) -> str:
-    """A short name of a content, which no other has."""
-    import hashlib  # only here: it loads a library of its own
-
-    raw = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    return hashlib.blake2b(raw, digest_size=16).hexdigest()
 
 
 _reader: ContextVar[Reader] = ContextVar("reader", default=Reader())  # noqa: B039

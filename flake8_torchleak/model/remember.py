@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
+_NOTHING = object()
 
 
 def remembered(method: F) -> F:
@@ -21,9 +22,9 @@ def remembered(method: F) -> F:
         known = self.__dict__.get(name)
         if known is None:
             known = self.__dict__[name] = {}
-        if question in known:
-            return known[question]
-        found = known[question] = method(self, *question)
+        found = known.get(question, _NOTHING)
+        if found is _NOTHING:
+            found = known[question] = method(self, *question)
         return found
 
     return answer  # type: ignore[return-value]

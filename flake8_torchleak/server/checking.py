@@ -10,6 +10,7 @@ from typing import NamedTuple
 from flake8_torchleak.finding import Finding, gathered
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model.reading import Question, reading
+from flake8_torchleak.model.reparsing import Reparser
 from flake8_torchleak.server.documents import View
 from flake8_torchleak.server.overlay import Overlay
 from flake8_torchleak.server.policies import Policies, Terms
@@ -17,6 +18,8 @@ from flake8_torchleak.shells.selection import INTERNAL
 
 _MOST_KEPT = 8
 """Texts whose findings, fixes included, are kept for the next question about them."""
+_MOST_PARSED = 8
+"""Texts whose trees are kept for their next versions."""
 _COLLECT = 200
 """Checks after which what is cyclic is freed."""
 
@@ -36,6 +39,7 @@ class Checker:
         self.policies = Policies(tell)
         self._tell = tell
         self._whole: dict[tuple[str, str], list[Finding]] = {}
+        self._parsers: dict[str, Reparser] = {}
         self._checks = 0
 
     @contextmanager
@@ -78,10 +82,20 @@ class Checker:
         with self.reading(), self.overlay.noted() as asked:
             path, policy = view.path or None, terms.policy
             try:
-                found = lint(view.text, policy.config, path=path, wanted=policy.wanted(view.path))
+                found = lint(
+                    view.text, policy.config, path=path, wanted=policy.wanted(view.path), parsing=self._parser(view.uri)
+                )
             except SyntaxError:
                 return Checked(None, tuple(asked))
             return Checked(self._reported(view, terms, found), tuple(asked))
+
+    def _parser(self, uri: str) -> Reparser:
+        """What parses the versions of a text; of those that were checked last it knows the version before."""
+        found = self._parsers.pop(uri) if uri in self._parsers else Reparser()
+        self._parsers[uri] = found
+        while len(self._parsers) > _MOST_PARSED:
+            del self._parsers[next(iter(self._parsers))]
+        return found
 
     def _reported(self, view: View, terms: Terms, found: list[Finding]) -> list[Finding]:
         for each in found:

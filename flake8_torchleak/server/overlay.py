@@ -6,15 +6,9 @@ import errno
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any
 
-from flake8_torchleak.model.reading import Imports, Question, Reader
+from flake8_torchleak.model.reading import Reader
 from flake8_torchleak.source import SourceError, decode, encode
-
-_OF_PATHS = frozenset({"", "text", "holds", "imports", "names", "is_folder", "real"})
-"""The questions about one path, their first argument. All others but "has" are rows of tables of what is imported."""
-IMPORTS = "imports"
-"""Stands, among the paths of what has changed, for what the project imports."""
 
 Stamp = tuple[int, int, int]
 
@@ -28,7 +22,6 @@ class Overlay(Reader):
 
     def forget(self) -> None:
         super().forget()
-        self._imports: dict[str, Imports] = {}
         self._stamps: dict[str, Stamp | None] = {}
         """Of all files and folders that were read from disk, as they were then."""
 
@@ -51,13 +44,6 @@ class Overlay(Reader):
             if unsaved:
                 return unsaved
             raise
-
-    def imports(self, path: str) -> Imports:
-        self._note("imports", path)
-        if path not in self._imports:
-            with self.noted():
-                self._imports[path] = super().imports(path)
-        return self._imports[path]
 
     def lines_of(self, path: str) -> str:
         """The text of a file, as it is open or on disk; "" where it cannot be read."""
@@ -82,34 +68,10 @@ class Overlay(Reader):
         return self.lines_of(path) if os.path.exists(path) else None
 
     def changed(self, paths: Iterable[str]) -> frozenset[str]:
-        """Forget what was made of some files, and of the names in some folders.
-
-        Gives the paths, and IMPORTS among them if what the project imports may have changed.
-        """
         paths = frozenset(paths)
-        if not paths:
-            return paths
-        known = {path: self._imports.pop(path) for path in paths if path in self._imports}
-        for question in [each for each in self._answers if _about(each) in paths]:
-            del self._answers[question]
-        for kept in self._made.values():
-            stale = [key for key, (_, asked) in kept.items() if any(_about(each) in paths for each in asked)]
-            for key in stale:
-                del kept[key]
-        said: tuple[dict[str, Any], ...] = (self._stamps, self._plain, self._states, self.files, self.folders)
         for path in paths:
-            for each in said:
-                each.pop(path, None)
-        with self.noted():
-            differs = {path for path, before in known.items() if self.imports(path) != before}
-        rows = {
-            table
-            for table, asked in self.tables.items()
-            if any(_about(each) in (differs if each[0] == "imports" else paths) for each in asked)
-        }
-        for table in rows:
-            del self._rows[table], self.tables[table]
-        return paths | {IMPORTS} if rows else paths
+            self._stamps.pop(path, None)
+        return super().changed(paths)
 
     def behind(self) -> frozenset[str]:
         """What has changed on disk since it was read: files, folders, and what came into those or went."""
@@ -123,18 +85,6 @@ class Overlay(Reader):
                 with suppress(OSError):
                     found.update(os.path.join(path, name) for name in names ^ set(os.listdir(path)))
         return frozenset(found)
-
-
-def concerns(asked: Iterable[Question], changed: frozenset[str]) -> bool:
-    """Whether the answers to some questions may be others since something has changed."""
-    return any(_about(each) in changed for each in asked)
-
-
-def _about(question: Question) -> str:
-    """The path that a question is about, or IMPORTS."""
-    if question[0] == "has":
-        return os.path.join(question[1], question[2])
-    return question[1] if question[0] in _OF_PATHS else IMPORTS
 
 
 def stamp_of(path: str) -> Stamp | None:

@@ -10,11 +10,10 @@ from typing import Protocol, TypeVar
 from lsprotocol import types
 
 from flake8_torchleak.finding import Finding
-from flake8_torchleak.model.reading import Question
+from flake8_torchleak.model.reading import Question, concerns
 from flake8_torchleak.server.checking import Checked, Checker
 from flake8_torchleak.server.diagnostics import ByUri, Shown, diagnostics, moved
 from flake8_torchleak.server.documents import Documents, View, path_of
-from flake8_torchleak.server.overlay import concerns
 from flake8_torchleak.server.policies import Wishes
 from flake8_torchleak.server.worker import Urgency, Worker
 from flake8_torchleak.source import SourceError

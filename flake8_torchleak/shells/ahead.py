@@ -7,7 +7,8 @@ from functools import partial
 
 from flake8_torchleak.config import Config
 from flake8_torchleak.disk import read
-from flake8_torchleak.model.reading import Question, digest, reading
+from flake8_torchleak.model.reading import Question, reading
+from flake8_torchleak.model.signs import digest
 from flake8_torchleak.shells.cache.store import Gatherer, seen_file
 from flake8_torchleak.shells.look import found
 from flake8_torchleak.shells.pool import Job, Pool, Work

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from flake8_torchleak.model.reading import Question, Reader, Seen, digest, sign, status
+from flake8_torchleak.model.reading import Question, Reader
+from flake8_torchleak.model.signs import Seen, digest, sign, status
 
 Row = list[Any]
 """[kind, number of the place (of a table, for one of its rows), the answer in short, further arguments]."""

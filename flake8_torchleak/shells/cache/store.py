@@ -16,7 +16,8 @@ from typing import Any
 from flake8_torchleak import __version__
 from flake8_torchleak.disk import read
 from flake8_torchleak.finding import Finding
-from flake8_torchleak.model.reading import Question, Reader, Seen, digest, reading, sign, signed, status
+from flake8_torchleak.model.reading import Question, Reader, reading
+from flake8_torchleak.model.signs import Seen, digest, sign, signed, status
 from flake8_torchleak.shells.cache import codec, folder
 from flake8_torchleak.shells.cache.evidence import Evidence, Known, Row
 
