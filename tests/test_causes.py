@@ -63,7 +63,7 @@ def test_what_an_evaluation_keeps_is_told_with_it(capsys: Capture) -> None:
     assert [(fix["level"], fix["title"]) for fix in row["fixes"]] == [
         ("unsafe", "decorate `evaluate` with `@torch.no_grad()`"),
         ("safe", "use `out.detach()`"),
-        ("safe", "use `torch.nn.functional.cross_entropy(out....detach()`"),
+        ("safe", "use `torch....cross_entropy(out, y).detach()`"),
     ]
 
 
@@ -73,7 +73,7 @@ def test_people_are_told_of_each_place_and_its_own_fix(capsys: Capture) -> None:
     assert [line for line in shown.splitlines() if "fix (" in line] == [
         "    fix (unsafe): decorate `evaluate` with `@torch.no_grad()`",
         "    fix (safe): use `out.detach()`",
-        "    fix (safe): use `torch.nn.functional.cross_entropy(out....detach()`",
+        "    fix (safe): use `torch....cross_entropy(out, y).detach()`",
     ]
     assert "Can be fixed: 2 with --fix, 1 with --fix --unsafe-fixes.\n" in shown
     assert "\n1 finding and 2 of the same cause in 1 file, 1 file checked." in shown

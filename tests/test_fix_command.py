@@ -17,12 +17,13 @@ from tests.conftest import LEAK
 Capture = pytest.CaptureFixture[str]
 
 HELD = """
+import json
 from torch.utils.data import DataLoader, Dataset
 
 
 class Rows(Dataset):
-    def __init__(self, rows: list[dict]):
-        self.rows = rows
+    def __init__(self, path):
+        self.rows = json.load(open(path))
 
     def __len__(self):
         return len(self.rows)
@@ -31,7 +32,7 @@ class Rows(Dataset):
         return self.rows[i]["x"]
 
 
-loader = DataLoader(Rows([]), num_workers=2)
+loader = DataLoader(Rows('rows.json'), num_workers=2)
 """
 """A finding that cannot be fixed."""
 

@@ -161,7 +161,7 @@ class Net(nn.Module):
         ("self.mean = self.mean * 0.9 + h.mean(0)", 1),
         ("self.mean = self.mean * 0.9 + x.mean(0)", 0),
         ("self.mean = h.mean(0)", 0),
-        ("self.mean, h = self.mean + h.mean(0), h", 0),
+        ("self.mean, h = self.mean + h.mean(0), h", 1),
         ("kept += h", 0),
         ("kept[0] = h", 0),
         ("kept.add_(h)", 0),

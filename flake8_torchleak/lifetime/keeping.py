@@ -47,6 +47,8 @@ class Keeper(Part):
         self._told: dict[tuple[Site, int], ast.AST] = {}
         """What holds what was there before, by what made it and when -> the statement that bound it first."""
         self._carriers = Carriers(run)
+        self._bound: dict[str, set[Site]] = {}
+        """Names, and attributes by theirs -> what they were bound to in loops, by what made it."""
         self._states: set[ast.AST] = set()
         """Calls of recurrent networks that are handed what earlier steps made."""
         self.of_layers: set[ast.AST] = set()
@@ -105,6 +107,7 @@ class Keeper(Part):
         if not self.run.loops:
             return
         self._carriers.bound(new, node, target)
+        self._bound.setdefault(_key(target), set()).update(each.site for each in new)
         for around in self.run.loops:
             if around.again:
                 self._weigh(node, new)
@@ -121,7 +124,8 @@ class Keeper(Part):
             started = [each for each in old if each.kind is not Kind.UNKNOWN]
             adding = chained and adds(atom, old, node, self.run.loops[-1].ident)
             if not adding and self._adds_again(node, old, atom.site):
-                adding = chained = {loop for loop, _ in atom.past.intersection(*(each.past for each in old))}
+                again = atom.past.intersection(*(each.past for each in old))
+                adding = chained = {loop for loop, site in again if site in self._bound[_key(target)]}
             if not adding or not self._states.isdisjoint(atom.parts):
                 continue
             if self._told.setdefault((atom.site, atom.born), node) is not node:
@@ -143,8 +147,6 @@ class Keeper(Part):
             return False
         terms = [atom for side in self.run.seen.operands.get(adding, ()) for atom in side]
         own = {(each.site, each.born) for each in old}
-        if all(each.born >= self.run.loops[-1].iteration for each in old):
-            return False  # it is made in this iteration
         return any((each.site, each.born) in own for each in terms) and any(
             each.graph is Graph.YES
             and (each.site, each.born) not in own
@@ -313,3 +315,10 @@ class Keeper(Part):
                 gets_one_pass(run, loop, holders),
             )
         )
+
+
+def _key(target: ast.expr) -> str:
+    """A name for what is bound: that of a variable or an attribute, or of what an entry is set of."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""

@@ -39,10 +39,10 @@ Measured
 fork, 2 under spawn, 2 under forkserver; in worker_init_fn or the sample method, spawn: 1. `setNumThreads(1)` in
 a child forked while the parent's pool sleeps: 4 of 4 hang; 0: 0.
 
-By hand, two processes on two cores that resize and blur 150 images: 90 to 120 involuntary switches between threads
-with 0 threads, 200 to 360 with 2, 3,500 to 15,000 with 16 and 7,700 to 32,000 with 32 each; a thread adds less than
-0.1 MB. CPU time differs by less than it does from run to run. Machines of many cores, and builds with OpenMP: not
-run here.
+By hand, two processes on two cores that resize and blur 150 images: 90 to 120 involuntary switches between
+threads with 0 threads, 200 to 360 with 2, 3,500 to 15,000 with 16 and 7,700 to 32,000 with 32 each; a thread
+adds less than 0.1 MB. CPU time differs by less than it does from run to run. Machines of many cores, and builds
+with OpenMP: not run here.
 
 Run by `fixtures/TLK301_cv2_threads/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu, Python
 3.11.7, 2 cores, no GPU.

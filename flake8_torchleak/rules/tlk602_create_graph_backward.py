@@ -24,9 +24,9 @@ A network of four 512-wide layers, batch 64, more after each step and `gc.collec
 never reset, 9224 KB with a new model (4 MB of parameters) each time, and even a model of nine parameters leaves
 13 KB. With `zero_grad()` 0.1 KB, by `torch.autograd.grad` 0.1 KB, with new models 0.2 KB.
 
-By hand, the same network: `zero_grad()` before each step or after it, with `set_to_none=False` too, leaves no more
-than 40 KB from step to step in all the memory of the process, which is noise; without a reset 4 to 6 MB. Models of
-their own that are reset only before use stay as a whole.
+By hand, the same network: `zero_grad()` before each step or after it, with `set_to_none=False` too, leaves no
+more than 40 KB from step to step in all the memory of the process, which is noise; without a reset 4 to 6 MB.
+Models of their own that are reset only before use stay as a whole.
 
 Run by `fixtures/TLK602_create_graph_backward/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 

@@ -185,7 +185,7 @@ def test_an_editor_that_watches_nothing_is_looked_after(
 
 
 def test_who_imports_it_is_looked_up_anew_when_imports_change(rich: Editor, tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "pyproject.toml").write_text('[tool.torchleak]\nmin-severity = "note"\n')
     photos = "from torch.utils.data import Dataset\nclass Photos(Dataset):\n"
     photos += "    def __getitem__(self, i):\n        return {}\n    def __len__(self):\n        return 8\n"
     (tmp_path / "photos.py").write_text(photos.format("open(i)"))
