@@ -147,3 +147,17 @@ def test_a_function_that_is_called_in_a_loop() -> None:
     """
     assert count(text.format("return row")) == 1
     assert count(text.format("plt.close()")) == 0
+
+
+@pytest.mark.parametrize(("outer", "expected"), [("for row in rows:", 1), ("for row in (1, 2):", 0), ("if rows:", 0)])
+def test_a_short_loop_in_another_one(outer: str, expected: int) -> None:
+    text = f"""
+    import matplotlib.pyplot as plt
+    import torch
+
+    {outer}
+        for part in ("weight", "bias"):
+            plt.figure()
+            plt.savefig(part)
+    """
+    assert count(text) == expected

@@ -66,6 +66,8 @@ class Foreign(Part):
             return tuple(each.but(made=table.SCALER) for each in run.make.unknown(node))
         if path.startswith(("torch.utils.", "torch.distributed", "torch.cuda", "torch.backends", "torch.save")):
             return PLAIN if not path.startswith("torch.utils.checkpoint") else run.make.result(node, args)
+        if path in table.CARRYING:
+            return run.make.result(node, [*args, *keywords.values()])
         if path.startswith("torch."):
             return run.operations.computed(name, args, keywords, node)
         if path.startswith(("numpy.", "statistics.", "json.")):

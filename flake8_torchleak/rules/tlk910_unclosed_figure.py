@@ -105,7 +105,7 @@ def _loop(module: Module, call: ast.Call) -> Loop | None:
     function = module.tree.function(call)
     callers = module.classes.calls_of(function) if function is not None else []
     for each in (call, *callers):
-        for loop in module.tree.loops(each)[:1]:
+        for loop in module.tree.loops(each):
             if not module.loops.is_short(loop):
                 return loop
     return None
