@@ -159,7 +159,7 @@ def _message(kept: Kept, module: Module) -> str:
     if kept.how == "state":
         return (
             f"memory grows with every batch: the state of `{_bound(kept)}` keeps the autograd graph of all earlier "
-            "ones; detach the state at the start of each batch"
+            "ones; detach the state at the end of each batch"
         )
     if kept.how == "error":
         return (
@@ -168,8 +168,9 @@ def _message(kept: Kept, module: Module) -> str:
         )
     end = next((each for each in kept.holders if isinstance(each, FUNCTIONS)), None)
     if end is not None:
+        shown = f"what `{_shown(kept)}` returns" if isinstance(kept.node, FUNCTIONS) else f"`{_shown(kept)}`"
         return (
-            f"memory grows every step: `{_shown(kept)}` is kept for `{end.name}` with its graph; return it "
+            f"memory grows every step: {shown} is kept for `{end.name}` with its graph; return all but `loss` "
             "with `.detach()`"
         )
     verb, when = ("adds" if kept.how == "sum" else "stores"), _WHEN.get(kept.loop.step, "step")
@@ -181,7 +182,7 @@ def _message(kept: Kept, module: Module) -> str:
     to = "to" if kept.how == "sum" else "in"
     return (
         f"memory grows every {when}: `{_shown(kept)}` {verb} a value with its autograd graph {to} {holder}; "
-        "pass it detached"
+        "pass it with `.detach()`"
     )
 
 

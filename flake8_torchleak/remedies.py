@@ -35,7 +35,8 @@ def remedy(value: Value) -> str:
     if value.kind in _LISTED and element is Kind.NUMBER:
         return "store `torch.tensor(...)` of it"
     if value.kind in _LISTED and element in (Kind.STRING, Kind.PATH):
-        return "store `np.array(..., dtype=np.bytes_)`, `.decode()` at the read"
+        encoded = "bytes(p) for p" if element is Kind.PATH else "s.encode() for s"
+        return f"store `np.array([{encoded} in ...])`, `.decode()` at the read"
     if value.kind in _LISTED and element is Kind.ARRAY:
         return "store one `torch.cat(...)`, and offsets"
     if value.kind in _LISTED and _are_rows(value):

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
+from itertools import islice
 
 _LONGEST = 40
 _LONGEST_TROUBLE = 300
 _BRIEF = 20
 """The longest expression that a message shows a second time, in its remedy."""
 _ENDLESS = "..."
+_BREAK = re.compile(r"\s\S|[(\[.]")
+"""Where the end of what is cut may begin: at a word, a bracket, an attribute."""
+_OPERATIONS = (ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Await, ast.NamedExpr)
+_CHAINED = (ast.Attribute, ast.Subscript, ast.Call)
 
 _UNSEEN = re.compile(
     "[\x00-\x08\x0a-\x1f\x7f-\x9f"  # control characters: they steer a terminal (a tab does not)
@@ -53,9 +59,74 @@ def trouble(error: BaseException) -> str:
 
 
 def short(node: ast.expr) -> str:
-    """An expression's text on one line, cut to what fits a message."""
+    """An expression's text on one line, cut to what fits a message: in the middle, for its end says what it gives."""
+    return printable(_cut(node, _LONGEST))
+
+
+def _cut(node: ast.expr, room: int) -> str:
+    """The text in that many characters. Arguments and elements go first, then the middle."""
     text = _line(node)
-    return printable(text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "...")
+    if len(text) <= room:
+        return text
+    if isinstance(node, _CHAINED):
+        root, links = _links(node, room // 2)
+        kept = "".join(links)
+        while links and len(root) + len(kept) > room:
+            links.pop(0)
+            kept = _ENDLESS + "".join(links)
+        if links:
+            return root + kept
+    if isinstance(node, ast.Dict):
+        pairs = (_line(ast.Dict([key], [value]))[1:-1] for key, value in zip(node.keys, node.values, strict=True))
+        return _listed("{", pairs, "}", room)
+    if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+        return _listed(text[0], map(_line, node.elts), text[-1], room)
+    half = (room - len(_ENDLESS)) // 2
+    head, end = text[:half], text[-half:]
+    whole = _BREAK.search(end)
+    return head[: head.rfind(" ") + 1 or half] + _ENDLESS + (end[whole.start() :] if whole is not None else end)
+
+
+def _links(node: ast.expr, room: int) -> tuple[str, list[str]]:
+    """What a chain of attributes, calls and indices begins with, and its links; arguments beyond `room` left out."""
+    links: list[str] = []
+    while isinstance(node, _CHAINED) and len(links) < _LONGEST:
+        before = node.func if isinstance(node, ast.Call) else node.value
+        if isinstance(node, ast.Attribute):
+            link = f".{node.attr}"
+        elif isinstance(node, ast.Subscript):
+            link = _line(ast.Subscript(ast.Name("_"), node.slice))[1:]
+            link = link if len(link) <= room else f"[{_ENDLESS}]"
+        else:
+            given = [_line(each) for each in (*node.args, *node.keywords)]
+            link = f"({', '.join(given)})"
+            link = link if len(link) <= room else _listed("(", given, ")", room)
+        links.insert(0, link)
+        node = before
+    text = _line(node)
+    return (f"({text})" if isinstance(node, _OPERATIONS) else text), links
+
+
+def _listed(opening: str, parts: Iterable[str], closing: str, room: int) -> str:
+    """The first of these that there is room for, between brackets."""
+    first = list(islice(parts, room))
+    while first and len(f"{opening}{', '.join(first)}, ...{closing}") > room:
+        first.pop()
+    return f"{opening}{', '.join([*first, _ENDLESS])}{closing}"
+
+
+def called_with(call: ast.Call, told: ast.AST) -> str:
+    """A call of which one part is what matters: its function, an argument or a keyword. Long, the rest is left out."""
+    if not is_cut(call):
+        return short(call)
+    func = call.func
+    name = _line(func) if len(_line(func)) <= _BRIEF or not isinstance(func, ast.Attribute) else f".{func.attr}"
+    given = [*call.args, *call.keywords]
+    if not given or told is func:
+        return printable(f"{name}({_ENDLESS if given else ''})")
+    part = next(each for each in given if each is told)
+    before, after = ["..., " if part is not given[0] else "", ", ..." if part is not given[-1] else ""]
+    return printable(f"{name}({before}{_line(part)}{after})")
 
 
 def is_cut(node: ast.expr) -> bool:
@@ -64,23 +135,24 @@ def is_cut(node: ast.expr) -> bool:
     return text == _ENDLESS or len(text) > _LONGEST
 
 
+def is_long(node: ast.expr) -> bool:
+    """Whether an expression is too long to be shown a second time."""
+    return len(short(node)) > _BRIEF
+
+
 def deepcopied(node: ast.expr, verb: str) -> str:
     """What to do with a copy of an expression, in code where the expression is shown whole."""
-    return (
-        f"{verb} a deep copy (`copy.deepcopy`)"
-        if len(short(node)) > _BRIEF
-        else f"{verb} `copy.deepcopy({short(node)})`"
-    )
+    return f"{verb} a deep copy (`copy.deepcopy`)" if is_long(node) else f"{verb} `copy.deepcopy({short(node)})`"
 
 
-def copied_first(node: ast.expr) -> str:
-    """The statement that makes a variable a copy, before it is changed; of other expressions what to do, in words."""
-    if isinstance(node, ast.Name) and len(node.id) <= _BRIEF // 2:
-        return f"write `{node.id} = copy.deepcopy({node.id})` first"
-    return "change a variable with a `copy.deepcopy` of it"
+def copied_first(name: str) -> str:
+    """The statement that makes a variable a copy, before what it holds is changed."""
+    if len(name) > _BRIEF:
+        return "copy it first (`copy.deepcopy`)"
+    return f"first write `{name} = copy.deepcopy({name})`"
 
 
-def _line(node: ast.expr) -> str:
+def _line(node: ast.AST) -> str:
     try:
         return " ".join(ast.unparse(node).split())
     except RecursionError:  # a sum of thousands of terms

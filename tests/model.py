@@ -36,6 +36,11 @@ def codes(text: str, config: Config = DEFAULT) -> list[str]:
     return [finding.code for finding in lint(IMPORTS + dedent(text), config)]
 
 
+def messages(text: str, code: str) -> list[str]:
+    """What a rule says of a text, which has its imports."""
+    return [each.message for each in lint(text) if each.code == code]
+
+
 def step(body: str, before: str = "", after: str = "") -> str:
     """A training function with `body` in its step, after `loss.backward()`."""
     indented = "\n".join(f"        {line}" for line in dedent(body).strip().splitlines())

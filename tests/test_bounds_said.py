@@ -15,7 +15,7 @@ from flake8_torchleak.lint import lint
 from flake8_torchleak.model import firstparty, importers, project, users
 from flake8_torchleak.model import module as models
 from flake8_torchleak.model.bounds import unfinished
-from flake8_torchleak.model.gpu import uses_cuda
+from flake8_torchleak.model.gpu import cuda_part
 from flake8_torchleak.model.release import saving
 from flake8_torchleak.model.values import Kind
 from tests.model import IMPORTS, module, step
@@ -307,11 +307,11 @@ def test_devices_by_many_names(tmp_path: Path) -> None:
     model = module(text)
     call = model.tree.all(ast.Return)[0].value
     assert isinstance(call, ast.Call)
-    assert uses_cuda(model, call)
+    assert cuda_part(model, call)
     other = module(text.replace("'cuda'", "'cpu'"))
     call = other.tree.all(ast.Return)[0].value
     assert isinstance(call, ast.Call)
-    assert not uses_cuda(other, call)
+    assert not cuda_part(other, call)
 
 
 @pytest.mark.parametrize("bound", ["_MOST_DEPTH", "_MOST_STEPS"])

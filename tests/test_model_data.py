@@ -115,7 +115,7 @@ def test_state(text: str, found: list[str]) -> None:
 REMEDIES = {
     "arrays": ("np.load(f)", "store one `torch.cat(...)`, and offsets"),
     "numbers": ("int(f)", "store `torch.tensor(...)` of it"),
-    "texts": ("f.strip()", "store `np.array(..., dtype=np.bytes_)`, `.decode()` at the read"),
+    "texts": ("f.strip()", "store `np.array([s.encode() for s in ...])`, `.decode()` at the read"),
 }
 
 

@@ -197,8 +197,8 @@ def test_the_message_names_the_dataset_and_its_file(tmp_path: Path) -> None:
     path = root / "tools.py"
     (finding,) = lint(path.read_text(), path=str(path))
     assert finding.message == (
-        "too many OpenCV threads per worker (`shrink` runs for every sample of `Photos`, photos.py); "
-        "add `import cv2; cv2.setNumThreads(0)` at the top"
+        "may be slow: each worker starts an OpenCV thread per core (`shrink` runs for every sample of `Photos`, "
+        "photos.py); add `cv2.setNumThreads(0)` below the imports"
     )
     fixed = fix(path.read_text(), Config(), unsafe=True, takes=lambda code: code == "TLK301", path=str(path))
     assert "cv2.setNumThreads(0)" in fixed.text

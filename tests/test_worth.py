@@ -125,3 +125,130 @@ def test_scripts_beside_the_dataset_may_speak_of_workers(tmp_path: Path) -> None
     (tmp_path / "rows.py").write_text(ROWS.format(filled=RECORDS["lists"]))
     (tmp_path / "train.py").write_text("import rows\nloader(rows.Rows('.'), num_workers=args.workers)\n")
     assert severities((tmp_path / "rows.py").read_text(), str(tmp_path / "rows.py")) == ["warning"]
+
+
+def of(code: str, text: str, path: str | None = None) -> list[str]:
+    """Severities of what a rule finds."""
+    return [each.severity.value for each in lint(text, path=path) if each.code == code]
+
+
+@pytest.mark.parametrize("loader", ["", "DataLoader(Rows('.'), num_workers=4)"])
+def test_lists_of_what_is_not_known(loader: str) -> None:
+    """Of a list of large arrays a worker copies the headers alone: who does not know what it holds only notes it."""
+    text = ROWS.format(filled="self.rows = [load(path) for path in glob.glob(root)]") + loader + "\n"
+    assert severities(text) == ["note"]
+
+
+CACHED = """
+import torch
+from torch.utils.data import Dataset
+
+class Images(Dataset):
+    def __init__(self, paths, cache={}):
+        self.paths, self.kept = paths, {{}}
+        self.cache = cache
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, i):
+        image = torch.load(self.paths[i])
+        if {}:
+            self.kept[i] = image
+        return image
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "test", "expected"),
+    [
+        ("False", "self.cache", "note"),
+        ("None", "self.cache is not None and i not in self.kept", "note"),
+        ("True", "i not in self.kept", "error"),
+        ("False", "i not in self.kept", "error"),
+    ],
+)
+def test_caches_that_one_asks_for(default: str, test: str, expected: str) -> None:
+    assert of("TLK104", CACHED.format(default, test)) == [expected]
+
+
+def test_a_flag_that_is_no_argument_chooses_nothing() -> None:
+    text = CACHED.format("False", "i not in self.kept and self.size").replace("self.cache = cache", "self.size = 3")
+    assert of("TLK104", text) == ["error"]
+    inner = CACHED.format("False", "i not in self.kept").replace("if i not", "if self.cache.on or i not")
+    assert of("TLK104", inner.replace("self.cache = cache", "self.cache = cache or Options()")) == ["error"]
+
+
+GUEST = """
+from torch import nn
+
+class Guest:
+    def __init__(self, model):
+        self.shape = None
+        model.layer4.register_forward_hook(self.hook)
+
+    def hook(self, module, given, output):
+        self.shape = output.shape
+
+def explain(model):
+    return Guest(model)
+"""
+
+
+@pytest.mark.parametrize(
+    ("used", "expected"),
+    [
+        ("", "note"),
+        ("explain(model)", "note"),
+        ("for image in images:\n    explain(model)", "warning"),
+        ("while True:\n    Guest(model)", "warning"),
+    ],
+)
+def test_guests_that_are_made_again(used: str, expected: str) -> None:
+    assert of("TLK604", f"{GUEST}\n{used}\n") == [expected]
+
+
+OPENCV = """
+import cv2
+from torch.utils.data import DataLoader, Dataset
+
+class Photos(Dataset):
+    def __getitem__(self, i):
+        return cv2.resize(cv2.imread(self.paths[i]), (224, 224))
+"""
+
+
+@pytest.mark.parametrize(("loader", "expected"), [("", "note"), ("DataLoader(Photos(), num_workers=4)", "warning")])
+def test_threads_of_workers_that_are_shown(loader: str, expected: str) -> None:
+    assert of("TLK301", f"{OPENCV}\n{loader}\n") == [expected]
+
+
+ZIPPED = """
+import zipfile
+from torch.utils.data import Dataset
+
+class Zipped(Dataset):
+    def __init__(self, path):
+        self.path, self.archive = path, None
+        self.names = self.opened().namelist()
+    {}
+    def opened(self):
+        if self.archive is None:
+            self.archive = zipfile.ZipFile(self.path)
+        return self.archive
+
+    def __len__(self):
+        return len(self.names)
+
+    def __getitem__(self, i):
+        return self.opened().read(self.names[i])
+"""
+STATE = """
+    def __getstate__(self):
+        return {**self.__dict__, "archive": None}
+"""
+
+
+@pytest.mark.parametrize(("state", "expected"), [("", "warning"), (STATE, "note")])
+def test_archives_of_who_thinks_of_spawned_workers(state: str, expected: str) -> None:
+    assert of("TLK105", ZIPPED.format(state)) == [expected]

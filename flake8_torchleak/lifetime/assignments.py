@@ -7,6 +7,7 @@ import ast
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.overloading import operated
+from flake8_torchleak.lifetime.rewriting import is_every_entry
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import ELEMENTS, Kind, Mark, Value, constant, number, objects, varies
 
@@ -93,7 +94,10 @@ class Assignments(Part):
             changed = run.make.result(target, [base, value])
             self.assign(target.value, tuple(each.but(born=born) for each in changed), node)
             return
-        run.elements.put(base, index, value)
+        if run.loops and is_every_entry(run.loops[-1].node, target):
+            run.elements.put_every(base, value)
+        else:
+            run.elements.put(base, index, value)
 
     def _persist(self, base: Value, target: ast.Attribute | ast.Subscript, value: Value) -> bool:
         """A container made where there was none yet stays: `if key not in d: d[key] = []`."""

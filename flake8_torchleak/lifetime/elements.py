@@ -162,3 +162,11 @@ class Elements(Part):
             elif atom.kind is Kind.UNKNOWN:
                 if isinstance(name, (str, int)):
                     self.run.make.set_part(atom, name, value)
+
+    def put_every(self, base: Value, value: Value) -> None:
+        """`base[key] = value` for each key: of what nothing more is known, nothing is left that was there before."""
+        for atom in base:
+            if isinstance(atom.made, Obj):
+                self.run.add(atom.made, value)
+            elif atom.kind is Kind.UNKNOWN:
+                self.run.make.set_part(atom, ELEMENTS, value)

@@ -118,7 +118,7 @@ class Making(Part):
         run = self.run
         known = run.open.get((atom.site, atom.born))
         if known is not None:
-            found = known.fields.get(selector)
+            found = known.fields.get(selector) or known.fields.get(ELEMENTS)  # set in a loop over all entries
             if found:
                 return found
         site: Site = (atom.site, selector) if _depth(atom.site) < DEEPEST else atom.site

@@ -12,7 +12,8 @@ from flake8_torchleak.model.tree import FunctionNode
 
 _COLLECTING = "training_epoch_end"
 """Lightning before 2.0 collects what each training step gives for a class that has this method; it cuts the loss off
-from its graph, and leaves all else as it is."""
+from its graph, takes the state of a recurrent layer out, and leaves all else as it is."""
+_CUT_OFF = frozenset({"loss", "hiddens"})
 
 
 def differentiated_of(result: Value) -> Value:
@@ -36,7 +37,7 @@ def collect(run: Run, result: Value, function: FunctionNode, info: ClassInfo) ->
     holder = run.of(Obj("list", method[1], 0))
     for made in objects(result):
         for key, value in list(made.fields.items()) if made.kind == "dict" else ():
-            if key != "loss":
+            if key not in _CUT_OFF:
                 run.keeper.stored(holder, value, _entry(made, key, function), None, None)
 
 

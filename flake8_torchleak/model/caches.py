@@ -17,7 +17,7 @@ from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import MANY, numbers
 from flake8_torchleak.model.handles import opened
 from flake8_torchleak.model.memos import follows
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import defaults, last_name
 from flake8_torchleak.model.state import StateFacts
 from flake8_torchleak.model.stores import is_bounded
 from flake8_torchleak.model.tree import FunctionNode
@@ -50,6 +50,8 @@ class Growing:
     dataset: DatasetFacts
     keyed: bool
     bound: ast.AST
+    chosen: bool
+    """Whether it is filled only for who asks for that by an argument that is off by default."""
 
 
 def growing(module: Module) -> Iterator[Growing]:
@@ -71,7 +73,9 @@ def growing(module: Module) -> Iterator[Growing]:
             found = _Holder(module, dataset, function, change)
             if found.grows:
                 seen.add(change.node)
-                yield Growing(change.node, found.name, function, dataset, change.method in _KEYED, found.bound)
+                yield Growing(
+                    change.node, found.name, function, dataset, change.method in _KEYED, found.bound, found.is_chosen
+                )
 
 
 def _is_none(node: ast.expr | None) -> bool:
@@ -108,6 +112,23 @@ class _Holder:
         if self._is_small() or self._is_taken_from() or self._is_replaced():
             return False
         return not self._is_capped()
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether a flag of the object decides, that its constructor sets from an argument that is off by default."""
+        tests = [up.test for up in self.module.tree.ancestors(self.change.node) if isinstance(up, ast.If)]
+        read = [self.module.classes.self_attribute(each) for test in tests for each in ast.walk(test)]
+        return any(self._is_option(attr) for _, attr in filter(None, read))
+
+    def _is_option(self, attr: str) -> bool:
+        """Whether an attribute is set once, to a parameter whose default is False or None."""
+        definitions = self.dataset.facts.attributes.get(f"self.{attr}", [])
+        value = definitions[0].value if len(definitions) == 1 else None
+        function = self.module.tree.function(definitions[0].node) if definitions else None
+        if not isinstance(value, ast.Name) or function is None:
+            return False
+        default = next((each for given, each in defaults(function).items() if given.arg == value.id), None)
+        return isinstance(default, ast.Constant) and default.value in (False, None)
 
     @property
     def bound(self) -> ast.AST:

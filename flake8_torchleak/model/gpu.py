@@ -21,6 +21,8 @@ class Transfer:
     """The first call of a function that puts something on a GPU in the workers of `site`."""
 
     call: ast.Call
+    told: ast.AST
+    """The part of the call that tells: its function (`.cuda`), an argument or a keyword."""
     function: FunctionNode
     site: Site
     notes: tuple[tuple[ast.AST, str], ...]
@@ -31,9 +33,10 @@ def transfers(module: Module) -> Iterator[Transfer]:
     for function, site, notes in _served(module):
         if mentions(function, "get_worker_info"):
             continue
-        call = next((each for each in module.tree.calls(function) if uses_cuda(module, each)), None)
-        if call is not None:
-            yield Transfer(call, function, site, notes)
+        found = ((each, cuda_part(module, each)) for each in module.tree.calls(function))
+        call, told = next((pair for pair in found if pair[1] is not None), (None, None))
+        if call is not None and told is not None:
+            yield Transfer(call, told, function, site, notes)
 
 
 def _served(module: Module) -> Iterator[tuple[FunctionNode, Site, tuple[tuple[ast.AST, str], ...]]]:
@@ -63,15 +66,16 @@ def _with_workers(module: Module, sites: list[Site]) -> Site | None:
     return next((site for site in shown if site.workers is Workers.YES), shown[0] if shown else None)
 
 
-def uses_cuda(module: Module, call: ast.Call) -> bool:
-    """Whether a call puts its result on a GPU: `.cuda()`, `.to("cuda")`, `device="cuda"`."""
+def cuda_part(module: Module, call: ast.Call) -> ast.AST | None:
+    """The part of a call that puts its result on a GPU, if any: `.cuda`, `"cuda"` of `.to("cuda")`, `device="cuda"`."""
     func = call.func
     if isinstance(func, ast.Attribute):
         if func.attr == "cuda":
-            return True
+            return func
         if func.attr == "to" and any(is_cuda(module, each) for each in call.args[:1]):
-            return True
-    return last_name(func) != "device" and any(k.arg == "device" and is_cuda(module, k.value) for k in call.keywords)
+            return call.args[0]
+    named = (k for k in call.keywords if k.arg == "device" and is_cuda(module, k.value))
+    return next(named, None) if last_name(func) != "device" else None
 
 
 def is_cuda(module: Module, node: ast.expr) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.hooks import giver, handed_on, method_behind
 from flake8_torchleak.model.names import last_name, parameters
-from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.tree import LOOPS, FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -46,6 +46,14 @@ def guest(module: Module, call: ast.Call) -> Guest | None:
     makers = [owner] if "__init__" in owner.methods else module.classes.below.get(owner, ())
     guests = (_made_by(module, each, at, hooked) for each in makers)
     return next((each for each in guests if each is not None), None)
+
+
+def is_made_again(module: Module, owner: ClassFacts) -> bool:
+    """Whether the file shows an object of the class made in a loop, or in a function that is called in one."""
+    calls = list(module.classes.callers.get(owner.node.name, ()))
+    around = [function for call in calls if (function := module.tree.function(call)) is not None]
+    calls += [call for function in around for call in module.classes.callers.get(function.name, ())]
+    return any(isinstance(up, LOOPS) for call in calls for up in module.tree.ancestors(call))
 
 
 def _made_by(module: Module, owner: ClassFacts, at: ast.Call, hooked: ast.expr) -> Guest | None:

@@ -114,7 +114,7 @@ def _objects(module: Module, node: ast.expr | None, depth: int) -> tuple[ast.AST
 def _of_elements(node: ast.Call, value: Value) -> tuple[ast.AST, str] | None:
     element = value.element.kind if value.is_container and value.element is not None else None
     grows = value.grows and element in _WORDS
-    return (node, f"np.array of {_WORDS[element]} has dtype=object") if grows and element is not None else None
+    return (node, f"np.array of {_WORDS[element]}: dtype=object") if grows and element is not None else None
 
 
 def _is_object(node: ast.expr) -> bool:

@@ -38,6 +38,8 @@ class Parts:
             if isinstance(value.made, ast.Call) and not placed and not self._makes_tensors(value.made):
                 return Value(graph=False, made=value.made)
             return Value(graph=False, origin=Origin(kind, "batch", node or ast.Pass()), made=value.made)
+        if value.kind is Kind.ARRAY and value.ndim == 1:
+            return NUMBER
         if value.kind in (Kind.TENSOR, Kind.ARRAY):
             origin = value.origin._replace(view=True, element=True) if value.origin else None
             return Value(value.kind, graph=value.graph, origin=origin, why=value.why)
@@ -128,7 +130,7 @@ class Parts:
         ):
             if len(parts) > 1 or not whole:
                 return Value(Kind.ARRAY, graph=False)  # a scalar, unless there are more dimensions than indices
-        found = self.element(base)
+        found = self.element(base.but(ndim=None))  # a slice has as many
         stepped = any(isinstance(p, ast.Slice) and p.step is not None for p in parts)
         if found.origin is not None and (stepped or len(parts) > 1):
             return found.but(origin=found.origin._replace(strided=True))

@@ -27,9 +27,17 @@ def worth(module: Module, container: Container) -> Severity:
     """A warning where the source shows who pays for the copies, and that they are no trifle; else a note."""
     node = container.dataset.facts.node
     loaders = module.loaders
+    if _is_unknown(container.value):
+        return Severity.NOTE
     if loaders.gives_to_workers(node) or (holds_records(container.value) and loaders.shows_workers_for(node)):
         return Severity.WARNING
     return Severity.NOTE
+
+
+def _is_unknown(value: Value) -> bool:
+    """Whether nothing tells what the elements of a list are: of large arrays a worker copies the headers alone."""
+    element = value.element
+    return value.kind in (Kind.LIST, Kind.SET, Kind.DEQUE) and (element is None or element.kind is Kind.UNKNOWN)
 
 
 def holds_records(value: Value) -> bool:

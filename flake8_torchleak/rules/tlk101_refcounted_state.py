@@ -51,7 +51,8 @@ How to fix it
 By hand, by what the elements are:
 
 - Numbers: a torch tensor, or `np.array`.
-- Strings: `np.array(..., dtype=np.bytes_)` and `.decode()` at the read, or Arrow. Never `dtype=object`.
+- Strings: `np.array([s.encode() for s in ...])`, whose dtype is `np.bytes_`, and `.decode()` at the read, or Arrow.
+  Never `dtype=object`. (`np.array(..., dtype=np.bytes_)` alone fails for what is not ASCII.)
 - Records: the class `PackedRecords` below, which pickles them into one tensor; for a dict, `PackedDict`. Or keep an
   index only, and read each record from a file.
 

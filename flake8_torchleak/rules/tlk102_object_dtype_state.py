@@ -67,14 +67,14 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             each.place,
             f"memory grows by a copy of `{each.name}` ({each.why}) in each worker; "
-            "store `PackedRecords(...)` (`torchleak explain TLK101`)",
+            "store `PackedRecords(...)` (class: `torchleak explain TLK101`)",
             notes=(
                 (each.node, each.why),
                 *each.dataset.chain(each.read.function),
                 (each.read.node, f"read for every sample in `{each.read.function.name}`"),
             ),
             remedy=(
-                f"store the strings of `{each.name}` in `np.array(..., dtype=np.bytes_)` or an Arrow array, "
+                f"store the strings of `{each.name}` in `np.array([s.encode() for s in ...])` or an Arrow array, "
                 "numbers in a numeric "
                 "dtype, records in `PackedRecords` (the class is in `torchleak explain TLK101`)"
             ),

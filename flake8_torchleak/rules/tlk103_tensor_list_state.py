@@ -72,7 +72,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             each.place,
             f'each spawned worker opens a file per tensor in `{each.name}`, until "too many open files"; '
-            "join them with `torch.stack` or `torch.cat`",
+            "store one `torch.stack(...)`, or `torch.cat(...)` and offsets",
             notes=each.notes,
             remedy=(
                 f"`{each.name} = torch.stack({each.name})` once it is filled, where shapes are equal; else "

@@ -48,10 +48,13 @@ When it stays silent
 - Entries are handles that are opened on first use.
 - The Dataset is only used without workers.
 
+A note, where it is filled only for who asks for that by an argument that is off by default.
+
 How to fix it
 -------------
-By hand: fill it before the workers start, in one tensor, or bound it. Unsafe, for `lru_cache(maxsize=None)`: a bound of
-128, which keeps memory flat and loses the hits beyond it.
+By hand: bound it, do without it (where workers end with the epoch it is hardly ever hit), or fill it before the
+workers start, in one tensor: a list or dict that is filled there is copied into each worker again (TLK101). Unsafe,
+for `lru_cache(maxsize=None)`: a bound of 128, which keeps memory flat and loses the hits beyond it.
 """
 
 from __future__ import annotations
@@ -80,16 +83,17 @@ def check(module: Module) -> Iterator[Report]:
         what = "keeps an entry for every sample" if each.keyed else "grows with every sample"
         yield Report(
             each.place,
-            f"memory grows in every worker: its own copy of `{each.name}` {what}; limit its size, or fill it in "
-            "`__init__`",
+            f"memory grows in every worker: its own copy of `{each.name}` {what}; limit its size (drop the oldest), "
+            "or do without it",
             notes=(
                 (each.bound, "made here, then copied into every worker"),
                 *each.dataset.chain(each.function),
             ),
             remedy=(
-                f"fill `{each.name}` in `__init__` (one tensor is shared by all workers), "
-                f"or drop the oldest entry of `{each.name}` when it is full, or do without it"
+                f"drop the oldest entry of `{each.name}` when it is full; or do without it, as by default workers end "
+                "with the epoch, and it with them; or make one tensor of it in `__init__`, which all workers share"
             ),
+            severity=Severity.NOTE if each.chosen else Severity.ERROR,
         )
     for memo in memos(module):
         name = memo.function.name

@@ -52,6 +52,8 @@ the open file out:
 
     def __getstate__(self):
         return {**self.__dict__, "archive": None}
+
+A class that has a `__getstate__` is written for workers that are spawned: an early opening there is a note.
 """
 
 from __future__ import annotations
@@ -101,6 +103,6 @@ def check(module: Module) -> Iterator[Report]:
                 (first.handle.call, f"opens the {first.handle.what}"),
                 (first.call, f"`{first.entry.name}` runs this before the workers start"),
             ),
-            severity=Severity.WARNING,
+            severity=Severity.NOTE if "__getstate__" in first.dataset.facts.methods else Severity.WARNING,
             remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",
         )

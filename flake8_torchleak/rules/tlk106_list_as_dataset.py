@@ -55,7 +55,7 @@ from flake8_torchleak.model.loader import Workers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import is_long, short
 
 _LISTS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.DEQUE, Kind.JSON})
 _OTHERS = frozenset({Kind.DATASET, Kind.LOADER})
@@ -81,10 +81,11 @@ def check(module: Module) -> Iterator[Report]:
         name, packed, explained = short(site.dataset), "PackedRecords", "TLK106"
         if value.kind is Kind.DICT:
             packed, explained = "PackedDict", "TLK101"
+        given = "..." if is_long(site.dataset) else name
         yield Report(
             site.dataset,
             f"memory grows by a copy of `{name}` ({value.kind.value}) in each worker that reads it; "
-            f"pass `{packed}(...)` (class: `torchleak explain {explained}`)",
+            f"give the loader `{packed}({given})` (class: `torchleak explain {explained}`)",
             notes=value.why[:3],
             remedy=f"pass `{packed}({name})`: `torchleak explain {explained}` prints the class, to be pasted",
         )

@@ -95,8 +95,7 @@ def check(module: Module) -> Iterator[Report]:
             passed = module.loaders.passes_through(dataset.facts.node)
             yield Report(
                 given.node,
-                "edits of the sample may change the Dataset: it is a view, which shares the memory of "
-                f"`{origin.name}`; "
+                f"edits of the sample may change the Dataset: it is a view of `{origin.name}` and shares its memory; "
                 f"return a copy (`.{copied}()`)",
                 notes=(
                     (origin.node, f"`{origin.name}` is stored by `{dataset.name}`"),

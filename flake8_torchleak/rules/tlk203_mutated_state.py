@@ -58,7 +58,8 @@ from collections.abc import Iterator
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.edits import Edit, copy_place, edits, moved_elements
+from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.edits import Edit, copy_place, edits, moved_elements, root
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
 from flake8_torchleak.model.values import Kind
@@ -80,7 +81,7 @@ def check(module: Module) -> Iterator[Report]:
             yield Report(
                 edit.node,
                 f"later epochs see this change: `{short(edit.target)}` is part of `{origin.name}`, "
-                f"not a copy; {copied_first(edit.target)}",
+                f"not a copy; {_advice(module, edit)}",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"), *dataset.chain(edit.function)),
                 target=edit,
             )
@@ -91,10 +92,21 @@ def check(module: Module) -> Iterator[Report]:
             yield Report(
                 edit.node,
                 f"device memory fills up: `{short(edit.target)}` is part of `{origin.name}`, "
-                f"which keeps what is moved to the device; {copied_first(edit.target)}",
+                f"which keeps what is moved to the device; {_advice(module, edit)}",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"),),
                 target=edit,
             )
+
+
+def _advice(module: Module, edit: Edit) -> str:
+    """The statement that makes a copy, where the element is assigned to a variable; else what to do, in words."""
+    name = root(edit.target)
+    reaching = module.flow.reaching(name.id, edit.target) if isinstance(name, ast.Name) else []
+    if isinstance(name, ast.Name) and reaching and all(each.how is How.ASSIGN for each in reaching):
+        return copied_first(name.id)
+    if isinstance(edit.target, ast.Name):
+        return f"change a copy: `copy.deepcopy({edit.target.id})`"
+    return "change a copy of it (`copy.deepcopy`)"
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

@@ -42,6 +42,7 @@ module asks what shares whose memory; none where an array is edited in place in 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
@@ -53,6 +54,8 @@ from flake8_torchleak.model.views import KeptView, kept_views, may_keep_views
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
+_OF_TENSORS = frozenset({"detach", "cpu"})
+"""Methods that arrays do not have."""
 _COPIED = {Kind.ARRAY: "`.copy()`", Kind.TENSOR: "`.clone()`"}
 
 
@@ -91,6 +94,8 @@ def check(module: Module) -> Iterator[Report]:
         if module.infer.value(kept.view).graph:
             continue  # its history is more than its memory: TLK402
         kind = Kind.ARRAY if kept.is_array else module.infer.value(kept.view).kind
+        if any(isinstance(each, ast.Attribute) and each.attr in _OF_TENSORS for each in ast.walk(kept.view)):
+            kind = Kind.TENSOR
         copied = _COPIED.get(kind, "arrays `.copy()`, tensors `.clone()`")
         yield Report(
             kept.node,

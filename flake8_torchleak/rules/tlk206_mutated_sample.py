@@ -64,7 +64,8 @@ How to fix it
 `copy.copy(...)` of the sample where it gets its name, `copy.deepcopy(...)` where nested contents change. Safe where
 every edit sets an entry to a value that does not depend on that entry. Unsafe otherwise: from the second read on the
 samples differ, because they are no longer edited twice. Not applied where the function reads the sample in another
-way too. Another remedy is to return a copy from `__getitem__`, which protects the sample from everyone.
+way too. Another remedy is to return a copy from `__getitem__`, which protects the sample from everyone: the message
+says so where the function has no variable of its own for the sample.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import How
-from flake8_torchleak.model.collating import copied_variable, edited_samples
+from flake8_torchleak.model.collating import Handed, copied_variable, edited_samples
 from flake8_torchleak.model.edits import Edit
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
@@ -104,13 +105,23 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             edit.node,
             f"later epochs see this change: `{short(edit.target)}` is part of `{origin.name}` of "
-            f"`{handed.dataset.name}`; {copied_first(edit.target)}",
+            f"`{handed.dataset.name}`; {_advice(module, edit, handed)}",
             notes=(
                 (handed.given, f"`{handed.dataset.name}` returns it as a sample"),
                 (origin.node, f"an element of `{origin.name}`, not a copy"),
             ),
             target=edit,
         )
+
+
+def _advice(module: Module, edit: Edit, handed: Handed) -> str:
+    """A copy where the sample has a name of its own; else where the Dataset gives it out, which is always right."""
+    found = copied_variable(module, edit)
+    if found is not None:
+        return copied_first(found[0].key)
+    function = module.tree.function(handed.given)
+    where = function.name if function is not None else "__getitem__"
+    return f"copy it in `{handed.dataset.name}.{where}` (`copy.deepcopy`)"
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

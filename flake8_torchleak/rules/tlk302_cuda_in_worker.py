@@ -48,9 +48,8 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.gpu import transfers
 from flake8_torchleak.model.loader import Workers
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.names import last_name
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import is_cut, short
+from flake8_torchleak.wording import called_with
 
 
 @rule(
@@ -65,12 +64,11 @@ from flake8_torchleak.wording import is_cut, short
 def check(module: Module) -> Iterator[Report]:
     for transfer in transfers(module):
         owner = module.classes.around(transfer.call)
-        name, call = transfer.function.name, transfer.call
-        called = f"{last_name(call.func)}(...)" if is_cut(call) else short(call)
+        name = transfer.function.name
         where = f"{owner.node.name}.{name}" if owner is not None else name
         yield Report(
             transfer.call,
-            f"workers fail, or each takes GPU memory: `{where}` runs `{called}` in them; "
+            f"workers fail, or each takes GPU memory: `{where}()` calls `{called_with(transfer.call, transfer.told)}`; "
             "return CPU tensors, move the batch in the training loop",
             notes=(*transfer.notes, (transfer.site.call, "a DataLoader with workers")),
             severity=Severity.ERROR if transfer.site.workers is Workers.YES else Severity.WARNING,

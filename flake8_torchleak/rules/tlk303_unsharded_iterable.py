@@ -82,7 +82,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             stream.entry,
             f"every sample comes once per worker: in `{stream.dataset.name}` each reads all of `{source}`; "
-            "split it with `get_worker_info()`",
+            "split it by `get_worker_info()` (None without workers)",
             notes=(
                 (stream.source, "every worker reads all of it"),
                 *stream.dataset.chain(stream.function),

@@ -49,6 +49,9 @@ Safe: `.detach()` on what is proven to be a tensor, where that cannot change wha
 differentiated, and its graph freed, on every path of the same iteration. Or what is stored is only printed, logged or
 turned into numbers. Unsafe, where it is only shown: `.item()`. No fix for what goes through a helper.
 For outputs in evaluation, no_grad around the loop (TLK501) is better still.
+
+Of what `training_step` returns to Lightning before 2.0, which keeps it where there is a `training_epoch_end`: return
+`loss` as it is, for it is what is differentiated, and Lightning keeps it without its graph; all else with `.detach()`.
 """
 
 from __future__ import annotations

@@ -118,9 +118,11 @@ def _said(module: Module, kept: Kept) -> Said | None:
         return None
     argument, keeping = found
     store = Store(call, key, holder, argument)
+    shown, advice = short(argument), remedy(module, "pass", argument)
+    if any(each.arg is None and each.value is argument for each in call.keywords):
+        shown, advice = f"**{shown}", "pass its tensors with `.detach()`"
     return Said(
-        f"memory grows every step: `{key}` ({meter.made.name}) keeps `{short(argument)}` with its autograd graph; "
-        f"{remedy(module, 'pass', argument)}",
+        f"memory grows every step: `{key}` ({meter.made.name}) keeps `{shown}` with its autograd graph; {advice}",
         store,
         notes=(
             (keeping.node, f"`{meter.made.name}.{method}` stores its argument here"),

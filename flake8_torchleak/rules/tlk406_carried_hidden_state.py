@@ -47,7 +47,8 @@ When it stays silent
 
 How to fix it
 -------------
-Unsafe: detach the state below the call. Gradients no longer flow back into earlier batches.
+By hand, at the end of each batch: there the state is never None, as it may be before the first one, and the loss may
+still be made of it. Unsafe: detach the state below the call. Gradients no longer flow back into earlier batches.
 """
 
 from __future__ import annotations
@@ -119,7 +120,11 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
 
 def _detached(state: Carried) -> str:
     """What to write; in words where it is not known whether the state is a pair, as an LSTM's."""
-    return "detach it as each batch starts" if state.pair is None else f"start each batch with `{_cut_off(state)}`"
+    return (
+        "end each batch by detaching it, or each tensor of it"
+        if state.pair is None
+        else f"end each batch with `{_cut_off(state)}`"
+    )
 
 
 def _cut_off(state: Carried) -> str:

@@ -71,7 +71,7 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline, statements_of
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.rule import Report, never, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import is_cut, released, short
 
 Update = tuple[ast.stmt, str, list[ast.expr]]
 """A statement, the attribute that it updates, and what to detach."""
@@ -108,9 +108,9 @@ def _is_update(node: ast.AST, owner: str) -> bool:
     target = node.targets[0]
     if isinstance(target, ast.Subscript):
         return _is_own(target.value, owner)
-    return _is_own(target, owner) and any(
-        isinstance(each, ast.Attribute) and each.attr == last_name(target) for each in ast.walk(node.value)
-    )
+    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    own = {last_name(part) for part in parts if _is_own(part, owner)}
+    return bool(own) and any(isinstance(each, ast.Attribute) and each.attr in own for each in ast.walk(node.value))
 
 
 def _is_own(node: ast.AST, owner: str) -> bool:
@@ -134,33 +134,65 @@ def check(module: Module) -> Iterator[Report]:
 
 def _is_let_go(module: Module, kept: Kept) -> bool:
     """Whether a method other than the constructor, or code outside of classes, binds anew or empties what keeps it."""
-    target = kept.target
-    while isinstance(target, (ast.Subscript, ast.Call)):
-        target = target.value if isinstance(target, ast.Subscript) else target.func
-    if not isinstance(target, ast.Attribute):
-        return False
-    for node in module.tree.all(ast.Attribute):
-        if node.attr != target.attr or node is target:
+    attributes = set(_kept_by(module, kept))
+    for node in _of_object(module, attributes, kept.at):
+        if node is kept.target:
             continue
         parent, function = module.tree.parents[node], module.tree.function(node)
         is_made = function is not None and function.name == "__init__"
-        owner, around = module.classes.self_attribute(node), module.classes.around(kept.at)
-        if owner is not None and around is not None and around not in owner[0].lineage:
-            continue
         if not isinstance(node.ctx, ast.Load) and not is_made and module.tree.statement(node) is not kept.at:
-            return True
+            if kept.how != "state" or _is_elsewhere(module, node, kept.at):
+                return True
         if isinstance(parent, ast.Attribute) and parent.attr in _RESETS:
             return True
     return False
+
+
+def _of_object(module: Module, attributes: set[str], at: ast.AST) -> Iterator[ast.Attribute]:
+    """Where such attributes of the object that a method belongs to are read or set, or may be, from outside."""
+    around = module.classes.around(at)
+    for node in module.tree.all(ast.Attribute):
+        if node.attr in attributes:
+            owner = module.classes.self_attribute(node)
+            if owner is None or around is None or around in owner[0].lineage:
+                yield node
+
+
+def _is_elsewhere(module: Module, node: ast.Attribute, at: ast.AST) -> bool:
+    """Whether a state is bound by another method than goes on with it, or where a flag says so that another sets."""
+    here = module.tree.function(node)
+    if here is not module.tree.function(at):
+        return True
+    tests = [each.test for each in module.tree.ancestors(node) if isinstance(each, ast.If)]
+    flags = {each.attr for test in tests for each in ast.walk(test) if isinstance(each, ast.Attribute)} - {node.attr}
+    stores = (each for each in _of_object(module, flags, at) if isinstance(each.ctx, ast.Store))
+    setting = (module.tree.function(each) for each in stores)
+    return any(function is None or (function is not here and function.name != "__init__") for function in setting)
+
+
+def _kept_by(module: Module, kept: Kept) -> Iterator[str]:
+    """The attributes that keep it: what is set, or what the call sets whose state it is."""
+    target = kept.target
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    if isinstance(target, ast.Attribute):
+        yield target.attr
+    elif kept.how == "state" and kept.at in module.tree.parents:
+        statement = module.tree.statement(kept.at)
+        for node in ast.walk(statement) if isinstance(statement, ast.Assign) else ():
+            if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                yield node.attr
 
 
 def _said(module: Module, kept: Kept) -> Said | None:
     facts, function = module.classes.around(kept.at), module.tree.function(kept.at)
     for node, attr, terms in _updates(module, function, facts) if facts is not None and function is not None else ():
         if node in (kept.at, module.tree.statement(kept.at)):
+            detached = "the new value with `.detach()`" if is_cut(terms[0]) else f"`{released(terms[0])}`"
+            how = "add" if isinstance(node, ast.AugAssign) else "store" if isinstance(node, ast.Assign) else "pass"
             return Said(
-                f"memory grows every call: `self.{attr}` chains onto its previous value through autograd; "
-                f"detach `{short(terms[0])}`",
+                f"memory grows every call: `self.{attr}` keeps the autograd graphs of all earlier calls; "
+                f"{how} {detached}",
                 terms,
             )
     return None

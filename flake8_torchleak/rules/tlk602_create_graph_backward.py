@@ -14,14 +14,19 @@ Why
 ---
 With `create_graph=True` the gradients are tensors with a graph, which holds the parameters, which hold the gradients
 in `.grad`. Reference counting never frees that cycle, and neither does `gc.collect()`, for it runs through C++. A
-reset of the gradients (`zero_grad()`, `p.grad = None`) cuts it. torch warns of it at run time. Source: the note in
-the documentation of `torch.autograd.backward`.
+reset of the gradients (`zero_grad()`, `p.grad = None`) cuts it, after the step or before the next one: what is left
+then is one step's. Where each call makes a model of its own, only a reset after its use does. torch warns of it at
+run time. Source: the note in the documentation of `torch.autograd.backward`.
 
 Measured
 --------
 A network of four 512-wide layers, batch 64, more after each step and `gc.collect()`: 961 KB when gradients are
 never reset, 9224 KB with a new model (4 MB of parameters) each time, and even a model of nine parameters leaves
 13 KB. With `zero_grad()` 0.1 KB, by `torch.autograd.grad` 0.1 KB, with new models 0.2 KB.
+
+By hand, the same network: `zero_grad()` before each step or after it, with `set_to_none=False` too, leaves no more
+than 40 KB from step to step in all the memory of the process, which is noise; without a reset 4 to 6 MB. Models of
+their own that are reset only before use stay as a whole.
 
 Run by `fixtures/TLK602_create_graph_backward/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
@@ -70,8 +75,8 @@ def check(module: Module) -> Iterator[Report]:
         differentiated = short(call.args[0] if call.args else call.func.value)
         yield Report(
             call,
-            "memory is never freed: with `create_graph=True` each parameter and its `.grad` keep each other; "
-            "after the step write `optimizer.zero_grad()`",
+            "memory grows with every call: `create_graph=True` makes each parameter and its `.grad` keep each other; "
+            "call `zero_grad()` after the step, or before the next",
             remedy=(
                 f"`torch.autograd.grad({differentiated}, parameters, create_graph=True)`, or `zero_grad()` after use"
             ),

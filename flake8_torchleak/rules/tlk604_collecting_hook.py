@@ -18,8 +18,8 @@ A hook lives as long as its module. What it appends stays, with the graph that m
 but not the activation itself. A hook that is registered in every step runs once more with each: time and memory grow.
 
 An object that hooks a model which it was handed, and throws the handle away, stays with that model for good: what
-makes such an object for every image, or once more after a failure, adds a hook each time. So does a function that
-hooks its caller's model for one run, and leaves the hook there.
+makes such an object for every image, or once more after a failure, adds a hook each time (a note, if the file shows
+none made in a loop). So does a function that hooks its caller's model for one run, and leaves the hook there.
 
 An object whose hooks collect for one run should empty its lists when that is over: what is emptied only before the
 next run holds the graph of the last one for as long as the object lives (a note).
@@ -117,7 +117,8 @@ def check(module: Module) -> Iterator[Report]:
                 yield Report(
                     node,
                     f"memory grows every forward call: the hook adds `{short(value)}` to `{holder}`, which "
-                    "nothing empties; " + ("clear it after each step" if removed else "remove the hook after use"),
+                    "nothing empties; "
+                    + ("clear it after each step" if removed else "keep the hook's handle, and call its `.remove()`"),
                     notes=((call, f"the hook {when}"),),
                     remedy=f"`{holder}.clear()` after each step" if removed else remedy,
                 )
@@ -128,8 +129,8 @@ def check(module: Module) -> Iterator[Report]:
             told.add(call)
             yield Report(
                 call,
-                f"hooks pile up: each call of this function adds one (`{short(call.func)}`), and each pass runs all; "
-                "call `.remove()` after the run",
+                f"hooks pile up: each call of this function adds one, and each pass runs all; "
+                f"`handle = {short(call.func)}(...)`, and after the run `handle.remove()`",
                 notes=((ran, "the hooked module runs here"),),
                 severity=Severity.WARNING,
                 remedy=remedy,
@@ -145,9 +146,9 @@ def check(module: Module) -> Iterator[Report]:
             yield Report(
                 call,
                 f"hooks pile up: every new `{guest.owner.node.name}` registers a hook on `{guest.parameter.arg}` and "
-                "never removes it; keep the handle and call `.remove()`",
+                "never removes it; keep the handle that this returns, and call its `.remove()`",
                 notes=((guest.parameter, "the module belongs to the caller, and outlives the object"),),
-                severity=Severity.WARNING,
+                severity=Severity.WARNING if guests.is_made_again(module, guest.owner) else Severity.NOTE,
                 remedy=remedy,
             )
             told.add(call)

@@ -87,8 +87,8 @@ def check(module: Module) -> Iterator[Report]:
         where = name if each.owner is None else f"{each.owner.node.name}.{name}"
         yield Report(
             kept.node,
-            f"memory grows every step if `{short(kept.value)}` holds a model's output: `{where}()` keeps its "
-            f"graph; {advice if len(advice) <= _LONGEST else 'store it with `.detach()`'}",
+            f"memory grows every step if a model made `{short(kept.value)}`: `{kept.key}` keeps its graph; "
+            f"in `{where}`, {advice if len(advice) <= _LONGEST else 'store it with `.detach()`'}",
             notes=((each.joined, "joined here, so all of them are tensors"),) if each.joined is not None else (),
             target=each,
         )

@@ -77,10 +77,11 @@ def check(module: Module) -> Iterator[Report]:
         name = short(started.args[0])
         yield Report(
             call,
-            f"workers start again in every step: `next(iter({name}))` starts all of them for one batch; "
-            "make the iterator once, before the loop",
+            f"workers start again in every step, for one batch: `next(iter({name}))`; "
+            "make the iterator before the loop, a new one at StopIteration",
             notes=((around, "runs in every step"),),
-            remedy=f"`batches = iter({name})` above the loop, and `next(batches)` in it",
+            remedy=f"`batches = iter({name})` above the loop, and `next(batches)` in it; after StopIteration "
+            f"`batches = iter({name})` again",
         )
     for site in module.loaders.sites:
         around = every_step(module, site.call)

@@ -43,7 +43,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import is_long, short
 
 _TENSORS = frozenset({
     "torch.tensor", "torch.as_tensor", "torch.asarray", "torch.Tensor", "torch.FloatTensor", "torch.LongTensor",
@@ -71,10 +71,11 @@ def check(module: Module) -> Iterator[Report]:
         if call.args and module.names.qualname(call.func) in _TENSORS:
             element = next(_elements(module, call.args[0]), None)
             if element is not None:
+                listed = "..." if is_long(call.args[0]) else short(call.args[0])
                 yield Report(
                     call,
                     f"slow: `{short(call.func)}` reads the arrays of `{short(call.args[0])}` number by number; "
-                    "use `torch.from_numpy(np.stack(...))`",
+                    f"stack them first: `{short(call.func)}(np.stack({listed}))`",
                     notes=((element, "an array"),),
                     target=call.args[0],
                 )

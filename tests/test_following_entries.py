@@ -1,0 +1,118 @@
+"""Following a program: entries that a loop sets one by one, and states that begin anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from flake8_torchleak.lint import lint
+
+MOVED = """
+import torch
+from torch.utils.data import DataLoader
+
+def evaluate(model, dataset, device):
+    loader = DataLoader(dataset, batch_size=4, num_workers=4)
+    kept = []
+    with torch.no_grad():
+        for batch in loader:
+            {}
+            model(batch["x"])
+            kept.append(batch["y"])
+    return kept
+"""
+ALL = {
+    "by key": "for key in batch:\n    batch[key] = batch[key].to(device)",
+    "by keys": "for key in batch.keys():\n    batch[key] = batch[key].to(device)",
+    "over a list of the keys": "for key in list(batch):\n    batch[key] = batch[key].to(device)",
+    "by item": "for key, value in batch.items():\n    batch[key] = value.cuda()",
+    "by place": "for i in range(len(batch)):\n    batch[i] = batch[i].to(device)",
+    "counted": "for i, value in enumerate(batch):\n    batch[i] = value.to(device)",
+    "tensors": "for k, v in batch.items():\n    if torch.is_tensor(v):\n        batch[k] = v.to(device)",
+    "of a type": "for k, v in batch.items():\n    if isinstance(v, torch.Tensor):\n        batch[k] = v.to(device)",
+}
+SOME = {
+    "named": "for key in ['x', 'm']:\n    batch[key] = batch[key].to(device)",
+    "under a condition": "for key in batch:\n    if key != 'y':\n        batch[key] = batch[key].to(device)",
+    "of another": "for key in model.names:\n    batch[key] = batch[key].to(device)",
+    "keys of another": "for key in model.keys():\n    batch[key] = batch[key].to(device)",
+    "as many as another": "for i in range(len(model.names)):\n    batch[i] = batch[i].to(device)",
+    "a few": "for i in range(2):\n    batch[i] = batch[i].to(device)",
+    "called": "for key in names(batch):\n    batch[key] = batch[key].to(device)",
+    "the last": "for key in batch:\n    pass\nbatch[key] = batch[key].to(device)",
+    "another's key": "for key in batch:\n    for other in 'xm':\n        batch[key] = batch[key].to(device)",
+    "three in a row": "for a, key, c in batch:\n    batch[key] = batch[key].to(device)",
+    "its attributes": "for model.key in batch:\n    batch[model.key] = batch[model.key].to(device)",
+    "an attribute of a pair": "for (model.key, v) in batch.items():\n    batch[key] = v.to(device)",
+    "an attribute, counted": "for (model.key, v) in enumerate(batch):\n    batch[key] = v.to(device)",
+    "an attribute, by place": "for model.key in range(len(batch)):\n    batch[key] = batch[key].to(device)",
+}
+
+
+def codes(text: str) -> list[str]:
+    return [each.code for each in lint(text)]
+
+
+def moved(loop: str) -> list[str]:
+    return codes(MOVED.format(loop.replace("\n", "\n            ")))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_entry_is_moved(name: str) -> None:
+    """What a batch holds then is no memory that a worker shares."""
+    assert moved(ALL[name]) == []
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_some_entries_are_moved(name: str) -> None:
+    assert moved(SOME[name]) == ["TLK404"]
+
+
+def test_entries_of_a_dict_that_is_made_here() -> None:
+    """What is known entry by entry stays known."""
+    loop = "batch = {'x': batch[0], 'y': batch[1]}\nfor key in batch:\n    batch[key] = batch[key].to(device)"
+    assert moved(loop) == ["TLK404"]
+
+
+STATE = """
+import torch
+from torch import nn
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(8, 8)
+        self.fresh, self.count = True, 0
+
+    def forward(self, x):
+        if {test}:
+            out, self.hidden = self.lstm(x)
+            self.fresh = False
+        else:
+            out, self.hidden = self.lstm(x, self.hidden)
+        return out
+{more}
+
+def evaluate(loader):
+    model = Tagger()
+    model.eval()
+    for x in loader:
+        print(model(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "more", "expected"),
+    [
+        ("self.fresh", "", True),
+        ("self.hidden is None", "", True),
+        ("self.fresh", "    def reset(self):\n        self.fresh = True", False),
+        ("self.fresh", "    def reset(self):\n        self.hidden = None", False),
+        ("self.hidden is None", "    def reset(self):\n        self.hidden = None", False),
+        ("self.hidden is None", "    def reset(self):\n        self.fresh = True", True),
+        ("self.fresh", "    def reset(self):\n        self.count = 0", True),
+        ("self.fresh", "Tagger().fresh = True", False),
+    ],
+)
+def test_a_state_that_begins_anew(test: str, more: str, expected: bool) -> None:
+    """Where a flag says so, which another method sets, or where another method binds it."""
+    assert ("TLK601" in codes(STATE.format(test=test, more=more))) is expected
