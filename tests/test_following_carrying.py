@@ -81,3 +81,50 @@ def test_a_loss_of_another_file_that_is_made_of_them() -> None:
             return total
     """)
     assert reported(text) == marked(text)
+
+
+CLOSURE = """
+def fit(model, x, y, steps{argument}):
+    {made}
+    kept = []
+    def closure():
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        return {given}
+    for _ in range(steps):
+        loss = optimizer.step({handed})
+        kept.append(loss){mark}
+"""
+
+
+_KNOWN = "optimizer = torch.optim.LBFGS(model.parameters())"
+
+
+@pytest.mark.parametrize(("made", "handed"), [(_KNOWN, "closure"), (_KNOWN, "closure=closure"), ("", "closure")])
+def test_what_the_step_of_an_optimizer_gives(made: str, handed: str) -> None:
+    """It is what its closure gave: the loss, with what is left of its graph."""
+    argument = "" if made else ", optimizer"
+    kept = CLOSURE.format(argument=argument, made=made or "pass", given="loss", handed=handed, mark="  # TLK402")
+    assert reported(program(kept)) == marked(program(kept))
+    freed = CLOSURE.format(argument=argument, made=made or "pass", given="loss.item()", handed=handed, mark="")
+    assert reported(program(freed)) == []
+
+
+JOINED = """
+def train(model, loader, criterion, optimizer):
+    kept = None
+    for x, y in loader:
+        STEP
+        {first}
+        if kept is None:
+            kept = loss[None]
+        else:
+            kept = torch.cat([kept, loss[None]]){mark}
+"""
+
+
+@pytest.mark.parametrize(("first", "mark"), [("pass", "  # TLK402"), ("loss = loss.detach()", "")])
+def test_a_part_of_what_was_differentiated_is_one_of_a_tensor(first: str, mark: str) -> None:
+    text = program(JOINED.format(first=first, mark=mark))
+    assert reported(text) == marked(text)

@@ -159,7 +159,7 @@ class Foreign(Part):
         if kind is Kind.NETWORK:
             return run.networks.method(atom, name, args, keywords, node)
         if kind is Kind.OPTIMIZER:
-            return self._of_optimizer(name, args, node)
+            return self._of_optimizer(name, [*args, *keywords.values()], node)
         if kind is Kind.LAYER:
             return (atom,) if name in table.MODULE_SELF else PLAIN
         if kind is Kind.LOADER:
@@ -167,8 +167,7 @@ class Foreign(Part):
         return run.operations.method(atom, name, args, keywords, node, receiver)
 
     def _of_optimizer(self, name: str, args: list[Value], node: ast.expr) -> Value:
-        if name == "step":
-            stepped(self.run)
-            for each in args:
-                self.run.functions.hand_over(each, node, "")
-        return NONE
+        if name != "step":
+            return NONE
+        stepped(self.run)
+        return join([self.run.functions.hand_over(each, node, "") for each in args]) or NONE  # the closure's loss

@@ -212,15 +212,20 @@ class Functions(Part):
         finally:
             run.frames, run.loops, run.journal = frames, loops, journal
 
-    def hand_over(self, value: Value, node: ast.expr, why: str) -> None:
-        """Functions that are handed to code nobody can see may be called: once, or in each step."""
+    def hand_over(self, value: Value, node: ast.expr, why: str) -> Value:
+        """Functions that are handed to code nobody can see may be called: once, or in each step.
+
+        What they give when they are called once is given back.
+        """
+        found: list[Value] = []
         for atom in value:
             made = atom.made
             if isinstance(made, Function) and made.node is not None and not self.run.is_too_deep:
                 if why:
                     self.run.looping.repeat(node, self._calling(made, node), why)
                 else:
-                    self.invoke(made, [], {}, node)
+                    found.append(self.invoke(made, [], {}, node))
+        return join(found)
 
     def _calling(self, made: Function, node: ast.expr) -> Callable[[object], Flow]:
         def iteration(_: object) -> Flow:

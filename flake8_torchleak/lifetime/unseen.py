@@ -107,11 +107,10 @@ class Unseen(Part):
         if name == "step":
             stepped(run)
         if name == "step" and not objects(args[0] if args else ()):
-            for each in args:
-                run.functions.hand_over(each, node, "")
+            given = join([run.functions.hand_over(each, node, "") for each in args])
             if not args or not any(isinstance(a.made, Function) for a in args[0]):
                 return run.make.unknown(node)
-            return NONE
+            return given or NONE  # `loss = optimizer.step(closure)`
         if atom.held is not None and (name == "to" or name in TENSOR_METHODS):
             return None  # a part of a batch
         if atom.graph is Graph.YES or name in table.ONLY_TENSORS or name in table.NO_HISTORY_METHODS:
