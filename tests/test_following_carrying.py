@@ -128,3 +128,24 @@ def train(model, loader, criterion, optimizer):
 def test_a_part_of_what_was_differentiated_is_one_of_a_tensor(first: str, mark: str) -> None:
     text = program(JOINED.format(first=first, mark=mark))
     assert reported(text) == marked(text)
+
+
+def test_a_default_of_another_library_says_little_of_what_is_given() -> None:
+    text = program("""
+    from graphs import Sage, combined
+
+    class Both:
+        def __init__(self, gnn=Sage):
+            self.gnn = gnn
+
+        def fit(self, loader, optimizer):
+            self.gnn.train()
+            kept = []
+            for x, y in loader:
+                out = self.gnn(x)[:3]
+                kept.append(out)  # TLK402
+                loss = combined(out, y)
+                loss.backward()
+                optimizer.step()
+    """)
+    assert reported(text) == marked(text)

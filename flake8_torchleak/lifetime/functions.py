@@ -171,7 +171,7 @@ class Functions(Part):
         if frame.call is not made.node:
             return value
         known = constant(value)
-        if known is None:
+        if known is None or any(each.kind is Kind.LIBRARY and not _is_of_torch(each) for each in value):
             return join([self.parameter(parameter, made.place), value])
         return PLAIN if isinstance(known, bool) else value
 
@@ -277,6 +277,10 @@ def _is_cache(node: ast.expr, decorator: Value, look: Callable[[ast.expr], Value
 def _has_fewer(node: ast.AST, count: int) -> bool:
     """Whether a function has fewer nodes."""
     return sum(1 for _ in islice(ast.walk(node), count)) < count
+
+
+def _is_of_torch(atom: Atom) -> bool:
+    return isinstance(atom.made, str) and atom.made.startswith("torch.")
 
 
 def _expression(node: ast.AST) -> ast.expr:
