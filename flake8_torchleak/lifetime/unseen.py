@@ -107,10 +107,11 @@ class Unseen(Part):
         if name == "step":
             stepped(run)
         if name == "step" and not objects(args[0] if args else ()):
-            given = join([run.functions.hand_over(each, node, "") for each in args])
+            for each in args:
+                run.functions.hand_over(each, node, "")
             if not args or not any(isinstance(a.made, Function) for a in args[0]):
                 return run.make.unknown(node)
-            return given or NONE  # `loss = optimizer.step(closure)`
+            return NONE
         if atom.held is not None and (name == "to" or name in TENSOR_METHODS):
             return None  # a part of a batch
         if atom.graph is Graph.YES or name in table.ONLY_TENSORS or name in table.NO_HISTORY_METHODS:
