@@ -116,3 +116,34 @@ def evaluate(loader):
 def test_a_state_that_begins_anew(test: str, more: str, expected: bool) -> None:
     """Where a flag says so, which another method sets, or where another method binds it."""
     assert ("TLK601" in codes(STATE.format(test=test, more=more))) is expected
+
+
+RESIDUAL = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self, width, mask: torch.Tensor = None):
+        super().__init__()
+        self.attn = nn.MultiheadAttention(width, 4)
+        self.mlp = nn.Linear(width, width)
+        self.mask = mask
+
+    def attention(self, x):
+        self.mask = self.mask.to(x.device)
+        return self.attn(x, x, x, attn_mask=self.mask)[0]
+
+    def forward(self, x):
+        x = x + self.attention(x)
+        {}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [("x = x + self.mlp(x)", []), ("self.mask = self.mask + self.mlp(x)", ["TLK601"])],
+)
+def test_what_is_made_in_a_call_is_no_sum_over_calls(then: str, expected: list[str]) -> None:
+    """Though a mask that stays is in its history."""
+    assert codes(RESIDUAL.format(then)) == expected

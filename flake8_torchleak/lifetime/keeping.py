@@ -139,6 +139,8 @@ class Keeper(Part):
             return False
         terms = [atom for side in self.run.seen.operands.get(adding, ()) for atom in side]
         own = {(each.site, each.born) for each in old}
+        if all(each.born >= self.run.loops[-1].iteration for each in old):
+            return False  # it is made in this iteration
         return any((each.site, each.born) in own for each in terms) and any(
             each.graph is Graph.YES
             and (each.site, each.born) not in own
