@@ -19,6 +19,15 @@ def finish_here(path):
     plt.close()
 
 
+def title(where, row, number=0):
+    where.suptitle(str(row))
+    where.gca().plot(row)
+
+
+def keep(where, row):
+    row.figure = where
+
+
 def draw(rows, out, writer, self):
 {before}    done = []
     for number, row in enumerate(rows):
@@ -58,6 +67,10 @@ def count(text: str) -> int:
         ("finish(figure=fig)", 0),
         ("finish(plt.gcf())", 0),
         ("finish_here('x')", 0),
+        ("title(fig, row)", 1),
+        ("title(row=row, where=fig)", 1),
+        ("title([fig], row)", 0),
+        ("keep(fig, row)", 0),
     ],
 )
 def test_what_is_done_in_the_round(inside: str, expected: int) -> None:
@@ -70,6 +83,8 @@ def test_what_is_done_in_the_round(inside: str, expected: int) -> None:
         ("return done", 1),
         ("return {'rows': len(rows)}", 1),
         ("plt.close('all')", 0),
+        ("plt.close(fig)", 1),
+        ("plt.close()", 1),
         ("return fig", 0),
         ("return done, axes", 0),
         ("return plt.gcf()", 0),

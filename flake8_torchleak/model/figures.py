@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import last_name, parameters
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -44,10 +44,25 @@ def is_let_go(module: Module, call: ast.Call, around: ast.AST) -> bool:
             if _clears(module, node, names) or _is_closing(module, node):
                 return True
         elif _closes(module, node) and tree.number(node) > tree.number(call):
-            return True  # all of them, when the loop is over
-        if not _closes(module, node) and any(_hands(each, figure) for each in _arguments(node)):
+            if any(not _hands(each, figure) for each in _arguments(node)):
+                return True  # all of them, when the loop is over, and not the last one alone
+        if any(_hands(each, figure) for each in _arguments(node)) and not _only_draws(module, node, figure):
             return True
     return call not in _left_open(module, call, [each for each in tree.calls(scope) if each in inside])
+
+
+def _only_draws(module: Module, call: ast.Call, figure: list[str]) -> bool:
+    """Whether a call does no more with the figure than to call methods of it; what closes it is asked elsewhere."""
+    if _closes(module, call):
+        return True
+    helper = module.classes.callee(call)
+    if helper is None or any(_closes(module, each) for each in module.tree.calls(helper)):
+        return False
+    given = {each: module.classes.argument(call, each, helper) for each in parameters(helper)}
+    names = {each.arg for each, value in given.items() if isinstance(value, ast.Name) and value.id in figure}
+    handed = [each for each in _arguments(call) if _hands(each, figure)]
+    uses = [each for each in ast.walk(helper) if isinstance(each, ast.Name) and each.id in names]
+    return len(names) == len(handed) and all(isinstance(module.tree.parents[each], ast.Attribute) for each in uses)
 
 
 def _left_open(module: Module, call: ast.Call, calls: list[ast.Call]) -> list[ast.Call]:
