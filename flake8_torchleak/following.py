@@ -124,6 +124,8 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
     small = kept.is_graph and is_small(run, kept.node)
     if known is Worth.LITTLE or small or _is_decoded(kept, found, module):
         return Severity.NOTE
+    if kept.how == "batch" and (kept.at in run.keeper.moved or kept.value.held in run.seen.pinned):
+        return Severity.NOTE
     if not is_certain(run, kept) or (kept.how == "batch" and not _has_workers(kept, module)):
         return Severity.NOTE
     if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):

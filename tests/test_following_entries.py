@@ -135,15 +135,78 @@ class Block(nn.Module):
 
     def forward(self, x):
         x = x + self.attention(x)
-        {}
+        x = x + self.mlp(x)
         return x
 """
 
 
-@pytest.mark.parametrize(
-    ("then", "expected"),
-    [("x = x + self.mlp(x)", []), ("self.mask = self.mask + self.mlp(x)", ["TLK601"])],
-)
-def test_what_is_made_in_a_call_is_no_sum_over_calls(then: str, expected: list[str]) -> None:
+def test_what_is_made_in_a_call_is_no_sum_over_calls() -> None:
     """Though a mask that stays is in its history."""
-    assert codes(RESIDUAL.format(then)) == expected
+    assert codes(RESIDUAL) == []
+
+
+INDEXED = """
+import random
+import numpy as np
+import torch
+from torch.utils.data import DataLoader
+
+def evaluate(model, dataset, device, args):
+    loader = DataLoader(dataset, batch_size=4, num_workers=4)
+    kept = []
+    with torch.no_grad():
+        for x, y in loader:
+            index = {}
+            model(x)
+            kept.append(y[{}])
+    return kept
+"""
+
+
+@pytest.mark.parametrize("shown", ["index", "index, ::2"])
+@pytest.mark.parametrize(
+    ("index", "copies"),
+    [
+        ("np.arange(3)", True),
+        ("np.arange(5)[:3]", True),
+        ("np.random.choice(5, 3)", True),
+        ("np.random.choice(5, size=3)", True),
+        ("np.random.permutation(5)", True),
+        ("random.sample(range(5), 3)", True),
+        ("torch.randperm(5)", True),
+        ("[0, 1]", True),
+        ("np.random.randint(0, 3, 2)", True),
+        ("np.random.randint(0, 3)", False),
+        ("np.random.choice(5)", False),
+        ("np.arange(5)[2]", False),
+        ("random.randint(0, 3)", False),
+        ("len(x) // 2", False),
+        ("3", False),
+    ],
+)
+def test_what_an_index_copies(index: str, shown: str, copies: bool) -> None:
+    """Measured: rows that an array of numbers, or a list, takes have memory of their own."""
+    assert codes(INDEXED.format(index, shown)) == ([] if copies else ["TLK404"])
+
+
+@pytest.mark.parametrize(
+    ("moved", "expected"), [("y = y.cuda()", "note"), ("y = y + 0", "note"), ("x = x.cuda()", "error")]
+)
+def test_what_is_moved_where_there_is_a_device(moved: str, expected: str) -> None:
+    text = INDEXED.format("3", ":").replace("index = 3", f"if args.cuda:\n                {moved}")
+    assert [each.severity.value for each in lint(text)] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("num_workers=4, pin_memory=True", "note"),
+        ("num_workers=4, pin_memory=False", "error"),
+        ("num_workers=4, pin_memory=args.pin", "error"),
+        ("shuffle=False, num_workers=4, pin_memory=1 > 0", "error"),
+    ],
+)
+def test_loaders_that_pin_memory(given: str, expected: str) -> None:
+    """With CUDA, what a worker sends is copied to page-locked memory, and its own memory is released."""
+    text = INDEXED.format("3", ":").replace("num_workers=4", given)
+    assert [each.severity.value for each in lint(text)] == [expected]

@@ -259,7 +259,8 @@ class Expressions(Part):
                 at = number(vary=varies(index))
                 found.append(run.make.view(node, atom, at) if _is_view(index) else run.make.result(node, [(atom,), at]))
             elif atom.kind is Kind.NUMBER:
-                found.append(number(vary=atom.vary | varies(index)))
+                many = atom.made is Mark.ARRAY and is_slice
+                found.append(number(Mark.ARRAY if many else Mark.ANY, atom.vary | varies(index)))
             elif atom.kind in (Kind.UNKNOWN, Kind.LOADER):
                 selector = name if isinstance(name, (str, int)) and not isinstance(name, bool) else ELEMENTS
                 if atom.kind is Kind.LOADER and isinstance(name, str):
@@ -294,6 +295,6 @@ def _is_view(index: Value) -> bool:
         if isinstance(made, Obj) and made.kind == "tuple":
             if not all(_is_view(value) for value in made.fields.values()):
                 return False
-        elif atom.kind is not Kind.NUMBER:
+        elif atom.kind is not Kind.NUMBER or made is Mark.ARRAY:
             return False
     return True

@@ -18,6 +18,7 @@ from flake8_torchleak.lifetime.values import (
     Graph,
     Keywords,
     Kind,
+    Mark,
     Obj,
     Value,
     all_vary,
@@ -71,11 +72,11 @@ class Foreign(Part):
         if path.startswith("torch."):
             return run.operations.computed(name, args, keywords, node)
         if path.startswith(("numpy.", "statistics.", "json.")):
-            return run.operations.of_numpy(name, args, node)
+            return run.operations.of_numpy(name, args, keywords, node)
         if path in ("sys.exc_info", "sys.exception") and run.caught:
             return self._caught(path, node)
         if path.startswith(("math.", "random.", "os.", "time.", "pickle.", "logging.", "re.", "sys.")):
-            return number(vary=all_vary(args))
+            return number(Mark.ARRAY if path == "random.sample" else Mark.ANY, vary=all_vary(args))
         if name.endswith(("Error", "Exception")):
             return PLAIN
         return run.unseen.named(path, args, keywords, node)
@@ -95,6 +96,8 @@ class Foreign(Part):
         alone = alone or not self._gives_tensors(args[6] if len(args) > 6 else keywords.get("collate_fn", NONE), node)
         if not alone and "**" not in keywords:
             self.run.seen.loaders.add(node)
+        if constant(args[7] if len(args) > 7 else keywords.get("pin_memory", PLAIN)) is True:
+            self.run.seen.pinned.add(node)
         return (Atom(Kind.LOADER, node, made=table.ALONE if alone else None, born=self.run.tick()),)
 
     def _gives_tensors(self, collate: Value, node: ast.expr) -> bool:

@@ -42,6 +42,8 @@ class Keeper(Part):
         """Statements that put something into a container -> whether it was bounded or anew, or done once, each time."""
         self.renewed: set[ast.AST] = set()
         """Statements that add to what starts anew now and then."""
+        self.moved: set[ast.AST] = set()
+        """Statements that keep memory of a batch, if a condition did not let it be moved to a device."""
         self._told: dict[tuple[Site, int], ast.AST] = {}
         """What holds what was there before, by what made it and when -> the statement that bound it first."""
         self._carriers = Carriers(run)
@@ -239,6 +241,8 @@ class Keeper(Part):
             self.add("sum" if summed else "store", node, target, loop, holders, graph, own, inner)
         batch = None if summed else next((atom for atom in inside if atom.held is not None), None)
         if batch is not None:
+            if any(each.held is None and each.kind in (Kind.TENSOR, Kind.UNKNOWN) for each in value):
+                self.moved.add(node)
             self.add("batch", node, target, loop, holders, batch)
         error = next((atom for atom in inside if atom.made == CAUGHT), None)
         if error is not None:

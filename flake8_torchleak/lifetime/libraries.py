@@ -160,3 +160,11 @@ SCALER = "a gradient scaler"
 
 NAMED = "by its name"
 """Marks what carries history only because its name speaks of a loss; of its parts nothing is known."""
+
+MANY_NUMBERS = frozenset({
+    "arange", "array", "where", "argsort", "nonzero", "flatnonzero", "argwhere", "unique", "permutation", "linspace",
+    "argpartition", "tril_indices", "triu_indices", "zeros", "ones", "full", "concatenate", "hstack", "vstack", "stack",
+})  # fmt: skip
+"""Functions of numpy that give an array, by which an index copies."""
+WITH_SIZE = {"choice": 2, "randint": 3, "integers": 3}
+"""Functions of numpy.random -> with how many arguments they draw an array."""

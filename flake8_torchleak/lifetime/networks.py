@@ -66,7 +66,7 @@ class Networks(Part):
         if run.grad_off:
             return ""
         if run.evaluating:
-            return EVALUATING
+            return "" if any(_turns_off(frame.function.node) for frame in run.frames if frame.function) else EVALUATING
         supposed = atom.site in run.seen.supposed or (
             atom.site in run.seen.named and atom.site not in run.seen.networks
         )
@@ -166,6 +166,14 @@ class Networks(Part):
 def _is_new(why: str, given: Atom) -> bool:
     """Whether what a network is given is data of its own, not a part of one tensor: that is one batch, or sequence."""
     return why is not IN_VAIN or given.kind is not Kind.TENSOR or not isinstance(given.site, (tuple, ast.Subscript))
+
+
+@lru_cache(maxsize=1024)
+def _turns_off(function: ast.AST) -> bool:
+    """Whether a function has a block without gradients: who knows of that wants them in the rest of it."""
+    blocks = (item for node in walk(function) if isinstance(node, (ast.With, ast.AsyncWith)) for item in node.items)
+    calls = (each.context_expr for each in blocks if isinstance(each.context_expr, ast.Call))
+    return any(hints.turns_grad_off(last_name(call.func)) for call in calls)
 
 
 @lru_cache(maxsize=1024)

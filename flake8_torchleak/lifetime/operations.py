@@ -14,6 +14,7 @@ from flake8_torchleak.lifetime.values import (
     Graph,
     Keywords,
     Kind,
+    Mark,
     Value,
     all_vary,
     constant,
@@ -46,12 +47,13 @@ class Operations(Part):
             return _as_tensor(run.make.view(node, args[0][0], *args[1:]))
         return _as_tensor(run.make.result(node, [*args, *keywords.values()]))
 
-    def of_numpy(self, name: str, args: list[Value], node: ast.expr) -> Value:
+    def of_numpy(self, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         """A function of numpy: it refuses what carries history, so what it is given does not."""
         for value in args[:1]:
             self.run.seen.plain.update(made.node for made in objects(value))
         effect = NUMPY_FUNCTIONS.get(name)
-        result = number(vary=all_vary(args))
+        many = name in table.MANY_NUMBERS or "size" in keywords or len(args) >= table.WITH_SIZE.get(name, len(args) + 1)
+        result = number(Mark.ARRAY if many else Mark.ANY, vary=all_vary(args))
         if effect is not None and args and args[0] and (shares(effect) or name in ("asarray", "asanyarray")):
             made = self.run.make.view_of(args[0][0], self.run.make.tensor(node, Graph.NO))
             return tuple(each.but(made=table.ARRAY) for each in made) if args[0][0].held is not None else result

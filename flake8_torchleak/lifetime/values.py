@@ -120,6 +120,7 @@ class Mark(Enum):
     """What stands for no constant."""
 
     ANY = "any"
+    ARRAY = "numbers of an array, or a list"
     COUNT = "a counter"
     """What counts the iterations of a loop, from 0."""
 
@@ -296,7 +297,7 @@ def is_marked(site: Site, *marks: str) -> bool:
 
 def constant(value: Value) -> object:
     """The constant that a value is for certain; Mark.ANY if it is none."""
-    if len(value) == 1 and value[0].kind is Kind.NUMBER and value[0].made is not Mark.COUNT:
+    if len(value) == 1 and value[0].kind is Kind.NUMBER and not isinstance(value[0].made, Mark):
         return value[0].made
     return Mark.ANY
 

@@ -37,7 +37,7 @@ When it stays silent
 - The class mentions workers, shards or ranks, takes every n-th element, or never ends.
 - A worker_init_fn of the file may divide it.
 - It iterates something of unknown nature: another Dataset may divide itself. (A parameter that is annotated as an
-  `Iterable`, under another name, is taken for data.)
+  `Iterable`, under another name, is taken for data: a note, where no loader with workers is seen.)
 - Every DataLoader of the class in the file has no workers.
 - Its base is not torch's.
 
@@ -56,7 +56,8 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.streams import undivided
+from flake8_torchleak.model.names import parameters
+from flake8_torchleak.model.streams import Stream, undivided
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -88,10 +89,22 @@ def check(module: Module) -> Iterator[Report]:
                 *stream.dataset.chain(stream.function),
                 *((site.call, "a DataLoader with workers") for site in served[:1]),
             ),
-            severity=Severity.ERROR if served else Severity.WARNING,
+            severity=Severity.ERROR if served else Severity.NOTE if _is_handed(module, stream) else Severity.WARNING,
             remedy=f"in `__iter__`, take the elements of `{source}` from `info.id` on in steps of `info.num_workers`, "
             "where `info = torch.utils.data.get_worker_info()` is not None",
         )
+
+
+def _is_handed(module: Module, stream: Stream) -> bool:
+    """Whether the maker of the Dataset hands in what it goes over: that may divide itself, whatever its annotation."""
+    owned = module.classes.self_attribute(stream.source)
+    definitions = owned[0].attributes.get(f"self.{owned[1]}", []) if owned is not None else []
+    return bool(definitions) and all(
+        isinstance(each.value, ast.Name)
+        and (function := module.tree.function(each.node)) is not None
+        and each.value.id in {given.arg for given in parameters(function)}
+        for each in definitions
+    )
 
 
 def _has_one(site: Site) -> bool:

@@ -65,13 +65,15 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
-_OLD = (re.compile(r"\bvolatile *= *True"), re.compile(r"\.data(?:\.cpu\(\))?\[0\]"))
-"""In code that only runs on PyTorch before 0.5, where `volatile` built no graph: `loss.data[0]` is an error since."""
+_OLD = re.compile(r"\bvolatile *= *True|\bVariable\(.*\.data(?:\.cpu\(\))?\[0\]", re.DOTALL)
+"""In code of the time before PyTorch 0.4, when `volatile` built no graph; `loss.data[0]` is an error since 0.5."""
+_NEW = re.compile(r"\.item\(\)|\bno_grad\b|\btorch\.device\(|\.to\(")
+"""In code that runs on later versions."""
 
 
 @rule("TLK501", "grad-in-evaluation", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.EVALUATION)
 def check(module: Module) -> Iterator[Report]:
-    is_old = all(each.search(module.source.text) for each in _OLD)
+    is_old = bool(_OLD.search(module.source.text)) and not _NEW.search(module.source.text)
     for each in module.evaluations:
         batches = isinstance(each.loop, ast.For) and module.loops.gives_batches(each.loop.iter)
         unit = "every batch" if batches else "every pass"
