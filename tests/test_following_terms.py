@@ -216,3 +216,40 @@ SLOTS = {
 def test_what_a_backward_proves_of_terms(name: str) -> None:
     text = {**OF_ONE, **NAMED, **SLOTS}[name]
     assert reported(text) == marked(text)
+
+
+PARTS = {
+    "a term": train(
+        "main, rest = box_loss(model(x), y)\nloss = main + 0.1 * criterion(model(x), y)\n"
+        + _ENDS.format("loss")
+        + "\ntotal += main * 8  # TLK401"
+    ),
+    "the other one is no term": train(
+        "main, rest = box_loss(model(x), y)\nloss = main + 0.1 * criterion(model(x), y)\n"
+        + _ENDS.format("loss")
+        + "\ntotal += rest * 8"
+    ),
+    "a factor may be a number": train(
+        "main, rest = box_loss(model(x), y)\nloss = main * criterion(model(x), y)\n"
+        + _ENDS.format("loss")
+        + "\ntotal += main"
+    ),
+    "of what is no loss": train(
+        "main, rest = counted(model(x), y)\nloss = main + 0.1 * criterion(model(x), y)\n"
+        + _ENDS.format("loss")
+        + "\ntotal += main * 8"
+    ),
+    "its number": train(
+        "main, rest = box_loss(model(x), y)\nloss = main + 0.1 * criterion(model(x), y)\n"
+        + _ENDS.format("loss")
+        + "\ntotal += main.item() * 8"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_what_a_loss_gives(name: str) -> None:
+    """What is added to what is differentiated has history, if a loss gives it; a name ending in `_value` says less."""
+    text = PARTS[name].replace("    total", "    total", 1)
+    text = text.replace("import collections", "from losses import box_loss, counted\nimport collections", 1)
+    assert reported(text) == marked(text)

@@ -67,6 +67,8 @@ class Foreign(Part):
             return tuple(each.but(made=table.SCALER) for each in run.make.unknown(node))
         if path.startswith(("torch.utils.", "torch.distributed", "torch.cuda", "torch.backends", "torch.save")):
             return PLAIN if not path.startswith("torch.utils.checkpoint") else run.make.result(node, args)
+        if path in table.CARRYING:
+            return run.make.result(node, [*args, *keywords.values()])
         if path.startswith("torch."):
             return run.operations.computed(name, args, keywords, node)
         if path.startswith(("numpy.", "statistics.", "json.")):
@@ -160,7 +162,7 @@ class Foreign(Part):
         if kind is Kind.NETWORK:
             return run.networks.method(atom, name, args, keywords, node)
         if kind is Kind.OPTIMIZER:
-            return self._of_optimizer(name, args, node)
+            return self._of_optimizer(name, [*args, *keywords.values()], node)
         if kind is Kind.LAYER:
             return (atom,) if name in table.MODULE_SELF else PLAIN
         if kind is Kind.LOADER:
@@ -168,8 +170,7 @@ class Foreign(Part):
         return run.operations.method(atom, name, args, keywords, node, receiver)
 
     def _of_optimizer(self, name: str, args: list[Value], node: ast.expr) -> Value:
-        if name == "step":
-            stepped(self.run)
-            for each in args:
-                self.run.functions.hand_over(each, node, "")
-        return NONE
+        if name != "step":
+            return NONE
+        stepped(self.run)
+        return join([self.run.functions.hand_over(each, node, "") for each in args]) or NONE  # the closure's loss

@@ -171,7 +171,7 @@ class Functions(Part):
         if frame.call is not made.node:
             return value
         known = constant(value)
-        if known is None:
+        if known is None or any(each.kind is Kind.LIBRARY and not _is_of_torch(each) for each in value):
             return join([self.parameter(parameter, made.place), value])
         return PLAIN if isinstance(known, bool) else value
 
@@ -212,15 +212,20 @@ class Functions(Part):
         finally:
             run.frames, run.loops, run.journal = frames, loops, journal
 
-    def hand_over(self, value: Value, node: ast.expr, why: str) -> None:
-        """Functions that are handed to code nobody can see may be called: once, or in each step."""
+    def hand_over(self, value: Value, node: ast.expr, why: str) -> Value:
+        """Functions that are handed to code nobody can see may be called: once, or in each step.
+
+        What they give when they are called once is given back.
+        """
+        found: list[Value] = []
         for atom in value:
             made = atom.made
             if isinstance(made, Function) and made.node is not None and not self.run.is_too_deep:
                 if why:
                     self.run.looping.repeat(node, self._calling(made, node), why)
                 else:
-                    self.invoke(made, [], {}, node)
+                    found.append(self.invoke(made, [], {}, node))
+        return join(found)
 
     def _calling(self, made: Function, node: ast.expr) -> Callable[[object], Flow]:
         def iteration(_: object) -> Flow:
@@ -272,6 +277,10 @@ def _is_cache(node: ast.expr, decorator: Value, look: Callable[[ast.expr], Value
 def _has_fewer(node: ast.AST, count: int) -> bool:
     """Whether a function has fewer nodes."""
     return sum(1 for _ in islice(ast.walk(node), count)) < count
+
+
+def _is_of_torch(atom: Atom) -> bool:
+    return isinstance(atom.made, str) and atom.made.startswith("torch.")
 
 
 def _expression(node: ast.AST) -> ast.expr:

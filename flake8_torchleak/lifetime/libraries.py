@@ -92,6 +92,22 @@ SAME = frozenset({
 PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel"})
 """Those of them that take only networks."""
 
+CARRYING = frozenset(
+    f"{package}.{name}"
+    for package, names in {
+        "einops": ("rearrange", "reduce", "repeat", "einsum"),
+        "opt_einsum": ("contract",),
+        "torch_scatter": ("scatter", "scatter_add", "scatter_sum", "scatter_mean", "scatter_mul"),
+        "torch_geometric.nn": ("global_add_pool", "global_mean_pool", "global_max_pool"),
+        "torch_geometric.utils": ("scatter", "softmax"),
+        "torchvision.ops": ("box_convert", "box_iou", "generalized_box_iou", "roi_align", "sigmoid_focal_loss"),
+        "torchvision.utils": ("make_grid",),
+        "torchvision.transforms.functional": ("crop", "normalize", "pad", "resize"),
+    }.items()
+    for name in names
+)
+"""Functions of other libraries whose result is a tensor with the history of what it is made of."""
+
 MODULE_SELF = frozenset({
     "to", "cuda", "cpu", "eval", "train", "half", "float", "double", "bfloat16", "requires_grad_", "apply",
     "share_memory", "compile",

@@ -122,7 +122,8 @@ class Making(Part):
             if found:
                 return found
         site: Site = (atom.site, selector) if _depth(atom.site) < DEEPEST else atom.site
-        graph = atom.graph if atom.made != NAMED else min(atom.graph, Graph.MAYBE)
+        whole = atom.made != NAMED or atom.site in run.seen.roots  # what is differentiated itself is one tensor
+        graph = atom.graph if whole else min(atom.graph, Graph.MAYBE)
         if graph is Graph.MAYBE and site in run.seen.proven and not run.grad_off:
             graph = Graph.YES
         parts = atom.parts | {site} if graph is not Graph.NO else NOTHING

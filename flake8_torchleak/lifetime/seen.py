@@ -111,6 +111,7 @@ class Seen:
             if isinstance(each, _SUMS) and isinstance(each.op, _ARITHMETIC):
                 stack += [part for part in below if self._is_made_of_loss(part) or _is_reduced(part)]
                 stack += self._named_terms(each, certain)
+                stack += self._parts_of_losses(each)
 
     def _named_terms(self, node: ast.BinOp | ast.AugAssign, certain: set[Site]) -> list[Site]:
         """Of the operands whose variables are losses by their names: what may have history, and sums with such.
@@ -127,6 +128,16 @@ class Seen:
                     found.append(atom.site)
                 elif isinstance(atom.site, _SUMS):
                     found.append(atom.site)
+        return found
+
+    def _parts_of_losses(self, node: ast.BinOp | ast.AugAssign) -> list[Site]:
+        """Of what is added up for what is differentiated: what may have history, of what a loss by its name gives."""
+        if not isinstance(node.op, (ast.Add, ast.Sub)):
+            return []
+        terms = [atom for side in self.operands.get(node, ()) for atom in side]
+        found = [atom.site for atom in terms if atom.graph is Graph.MAYBE and _is_part_of_loss(atom.site)]
+        self.surprises += not self.proven.issuperset(found)
+        self.named_terms.update(found)
         return found
 
     def _begins_with(self, site: Site) -> frozenset[Site]:
@@ -169,6 +180,12 @@ def _names_loss(node: ast.expr) -> bool:
         elif isinstance(each, (ast.Name, ast.Attribute)) and hints.is_loss(last_name(each)):
             return True
     return False
+
+
+def _is_part_of_loss(site: Site) -> bool:
+    """`total` of `total, parts = mask_loss(...)`."""
+    base = site[0] if isinstance(site, tuple) and site else None
+    return isinstance(base, ast.Call) and hints.computes_loss(last_name(base.func))
 
 
 def _is_reduced(site: Site) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.handles import Handle, opened
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 if TYPE_CHECKING:
@@ -57,12 +58,22 @@ def _reached(module: Module, dataset: DatasetFacts, entry: FunctionNode) -> dict
     queue = [entry]
     while queue and len(found) < _MOST_FUNCTIONS:
         function = queue.pop(0)
-        for call in module.tree.calls(function):
-            callee = dataset.resolve(call)
+        called = [(dataset.resolve(call), call) for call in module.tree.calls(function)]
+        for callee, call in (*called, *_properties(module, dataset, function)):
             if callee is not None and callee not in found and callee in dataset.facts.all_functions:
                 found[callee] = call if function is entry else found[function]
                 queue.append(callee)
     return found
+
+
+def _properties(
+    module: Module, dataset: DatasetFacts, function: FunctionNode
+) -> Iterator[tuple[FunctionNode, ast.Attribute]]:
+    """The properties that a method reads, with where it does."""
+    for name, nodes in module.classes.self_uses(function).items():
+        found = dataset.facts.methods.get(name)
+        if found is not None and any(last_name(each) == "property" for each in found.decorator_list):
+            yield from ((found, node) for node in nodes if isinstance(node.ctx, ast.Load))
 
 
 def _opened_in(module: Module, dataset: DatasetFacts, function: FunctionNode) -> Iterator[tuple[str, Handle, ast.AST]]:
@@ -93,7 +104,10 @@ def _is_closed(module: Module, attr: str, reached: dict[FunctionNode, ast.AST], 
 
 def _is_left_open(module: Module, dataset: DatasetFacts, attr: str) -> bool:
     """Whether sample functions use it, and open it only where it is not open yet."""
-    uses = {function: module.classes.self_uses(function).get(attr, ()) for function in dataset.calls_in}
+    functions = dict.fromkeys(dataset.calls_in)
+    for function in dataset.calls_in:
+        functions.update((each, None) for each, _ in _properties(module, dataset, function))
+    uses = {function: module.classes.self_uses(function).get(attr, ()) for function in functions}
     if not any(_is_use(module, node) for found in uses.values() for node in found):
         return False
     opens = False

@@ -224,7 +224,8 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
         if value.kind not in (Kind.ARRAY, Kind.TENSOR, Kind.LIST):
             return None
     elif method in ("setitem", "augitem", "del"):
-        if value.kind not in MUTABLE and value.kind not in (Kind.ARRAY, Kind.TENSOR):
+        known = value.kind in MUTABLE or value.kind in (Kind.ARRAY, Kind.TENSOR)
+        if not known and (method == "del" or not _is_shown_by_use(module, change, value)):
             return None
         if _is_own_slot(module, target, value):
             return None
@@ -232,9 +233,30 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
         edits_array = method in ARRAY_EDITS and value.kind is Kind.ARRAY
         if not (edits_array or is_in_place(method)) or method in ARRAY_METHODS:
             return None
+    elif method == "update" or is_in_place(method):
+        if value.kind not in MUTABLE - {Kind.INSTANCE} and not _is_shown_by_use(module, change, value):
+            return None
     elif method not in EDITING_METHODS or value.kind not in MUTABLE - {Kind.INSTANCE}:
         return None
     return target, value
+
+
+def _is_shown_by_use(module: Module, change: Mutation, value: Value) -> bool:
+    """Whether something of unknown kind is a stored object: what is set in proves that it can be changed.
+
+    A list, a tuple or a dict gives the very object that it holds; what else has elements may make them when asked. A
+    dict under other keys than an index may be a cache that fills: there, what is set must be a part of a sample. What
+    was unpickled is a list or a dict, as a rule: the same holds for it.
+    """
+    if value.kind is not Kind.UNKNOWN or value.origin is None:
+        return False
+    container = module.infer.value(value.origin.node).kind if isinstance(value.origin.node, ast.expr) else Kind.UNKNOWN
+    index = change.index
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    sliced = any(isinstance(each, ast.Slice) for each in parts)
+    field = isinstance(index, ast.Constant) and isinstance(index.value, str)
+    told = sliced or field or change.method not in ("setitem", "augitem")
+    return container in (Kind.LIST, Kind.TUPLE) or (container in (Kind.DICT, Kind.PICKLE) and told)
 
 
 def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:

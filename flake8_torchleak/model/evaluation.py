@@ -106,12 +106,15 @@ def _in_training(module: Module, call: ast.Call) -> bool:
 
 
 def _is_forward(module: Module, scope: Scope) -> bool:
-    """A method of a network: whoever calls the network decides about gradients."""
+    """A method of a network: whoever calls the network decides about gradients. One that goes over batches is none."""
     if not isinstance(scope, FUNCTIONS):
         return False
     owner = module.tree.class_of(scope)
     facts = module.classes.all[owner] if owner is not None else None
-    return scope.name == "forward" or (facts is not None and "forward" in facts.methods)
+    if scope.name == "forward" or facts is None or "forward" not in facts.methods:
+        return scope.name == "forward"
+    loops = (each for each in module.tree.within(scope) if isinstance(each, (ast.For, ast.AsyncFor)))
+    return not any(module.loops.gives_batches(each.iter) for each in loops)
 
 
 def _is_test(module: Module, scope: Scope) -> bool:
@@ -159,8 +162,11 @@ def _runs_model(module: Module, call: ast.Call) -> bool:
         if imported or (
             base.kind is not Kind.MODULE
             and func.value.id not in ("args", "opt", "trainer", "state", "context", "ctx", "engine")
+            and not module.loops.modes.is_switched(call)
         ):
             return False
+    if isinstance(func, ast.Attribute) and module.loops.modes.is_switched(call):
+        return True
     return module.infer.value(func).kind is Kind.MODULE or _is_wrapped(module, call)
 
 

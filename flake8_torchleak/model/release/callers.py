@@ -10,7 +10,7 @@ from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.tree import FunctionNode, Loop
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -103,12 +103,21 @@ class Callers:
         """Whether a place is run by a training loop's step: in the loop that differentiates, or in what it calls."""
         tree = self.module.tree
         for loop in tree.loops(node)[:1]:
-            if any(tree.inside(site.node, loop) for site in self._sites(node)):
+            if any(tree.inside(site.node, loop) and (far or self._is_alone(site, loop)) for site in self._sites(node)):
                 return True
         if not tree.loops(node) and any(not tree.loops(site.node) for site in self._sites(node)):
             return True
         caller = tree.function(node)
         return caller is not None and self._is_run_in_step(caller, far, levels)
+
+    def _is_alone(self, site: Site, loop: Loop) -> bool:
+        """Whether a loop differentiates once a round: in a loop of its own, it could not what was made before that.
+
+        The second time, the graph is gone. Loops over a few fixed values may go over parts of it.
+        """
+        inner = self.module.tree.loops(site.node)
+        inner = inner[: inner.index(loop)] if loop in inner else []
+        return all(self.module.loops.is_short(each) for each in inner)
 
     @remembered
     def _is_run_in_step(self, function: FunctionNode, far: bool, levels: int) -> bool:

@@ -1,0 +1,39 @@
+"""TLK203: what is set in a stored element proves that it can be changed, whatever it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.model import codes, dataset
+
+
+@pytest.mark.parametrize(
+    ("init", "edit", "expected"),
+    [
+        ("self.data = list(data)", "row[:, 1:] = 0", 1),
+        ("self.data = list(data)", "row[:, 1:] *= 2", 1),
+        ("self.data = list(data)", "row['image'] = 0", 1),
+        ("self.data = list(data)", "row[0] = 0", 1),
+        ("self.data = tuple(data)", "row[0] = 0", 1),
+        ("self.data = {k: v for k, v in data.items()}", "row['image'] = 0", 1),
+        ("self.data = {k: v for k, v in data.items()}", "row[:, 1:] = 0", 1),
+        ("self.data = {k: v for k, v in data.items()}", "row[i] = 0", 0),  # a table of tables may be a cache
+        ("self.data = data", "row['image'] = 0", 0),  # may make its elements when it is asked
+        ("self.data = list(data)", "row.image = 0", 0),
+        ("self.data = list(data)", "del row[0]", 0),
+        ("self.data = list(data)", "row.add_(1)", 1),
+        ("self.data = list(data)", "row.add(1)", 0),
+        ("self.data = list(data)", "row.update(image=0)", 1),
+        ("self.data = data", "row.update(image=0)", 0),
+        ("self.data = data", "row.add_(1)", 0),
+        ("self.data = pickle.load(open(root, 'rb'))", "row.update(image=0)", 1),
+        ("self.data = pickle.load(open(root, 'rb'))", "row['image'] = 0", 1),
+        ("self.data = pickle.load(open(root, 'rb'))", "row[i] = 0", 0),
+        ("self.data = list(data)", "row = row.copy(); row['image'] = 0", 0),
+        ("self.data = list(data)", "row = dict(row); row['image'] = 0", 0),
+        ("self.data = list(data)", "if 'image' not in row: row['image'] = 0", 0),
+    ],
+)
+def test_stored_elements_of_unknown_kind(init: str, edit: str, expected: int) -> None:
+    sample = f"row = self.data[i]\n{edit}\nreturn 0"
+    assert codes(dataset(init, sample)).count("TLK203") == expected
