@@ -172,7 +172,7 @@ OF_METERS = {
     "a keyword that no parameter takes is not kept": (
         "self.sum += value", "meter.other(a=loss)", DEFAULT, False),
     "a method that the class lacks keeps nothing": ("self.sum += value", "meter.frobnicate(loss)", DEFAULT, False),
-    "a star is no argument": ("self.sum += value", "meter.update(*loss)", DEFAULT, False),
+    "a star is no argument": ("self.sum += value", "meter.update(*y)", DEFAULT, False),
     "a meter that the configuration trusts": ("self.sum += value", "meter.update(loss)", Config(safe_meters=("Meter",)), False),
     "a meter by the name that the configuration trusts": ("self.sum += value", "meter.update(loss)", Config(safe_meters=("meter",)), False),
     "a meter made anew in every step": ("self.sum += value", "meter = Meter()\nmeter.update(loss)", DEFAULT, False),
@@ -252,7 +252,7 @@ EVALUATIONS = {
     "numpy of the output, which raises with gradients": (evaluation("out = model(x)\nout.numpy()"), 0),
     "a network's own method": (
         "class N(nn.Module):\n    def forward(self, x): return x\n    def validate(self, model, loader):\n        model.eval()\n"
-        "        for x in loader:\n            model(x)\n", 0),
+        "        for x in loader:\n            model(x)\n", 1),
     "a unit test": ("import pytest\n" + evaluation().replace("validate", "test_model"), 0),
     "a test of no test library, given a model": (evaluation().replace("validate", "test_model"), 1),
     "a method that tests a model": (

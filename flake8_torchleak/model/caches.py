@@ -48,6 +48,8 @@ class Growing:
     name: str
     function: FunctionNode
     dataset: DatasetFacts
+    kind: str
+    """Of the container, in a word."""
     keyed: bool
     bound: ast.AST
     chosen: bool
@@ -73,9 +75,9 @@ def growing(module: Module) -> Iterator[Growing]:
             found = _Holder(module, dataset, function, change)
             if found.grows:
                 seen.add(change.node)
-                yield Growing(
-                    change.node, found.name, function, dataset, change.method in _KEYED, found.bound, found.is_chosen
-                )
+                keyed = change.method in _KEYED
+                shown = (function, dataset, found.kind, keyed, found.bound, found.is_chosen)
+                yield Growing(change.node, found.name, *shown)
 
 
 def _is_none(node: ast.expr | None) -> bool:
@@ -112,6 +114,12 @@ class _Holder:
         if self._is_small() or self._is_taken_from() or self._is_replaced():
             return False
         return not self._is_capped()
+
+    @property
+    def kind(self) -> str:
+        """A list, a dict, or what else it may be."""
+        kinds = {self.module.infer.definition(d, NO_ENV).kind for d in self._definitions()}
+        return next((each.value for each in (Kind.DICT, Kind.LIST, Kind.DEQUE) if each in kinds), "container")
 
     @property
     def is_chosen(self) -> bool:

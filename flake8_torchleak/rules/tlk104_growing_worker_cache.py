@@ -83,8 +83,8 @@ def check(module: Module) -> Iterator[Report]:
         what = "keeps an entry for every sample" if each.keyed else "grows with every sample"
         yield Report(
             each.place,
-            f"memory grows in every worker: its own copy of `{each.name}` {what}; limit its size (drop the oldest), "
-            "or do without it",
+            f"memory grows in every worker: its copy of the {each.kind} `{each.name}` {what}; limit its size (drop "
+            "the oldest), or do without it",
             notes=(
                 (each.bound, "made here, then copied into every worker"),
                 *each.dataset.chain(each.function),

@@ -81,7 +81,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             each.place,
             f"workers fail or read wrong data: all share one {each.handle.what}, opened for `{each.name}` before they "
-            "start; open it on first use in a worker",
+            "start; close it in `__init__`, reopen it on first use",
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
                 *each.dataset.chain(each.read.function),

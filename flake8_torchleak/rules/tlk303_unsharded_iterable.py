@@ -82,8 +82,8 @@ def check(module: Module) -> Iterator[Report]:
         source = short(stream.source)
         yield Report(
             stream.entry,
-            f"every sample comes once per worker: in `{stream.dataset.name}` each reads all of `{source}`; "
-            "split it by `get_worker_info()` (None without workers)",
+            f"every sample comes once per worker: each reads all of `{source}`; if `w = get_worker_info()`, yield only "
+            "`n % w.num_workers == w.id`",
             notes=(
                 (stream.source, "every worker reads all of it"),
                 *stream.dataset.chain(stream.function),

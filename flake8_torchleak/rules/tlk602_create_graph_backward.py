@@ -76,7 +76,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             call,
             "memory grows with every call: `create_graph=True` makes each parameter and its `.grad` keep each other; "
-            "call `optimizer.zero_grad()` after the step",
+            "call `zero_grad()` once the gradients are used",
             remedy=(
                 f"`torch.autograd.grad({differentiated}, parameters, create_graph=True)`, or `zero_grad()` after use"
             ),
