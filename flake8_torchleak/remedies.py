@@ -12,7 +12,18 @@ def copied(name: str, value: Value) -> str:
     held = f"`{name}` ({described(value)})"
     if value.element is not None and value.element.kind is Kind.ARRAY:
         return f"each spawned worker starts with its own copy of {held} in memory"
+    if (
+        value.element is None
+        and value.kind in _OPEN
+        or value.element is not None
+        and value.element.kind is Kind.UNKNOWN
+    ):
+        held += ", unless of arrays,"
     return f"memory grows by a copy of {held} in each worker that reads it"
+
+
+_OPEN = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.DEQUE, Kind.PICKLE, Kind.UNKNOWN})
+"""What may hold anything, where nothing is known of its elements."""
 
 
 def described(value: Value) -> str:

@@ -67,13 +67,17 @@ from flake8_torchleak.wording import short
 
 _OLD = re.compile(r"\bvolatile *= *True|\bVariable\(.*\.data(?:\.cpu\(\))?\[0\]", re.DOTALL)
 """In code of the time before PyTorch 0.4, when `volatile` built no graph; `loss.data[0]` is an error since 0.5."""
+_ENDED = re.compile(r"\.data(?:\.cpu\(\))?\[0\]")
 _NEW = re.compile(r"\.item\(\)|\bno_grad\b|\btorch\.device\(|\.to\(")
 """In code that runs on later versions."""
 
 
 @rule("TLK501", "grad-in-evaluation", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.EVALUATION)
 def check(module: Module) -> Iterator[Report]:
-    is_old = bool(_OLD.search(module.source.text)) and not _NEW.search(module.source.text)
+    text = module.source.text
+    is_old = bool(_OLD.search(text)) and not _NEW.search(text)
+    if is_old and "volatile" in text and _ENDED.search(text):
+        return
     for each in module.evaluations:
         batches = isinstance(each.loop, ast.For) and module.loops.gives_batches(each.loop.iter)
         unit = "every batch" if batches else "every pass"
