@@ -210,3 +210,38 @@ def test_loaders_that_pin_memory(given: str, expected: str) -> None:
     """With CUDA, what a worker sends is copied to page-locked memory, and its own memory is released."""
     text = INDEXED.format("3", ":").replace("num_workers=4", given)
     assert [each.severity.value for each in lint(text)] == [expected]
+
+
+PARTS = """
+import torch
+from torch import nn
+
+class Distance(nn.Module):
+    def matched(self, x, y):
+        blur = nn.Conv2d(3, 3, 3)
+        {}
+        found = []
+        for i in range(x.size(0)):
+            found.append(blur(x[i].unsqueeze(0)).max().data)
+        return torch.stack(found)
+
+    def forward(self, x, y):
+        return (x - y[self.matched(x, y)]).mean()
+
+def style(x, y, net):
+    distance = Distance()
+    {}
+    total = 0.0
+    for a, b in zip(net(x), net(y)):
+        total += distance(a, b)
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "expected"),
+    [("blur.eval()", "", False), ("self.eval()", "", True), ("", "distance.eval()", True), ("", "", False)],
+)
+def test_a_network_that_puts_a_part_in_evaluation_mode(inside: str, outside: str, expected: bool) -> None:
+    """A loss over the layers of a network is no evaluation, though its own parts are."""
+    assert ("TLK401" in codes(PARTS.format(inside, outside))) is expected

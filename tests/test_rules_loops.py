@@ -511,3 +511,12 @@ def test_what_an_evaluation_of_the_module_keeps_is_told_with_it() -> None:
     found = [each for each in lint(text) if each.code < "TLK9"]
     assert [each.code for each in found] == ["TLK402", "TLK501"]
     assert [(each.code, len(each.members)) for each in gathered(found)] == [("TLK501", 1)]
+
+
+@pytest.mark.parametrize("sign", ["+=", "-="])
+def test_a_sum_is_written_with_its_own_sign(sign: str) -> None:
+    text = "import torch\ndef train(model, loader, opt, criterion):\n    total = 0\n    for x, y in loader:\n"
+    text += "        loss = criterion(model(x), y)\n        loss.backward()\n        opt.step()\n"
+    text += f"        total {sign} loss\n"
+    (found,) = [each for each in lint(text) if each.code == "TLK401"]
+    assert found.message.endswith(f"write `total {sign} loss.detach()`")

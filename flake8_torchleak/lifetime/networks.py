@@ -152,11 +152,18 @@ class Networks(Part):
         run.add(made, leaf)
         return run.of(made)
 
+    def _is_part(self, atom: Atom) -> bool:
+        """Whether a method of a network puts another network in evaluation mode, which is a part of it."""
+        function = self.run.frame.function
+        if function is None or not isinstance(function.owner, ClassInfo) or not function.owner.is_network:
+            return False
+        return not any(each.site == atom.site and each.made is atom.made for each in function.receiver)
+
     def set_mode(self, atom: Atom, name: str, args: list[Value]) -> None:
         """What `eval`, `train` and `requires_grad_` change."""
         run = self.run
         if name == "eval":
-            run.evaluating = True
+            run.evaluating = run.evaluating or not self._is_part(atom)
         elif name == "train":
             run.evaluating = bool(args) and constant(args[0]) is False
         elif name == "requires_grad_" and args and constant(args[0]) is False:

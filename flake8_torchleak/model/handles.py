@@ -44,6 +44,13 @@ class Handle:
     call: ast.Call
     what: str
 
+    @property
+    def is_only_read(self) -> bool:
+        """Whether it is a database that is opened to be read, without locks: forked workers read it as it is."""
+        given = {each.arg: each.value for each in self.call.keywords}
+        values = [getattr(given.get(name), "value", None) for name in ("readonly", "lock")]
+        return values == [True, False]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shared:

@@ -53,7 +53,9 @@ the open file out:
     def __getstate__(self):
         return {**self.__dict__, "archive": None}
 
-A class that has a `__getstate__` is written for workers that are spawned: an early opening there is a note.
+An LMDB environment opened with `readonly=True, lock=False` is a note: LMDB says not to use it across a fork, and
+forked workers read what is there. A class that has a `__getstate__` is written for workers that are spawned: an early
+opening there is a note.
 """
 
 from __future__ import annotations
@@ -82,6 +84,7 @@ def check(module: Module) -> Iterator[Report]:
             each.place,
             f"workers fail or read wrong data: all share one {each.handle.what}, opened for `{each.name}` before they "
             "start; close it in `__init__`, reopen it on first use",
+            severity=Severity.NOTE if each.handle.is_only_read else Severity.ERROR,
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
                 *each.dataset.chain(each.read.function),

@@ -59,6 +59,7 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.edits import Edit, copy_place, edits, moved_elements, root
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
@@ -83,6 +84,7 @@ def check(module: Module) -> Iterator[Report]:
                 f"later epochs see this change: `{short(edit.target)}` is part of `{origin.name}`, "
                 f"not a copy; {_advice(module, edit)}",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"), *dataset.chain(edit.function)),
+                severity=Severity.NOTE if _may_be_copied(module, dataset, edit) else Severity.ERROR,
                 target=edit,
             )
     for edit in moved_elements(module):
@@ -107,6 +109,19 @@ def _advice(module: Module, edit: Edit) -> str:
     if isinstance(edit.target, ast.Name):
         return f"change a copy: `copy.deepcopy({edit.target.id})`"
     return "change a copy of it (`copy.deepcopy`)"
+
+
+def _may_be_copied(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:
+    """Whether the element is read of an array by what may be an array of indices: that gives a copy."""
+    place = copy_place(module, edit)
+    read = place[0] if place is not None else edit.target
+    while isinstance(read, ast.Subscript):
+        index = read.slice
+        if module.infer.value(read.value).kind in (Kind.ARRAY, Kind.TENSOR) and not isinstance(index, ast.Slice):
+            if module.infer.value(index).kind is Kind.UNKNOWN and not dataset.is_index(index):
+                return True
+        read = read.value
+    return False
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

@@ -86,13 +86,17 @@ def check(module: Module) -> Iterator[Report]:
     return reports(module, "TLK401", partial(_said, module))
 
 
+_SIGNS: dict[type[ast.operator], str] = {ast.Add: "+=", ast.Sub: "-="}
+
+
 def _said(module: Module, kept: Kept) -> Said | None:
     store = added(kept.at, kept.target)
     if store is None:
         return None
     name, code, advice = short(store.holder), released(store.value), remedy(module, "add", store.value)
     if advice == f"add `{code}`":
-        advice = f"write `{name} += {code}`" if isinstance(store.node, ast.AugAssign) else f"sum up `{code}`"
+        sign = _SIGNS.get(type(store.node.op)) if isinstance(store.node, ast.AugAssign) else None
+        advice = f"write `{name} {sign} {code}`" if sign is not None else f"sum up `{code}`"
     message = f"memory grows every step: `{name}` keeps each step's autograd graph; {advice}"
     return Said(message, store, notes=evidence(module, store))
 
