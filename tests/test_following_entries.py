@@ -7,6 +7,7 @@ import pytest
 from flake8_torchleak.lint import lint
 
 MOVED = """
+import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
@@ -245,3 +246,7 @@ def style(x, y, net):
 def test_a_network_that_puts_a_part_in_evaluation_mode(inside: str, outside: str, expected: bool) -> None:
     """A loss over the layers of a network is no evaluation, though its own parts are."""
     assert ("TLK401" in codes(PARTS.format(inside, outside))) is expected
+
+
+def test_entries_of_an_array_of_numbers() -> None:
+    assert moved("order = np.zeros(4)\nfor i in range(len(order)):\n    order[i] = float(batch['z'][i])") == ["TLK404"]

@@ -313,6 +313,8 @@ def test_streams(text: str, whole: bool) -> None:
         ("for p in data:\n    self.x.frobnicate(Image.open(p))", False),
         ("for p in data:\n    f(Image.open(p))", False),
         ("while data:\n    self.x.append(Image.open(data.pop()))", True),
+        ("self.x = []\nself.x.extend([Image.open(p) for p in data])", True),
+        ("self.x = []\nfor p in data:\n    self.x += [Image.open(p).copy()]", False),
         ("self.x.append(Image.open(root))", False),
         ("Image.open(root)", False),
     ],
