@@ -18,7 +18,7 @@ def copied(name: str, value: Value) -> str:
         or value.element is not None
         and value.element.kind is Kind.UNKNOWN
     ):
-        held += ", unless of arrays,"
+        held = f"`{name}`, unless of arrays,"
     return f"memory grows by a copy of {held} in each worker that reads it"
 
 
