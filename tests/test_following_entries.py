@@ -1,4 +1,4 @@
-"""Following a program: entries that a loop sets one by one, and states that begin anew."""
+"""Following a program: entries and what indices take, states that begin anew, what a method or a block switches off."""
 
 from __future__ import annotations
 
@@ -250,3 +250,35 @@ def test_a_network_that_puts_a_part_in_evaluation_mode(inside: str, outside: str
 
 def test_entries_of_an_array_of_numbers() -> None:
     assert moved("order = np.zeros(4)\nfor i in range(len(order)):\n    order[i] = float(batch['z'][i])") == ["TLK404"]
+
+
+CHUNKS = """
+import torch
+
+def rendered(model, points):
+    model.eval()
+    {}
+    kept = []
+    for i in range(0, len(points), 100):
+        kept.append(model(points[i:i + 100]))
+    return torch.cat(kept)
+
+def main(model, points):
+    {}
+    return rendered(model, points)
+"""
+OFF = "with torch.no_grad():\n        model(points)"
+
+
+@pytest.mark.parametrize(("inside", "outside", "expected"), [("", "", True), (OFF, "", False), ("", OFF, True)])
+def test_a_function_that_turns_gradients_off_in_a_part(inside: str, outside: str, expected: bool) -> None:
+    """It wants them in the rest; what a caller does elsewhere says nothing of that."""
+    assert ("TLK402" in codes(CHUNKS.format(inside, outside))) is expected
+
+
+def test_a_grid_of_images_has_no_history() -> None:
+    """torchvision makes it without gradients."""
+    text = "import torch\nfrom torchvision.utils import {}\ndef train(model, loader, opt):\n    kept = []\n"
+    text += "    for x, y in loader:\n        out = model(x)\n        out.sum().backward()\n        opt.step()\n"
+    text += "        kept.append({}(out))\n    return kept\n"
+    assert codes(text.format("make_grid", "make_grid")) == []

@@ -82,8 +82,7 @@ class Expressions(Part):
 
     def _constant(self, node: ast.Constant) -> Value:
         made = node.value if isinstance(node.value, PLAIN_TYPES) else Mark.ANY
-        (plain,) = number(made)
-        return (tuple.__new__(Atom, (*plain[:8], self.run.clock, *plain[9:])),)
+        return (Atom(Kind.NUMBER, made=made, born=self.run.clock),)
 
     def _attribute(self, node: ast.Attribute) -> Value:
         return self.run.attributes.value(self.value(node.value), node.attr, node)

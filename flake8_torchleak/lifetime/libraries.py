@@ -101,7 +101,6 @@ CARRYING = frozenset(
         "torch_geometric.nn": ("global_add_pool", "global_mean_pool", "global_max_pool"),
         "torch_geometric.utils": ("scatter", "softmax"),
         "torchvision.ops": ("box_convert", "box_iou", "generalized_box_iou", "roi_align", "sigmoid_focal_loss"),
-        "torchvision.utils": ("make_grid",),
         "torchvision.transforms.functional": ("crop", "normalize", "pad", "resize"),
     }.items()
     for name in names

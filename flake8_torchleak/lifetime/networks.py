@@ -66,7 +66,8 @@ class Networks(Part):
         if run.grad_off:
             return ""
         if run.evaluating:
-            return "" if any(_turns_off(frame.function.node) for frame in run.frames if frame.function) else EVALUATING
+            function = run.frame.function
+            return "" if function is not None and _turns_off(function.node) else EVALUATING
         supposed = atom.site in run.seen.supposed or (
             atom.site in run.seen.named and atom.site not in run.seen.networks
         )

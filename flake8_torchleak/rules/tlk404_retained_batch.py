@@ -39,8 +39,8 @@ When it stays silent
 
 A note where only the loader's name suggests workers: it is made elsewhere, and neither this file nor one that imports
 it mentions them; where a condition did not let the batch be moved to a device; and where the loader pins memory: with
-CUDA, its batches are copied to page-locked memory. A warning where one pass over the data fills a list that goes
-nowhere: its descriptors are released when the function returns.
+CUDA, by torch's source, its batches are copied to page-locked memory. A warning where one pass over the data fills a
+list that goes nowhere: its descriptors are released when the function returns.
 
 How to fix it
 -------------

@@ -65,9 +65,11 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
-_OLD = re.compile(r"\bvolatile *= *True|\bVariable\(.*\.data(?:\.cpu\(\))?\[0\]", re.DOTALL)
-"""In code of the time before PyTorch 0.4, when `volatile` built no graph; `loss.data[0]` is an error since 0.5."""
-_ENDED = re.compile(r"\.data(?:\.cpu\(\))?\[0\]")
+_NUMBER = r"\.data(?:\.cpu\(\))?\[0\]"
+_OLD = re.compile(rf"\bvolatile *= *True|\bVariable\(.*{_NUMBER}", re.DOTALL)
+"""In code of the time before PyTorch 0.4, when `volatile` built no graph."""
+_ENDED = re.compile(_NUMBER)
+"""In code that runs no longer: `loss.data[0]` is an error since PyTorch 0.5."""
 _NEW = re.compile(r"\.item\(\)|\bno_grad\b|\btorch\.device\(|\.to\(")
 """In code that runs on later versions."""
 
