@@ -41,7 +41,9 @@ def is_left_over(module: Module, node: ast.AST) -> bool:
 
 
 def _is_packaged(top: str) -> bool:
-    return any(reader().has(top, name) and holds(os.path.join(top, name), top, word) for name, word in _PACKAGING.items())
+    return any(
+        reader().has(top, name) and holds(os.path.join(top, name), top, word) for name, word in _PACKAGING.items()
+    )
 
 
 def _outermost(module: Module, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None:
