@@ -12,8 +12,10 @@ from enum import Enum
 
 BOUND = "TLK003"
 """The code of what says that a file was not analysed in full."""
+OF_CALLS = "calls-bound"
+"""Its slug where following the calls takes too long."""
 OF_PROJECT = "project-bound"
-"""Its slug where all of the file was, and not all of the other files of its project."""
+"""Its slug where all of the file was, and not all that it leads to: other files of its project, calls of calls."""
 
 
 class Severity(str, Enum):
@@ -127,9 +129,11 @@ class Finding:
 def is_told(finding: Finding, least: Severity) -> bool:
     """Whether a finding is worth telling whoever asked for those of at least the severity `least`.
 
-    What is said about ourselves (0xx) always is. Rules that are off by default (9xx) find notes: who selects one
-    asks for its notes, unless `least` is an error.
+    What is said about ourselves (0xx) always is, but for what was not followed to its end: a note as others. Rules
+    that are off by default (9xx) find notes: who selects one asks for its notes, unless `least` is an error.
     """
+    if finding.slug == OF_PROJECT:
+        return finding.severity.reaches(least)
     if finding.code.startswith("TLK0") or (finding.code.startswith("TLK9") and least is not Severity.ERROR):
         return True
     return finding.severity.reaches(least)

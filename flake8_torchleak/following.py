@@ -17,7 +17,6 @@ from flake8_torchleak.lifetime.verdict import (
     is_freed,
     is_let_go,
     is_small,
-    is_treated_as_tensor,
     worth,
 )
 from flake8_torchleak.model.bindings import container_of, key_of
@@ -148,7 +147,7 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
     if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
         return Severity.NOTE  # the next step would fail: something that is not seen cuts it off
     if kept.how == "batch" and kept.value.held not in run.seen.loaders:
-        return Severity.WARNING if is_treated_as_tensor(run, kept.value) else Severity.NOTE  # by names
+        return Severity.NOTE  # no loader with workers is seen to give it
     if kept.how == "batch" and is_let_go(run, kept):
         return Severity.WARNING  # a descriptor for each batch of one pass, until the function returns
     bounded = kept.at in run.keeper.renewed or known is Worth.NODES

@@ -9,10 +9,10 @@ import ast
 from collections.abc import Callable
 
 from flake8_torchleak.config import DEFAULT, Config
-from flake8_torchleak.finding import BOUND, OF_PROJECT, Finding, FixLevel, Severity, Span
+from flake8_torchleak.finding import BOUND, OF_CALLS, OF_PROJECT, Finding, FixLevel, Severity, Span
 from flake8_torchleak.gate import by_statements, by_words, by_words_of_loops, imports_pytorch
 from flake8_torchleak.lifetime.follow import followed
-from flake8_torchleak.model.bounds import UNFOLLOWED, unfinished
+from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED, unfinished
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Rule, all_rules
@@ -84,7 +84,7 @@ def _linted(
 
 def _keeps_anything(module: Module) -> bool:
     """Whether following the calls, which needs no index of the module, shows anything kept, or anything left out."""
-    return bool(followed(module).kept) or bool(module.shared.get(UNFOLLOWED))
+    return bool(followed(module).kept) or any(map(module.shared.get, (UNFOLLOWED, BEYOND)))
 
 
 def _parsed(source: str, rules: list[Rule], parsing: Callable[[str], ast.Module]) -> ast.Module | None:
@@ -128,7 +128,7 @@ def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
             found |= _asking(group, module, fixes, left)
             module = Module(module.source, module.root, module.config, module.path)
     module.forget()
-    return found | set(sorted(left, key=lambda each: each.slug == OF_PROJECT)[:1])  # once a file
+    return found | set(sorted(left, key=lambda each: each.slug in (OF_CALLS, OF_PROJECT))[:1])  # once a file
 
 
 def _unfinished(module: Module) -> list[Finding]:
@@ -136,8 +136,7 @@ def _unfinished(module: Module) -> list[Finding]:
     left = unfinished(module)
     if left is None:
         return []
-    node, message, of_project = left
-    slug = OF_PROJECT if of_project else "analysis-bound"
+    node, message, slug = left
     return [Finding(BOUND, slug, message, module.span(node), Severity.NOTE, FixLevel.HINT)]
 
 

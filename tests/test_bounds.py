@@ -171,7 +171,7 @@ def test_of_many_values_the_nearest_reach_and_the_last_that_is_passed_for_sure()
         model.root,
         "this module is too large to analyse in full: more than 200 values may reach a use of `x`;"
         " leaks in it may be missed",
-        False,
+        "analysis-bound",
     )
 
 
@@ -251,7 +251,7 @@ def test_questions_are_nested_so_deeply_and_no_deeper(monkeypatch: pytest.Monkey
     assert unfinished(model) == (
         model.root,
         "this module is too large to analyse in full; leaks in it may be missed",
-        False,
+        "analysis-bound",
     )
 
 
@@ -336,8 +336,10 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_command_says_it_and_its_status_does_not_change(large: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--isolated", "--select=TLK4", "large.py"]) == 0
+    assert "Not shown: 1 note" in capsys.readouterr().out
+    assert main(["check", "--isolated", "--select=TLK4", "--min-severity=note", "large.py"]) == 0
     assert "TLK003 note: the calls in `train` were not all followed" in capsys.readouterr().out
-    assert main(["check", "--isolated", "--output-format=json", "large.py"]) == 0
+    assert main(["check", "--isolated", "--min-severity=note", "--output-format=json", "large.py"]) == 0
     assert [each["code"] for each in json.loads(capsys.readouterr().out)] == [BOUND]
     assert main(["check", "--isolated", "--ignore=TLK003", "large.py"]) == 0
     assert "TLK003" not in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Loops that are parts of a step, callers that switch gradients off, and what only names say of a batch."""
+"""Loops that are parts of a step, callers that switch gradients off, and loaders out of sight."""
 
 from __future__ import annotations
 
@@ -158,10 +158,10 @@ OTHER = "build(num_workers=4)"
     [
         (SEEN, "y", "", ["warning"]),
         (OTHER, "labels", "", ["note"]),
-        (OTHER, "labels", "print(labels.dim())", ["warning"]),
+        (OTHER, "labels", "print(labels.dim())", ["note"]),
     ],
 )
-def test_batches_that_only_names_tell_of(loader: str, name: str, use: str, expected: list[str]) -> None:
+def test_batches_of_loaders_out_of_sight(loader: str, name: str, use: str, expected: list[str]) -> None:
     text = PASS.format(made="kept, n = [], 0", name=name, use=use, end="print(len(kept))", loader=loader)
     assert severities("TLK404", text) == expected
 

@@ -88,6 +88,23 @@ def test_who_imports_the_dataset_may_speak_of_workers(tmp_path: Path, imported: 
 
 
 @pytest.mark.parametrize(
+    ("own", "of_user", "expected"),
+    [
+        ("", "model.eval()", "note"),
+        ("model.eval()", "", "note"),
+        ("", "model.eval()\nloss.backward()", "warning"),
+        ("loss.backward()", "model.eval()", "warning"),
+        ("", "", "warning"),
+    ],
+)
+def test_what_is_only_evaluated_with(tmp_path: Path, own: str, of_user: str, expected: str) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "rows.py").write_text(f"{ROWS.format(filled=RECORDS['parsed'])}{own}\n")
+    (tmp_path / "run.py").write_text(f"from rows import Rows\nloader(Rows('.'), num_workers=args.workers)\n{of_user}\n")
+    assert severities((tmp_path / "rows.py").read_text(), str(tmp_path / "rows.py")) == [expected]
+
+
+@pytest.mark.parametrize(
     ("loader", "expected"),
     [("", "note"), ("DataLoader(Rows('.'), collate_fn=list)", "warning"), ("DataLoader(Rows('.'), None)", "warning")],
 )

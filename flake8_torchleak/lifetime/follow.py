@@ -24,7 +24,7 @@ from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind,
 from flake8_torchleak.lifetime.verdict import left
 from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.bounds import UNFOLLOWED
+from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED
 from flake8_torchleak.model.firstparty import Finder
 from flake8_torchleak.model.index import count
 from flake8_torchleak.model.outline import Outline
@@ -78,7 +78,7 @@ def _follow(module: Module) -> Followed:
         with _deep.room():
             runner.all(root)
     if runner.given_up or runner.left_out:
-        module.shared[UNFOLLOWED] = runner.given_up | runner.left_out
+        module.shared[UNFOLLOWED], module.shared[BEYOND] = runner.given_up, runner.left_out
     return Followed(left(runner.run), runner.run, not runner.given_up)
 
 

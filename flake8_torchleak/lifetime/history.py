@@ -16,13 +16,13 @@ def adds(new: Atom, old: Value, node: ast.AST, loop: int) -> bool:
     loop: the innermost one around: what a loop inside it has summed up is the past of that one, and new here.
     """
     held = NOTHING.union(*(atom.parts for atom in old))
-    if any(is_marked(site, LEAF, BY_NAME, BY_CALL) or not _is_in(site, node) for site in new.parts - held):
+    if any(is_marked(site, LEAF, BY_NAME, BY_CALL) or not is_in(site, node) for site in new.parts - held):
         return True
     known = NO_PAST.union(*(atom.past for atom in old))
-    return any(inner > loop and not _is_in(site, node) for inner, site in new.past - known)
+    return any(inner > loop and not is_in(site, node) for inner, site in new.past - known)
 
 
-def _is_in(site: Site, node: ast.AST) -> bool:
+def is_in(site: Site, node: ast.AST) -> bool:
     """Whether an operation is a part of a statement."""
     while isinstance(site, tuple):
         site = site[0]

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from flake8_torchleak.lifetime.carriers import Carriers
 from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Loop
-from flake8_torchleak.lifetime.history import adds, joins
+from flake8_torchleak.lifetime.history import adds, is_in, joins
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.kept import Kept, how_of, is_other, owner_of
+from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.outliving import (
     born_of,
     carried,
@@ -49,6 +50,8 @@ class Keeper(Part):
         self._carriers = Carriers(run)
         self._bound: dict[str, set[Site]] = {}
         """Names, and attributes by theirs -> what they were bound to in loops, by what made it."""
+        self._made: dict[str, set[Site]] = {}
+        """The same, of what the binding statement itself made."""
         self._states: set[ast.AST] = set()
         """Calls of recurrent networks that are handed what earlier steps made."""
         self.of_layers: set[ast.AST] = set()
@@ -108,6 +111,8 @@ class Keeper(Part):
             return
         self._carriers.bound(new, node, target)
         self._bound.setdefault(_key(target), set()).update(each.site for each in new)
+        made = self._made.setdefault(_key(target), set())
+        made.update(each.site for each in new if is_in(each.site, node))
         for around in self.run.loops:
             if around.again:
                 self._weigh(node, new)
@@ -117,10 +122,12 @@ class Keeper(Part):
             return
         if is_of_network(self.run, target) and not any(loop.step == FORWARD for loop in self.run.loops):
             return  # a state that goes on through the calls of a network: another question
+        others = self._read_beside(node, target)
         for atom in new:
             if atom.kind is not Kind.TENSOR or atom.graph is not Graph.YES or not atom.parts:
                 continue
-            chained = {loop for loop, site in atom.past if site in before}
+            earlier = before - (others - made - {atom.site})
+            chained = {loop for loop, site in atom.past if site in earlier}
             started = [each for each in old if each.kind is not Kind.UNKNOWN]
             adding = chained and adds(atom, old, node, self.run.loops[-1].ident)
             if not adding and self._adds_again(node, old, atom.site):
@@ -139,6 +146,16 @@ class Keeper(Part):
             elif loop.ident in chained:
                 self.add("store" if joins(atom.site) else "sum", node, target, loop, [], atom)
                 return
+
+    def _read_beside(self, node: ast.AST, target: ast.expr) -> set[Site]:
+        """What made the values of the other variables that a binding reads: `kept = g[mask]`, where it was `g` before.
+
+        That is no earlier value of what is bound, though it was called the same for a while.
+        """
+        value = node.value if isinstance(node, ast.Assign) else None
+        fields = self.run.frame.variables.fields
+        names = {each.id for each in walk(value) if isinstance(each, ast.Name)} if value is not None else set()
+        return {atom.site for name in names - {getattr(target, "id", "")} for atom in fields.get(name, ()) if atom.past}
 
     def _adds_again(self, node: ast.AST, old: Value, made: Site) -> bool:
         """Whether a statement adds what is in the sum already, from an earlier addition, but is not made of the sum."""

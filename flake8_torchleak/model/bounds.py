@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.finding import OF_CALLS, OF_PROJECT
 from flake8_torchleak.model.index import HOLDERS
 
 if TYPE_CHECKING:
@@ -12,37 +13,62 @@ if TYPE_CHECKING:
 
 
 UNFOLLOWED = "unfollowed"
-"""Where a module notes functions whose calls were not followed to their end, and why."""
+"""Where a module notes functions whose calls take too long to follow, and why."""
+BEYOND = "beyond"
+"""The same, of functions whose calls are too deep."""
+WHOLE = "analysis-bound"
+"""The slug of what is too large itself."""
 
 
 def leave_out(module: Module, node: ast.AST, why: str) -> None:
-    """Note that a function or class, or what is around a node, was not looked at in full. why: for a message."""
-    module.flow.cut.setdefault(node if isinstance(node, HOLDERS) else module.tree.scope(node), why)
+    """Note that not all that a function or class, or what is around a node, leads to was looked at. why: in words."""
+    module.flow.behind.setdefault(node if isinstance(node, HOLDERS) else module.tree.scope(node), why)
 
 
-def unfinished(module: Module) -> tuple[ast.AST, str, bool] | None:
-    """The first function or class of a module that was not analysed in full, the message, and whether it is only that
-    other files of its project, or calls, were left out; None if all was looked at.
+def unfinished(module: Module) -> tuple[ast.AST, str, str] | None:
+    """The first function or class that was not analysed in full, the message, and its slug; None if all was.
 
     Facts that no rule asked for are not worked out for this.
     """
     facts = vars(module)
-    cut = facts["flow"].cut if "flow" in facts else {}
-    unfollowed = module.shared.get(UNFOLLOWED)
-    own = sorted((each for each in cut if module.tree.is_own(each)), key=module.tree.number)
-    if own:
-        first = own[0]
-        name = getattr(first, "name", "")
-        more = f" (and {len(own) - 1} more)" * (len(own) > 1)
-        subject = f"`{name}`{more}" if name else f"this module{more}"
-        return first, f"{subject} is too large to analyse in full: {cut[first]}; leaks in it may be missed", False
-    if module.project is not None and module.project.unread:
-        return module.root, f"not all of this module's project was looked at: {module.project.unread}", True
-    if isinstance(unfollowed, dict) and unfollowed:
-        node, why = next(iter(unfollowed.items()))
-        name = getattr(node, "name", "")
-        subject = f"`{name}`" if name else "this module"
-        return node, f"the calls in {subject} were not all followed: {why}; leaks behind them may be missed", True
+    flow = facts.get("flow")
+    first, why, more = _first(module, flow.cut if flow is not None else {})
+    if first is not None:
+        return first, f"{_name(first)}{more} is too large to analyse in full: {why}; leaks in it may be missed", WHOLE
     if "infer" in facts and facts["infer"].exhausted:
-        return module.root, "this module is too large to analyse in full; leaks in it may be missed", False
+        return module.root, "this module is too large to analyse in full; leaks in it may be missed", WHOLE
+    found = _unfollowed(module, UNFOLLOWED, OF_CALLS)
+    if found is not None:
+        return found
+    first, why, _ = _first(module, flow.behind if flow is not None else {})
+    if first is not None:
+        message = f"not all that {_name(first)} leads to was looked at: {why}; leaks may be missed"
+        return first, message, OF_PROJECT
+    found = _unfollowed(module, BEYOND, OF_PROJECT)
+    if found is not None:
+        return found
+    if module.project is not None and module.project.unread:
+        return module.root, f"not all of this module's project was looked at: {module.project.unread}", OF_PROJECT
     return None
+
+
+def _unfollowed(module: Module, known: str, slug: str) -> tuple[ast.AST, str, str] | None:
+    """The first function whose calls were not followed to their end."""
+    unfollowed = module.shared.get(known)
+    if not isinstance(unfollowed, dict) or not unfollowed:
+        return None
+    node, why = next(iter(unfollowed.items()))
+    return node, f"the calls in {_name(node)} were not all followed: {why}; leaks behind them may be missed", slug
+
+
+def _first(module: Module, cut: dict[ast.AST, str]) -> tuple[ast.AST | None, str, str]:
+    """The first of the module's own that were cut, why, and how many more there are, in words."""
+    own = sorted((each for each in cut if module.tree.is_own(each)), key=module.tree.number)
+    if not own:
+        return None, "", ""
+    return own[0], cut[own[0]], f" (and {len(own) - 1} more)" * (len(own) > 1)
+
+
+def _name(node: ast.AST) -> str:
+    name = getattr(node, "name", "")
+    return f"`{name}`" if name else "this module"

@@ -38,6 +38,8 @@ class Container:
     notes: tuple[tuple[ast.AST, str], ...]
     known: bool
     """Whether its type is known to be a Python container (else: a constructor argument of unknown type)."""
+    of_parts: bool
+    """Whether each element is one entry of a record: a name, a number, most likely."""
 
 
 def containers(module: Module) -> Iterator[Container]:
@@ -100,7 +102,9 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
         notes.append((proof, "used as a Python container of objects"))
     notes += dataset.chain(read.function)
     notes.append((read.node, f"read for every sample in `{read.function.name}`"))
-    return Container(_place(module, state), f"self.{state.attr}", dataset, value, read, tuple(notes), known)
+    elements = [each for each in _put_in(state) if not _is_of(module, each, state.attr)]
+    of_parts = bool(elements) and all(_is_entry(module, each) for each in elements)
+    return Container(_place(module, state), f"self.{state.attr}", dataset, value, read, tuple(notes), known, of_parts)
 
 
 def _holds_tensors(state: StateFacts) -> bool:
@@ -124,6 +128,24 @@ def _put_in(state: StateFacts) -> Iterator[ast.expr]:
             yield binding.value.value
     for change in state.dataset.facts.mutations.get(f"self.{state.attr}", []):
         yield from change.elements
+
+
+def _is_entry(module: Module, node: ast.expr) -> bool:
+    """Whether an expression is `record["key"]`, `row[1]` or `record.get("key")`, by way of a variable too."""
+    if isinstance(node, ast.Name):
+        values = [each.value for each in module.flow.reaching(node.id, node) if each.is_plain]
+        return len(values) == 1 and isinstance(values[0], (ast.Subscript, ast.Call)) and _is_entry(module, values[0])
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        key: ast.AST | None = node.args[0] if node.args else None
+    else:
+        key = node.slice if isinstance(node, ast.Subscript) else None
+    return isinstance(key, ast.Constant)
+
+
+def _is_of(module: Module, node: ast.expr, attr: str) -> bool:
+    """Whether an expression is an element of an attribute of the object: `[self.rows[i] for i in chosen]`."""
+    owned = module.classes.self_attribute(node.value) if isinstance(node, ast.Subscript) else None
+    return owned is not None and owned[1] == attr
 
 
 def _is_loaded(module: Module, node: ast.expr, depth: int = 3) -> bool:

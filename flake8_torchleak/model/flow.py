@@ -103,6 +103,8 @@ class Flow(Bindings):
         self.other_branches = Climb(tree, self._other_branch)
         self.cut: dict[ast.AST, str] = {}
         """What was not looked at in full, a function, class or module -> why, in words for a message."""
+        self.behind: dict[ast.AST, str] = {}
+        """The same, where only what it leads to was not."""
         self.handing: Handing | None = None
         """What calls change of what they hand over, once the classes are known whose methods they may run."""
 

@@ -4,7 +4,8 @@ By the measurements of TLK101 a path of 49 characters costs each worker 114 byte
 list of 11 numbers 450, what is in them not counted: 40,000 paths are 5 MB, a million records with text 0.5 GB. The
 source hardly ever tells how many there are: of 75 findings in repositories where somebody looked it up, 13 were worth
 the change. What was read from a file of annotations as a whole, for workers that the project shows, is a warning: its
-records are large, and so is the file, if it is a file of the data. All else is as true, and small more often than not.
+records are large, and so is the file, if it is a file of the data. One entry of each record, and what is only evaluated
+with, are small; all else is as true, and small more often than not.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import Severity
+from flake8_torchleak.model.importers import importers
+from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.values import Kind, Value
+from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.containers import Container
     from flake8_torchleak.model.module import Module
 
+_EVALUATING = (".eval()", "no_grad", "inference_mode")
+_TRAINING = ("backward(", "optim", "Trainer", ".fit(", "training_step")
+"""Words of programs that evaluate, and that train."""
+_MOST_USERS = 12
 _PARSED = frozenset({Kind.JSON, Kind.PICKLE, Kind.INDEX})
 """What is read from a file of annotations as a whole: records, or an index over them."""
 
@@ -26,9 +34,24 @@ def worth(module: Module, container: Container) -> Severity:
     """A warning for parsed records that go to workers, and for whoever says that there are workers; else a note."""
     if module.config.assume_workers == "yes" and not _is_unknown(container.value):
         return Severity.WARNING
-    if _is_parsed(container.value) and module.loaders.shows_workers_for(container.dataset.facts.node):
-        return Severity.WARNING
-    return Severity.NOTE
+    records = _is_parsed(container.value) and not container.of_parts
+    if not records or not module.loaders.shows_workers_for(container.dataset.facts.node):
+        return Severity.NOTE
+    return Severity.NOTE if _is_for_evaluation(module) else Severity.WARNING
+
+
+def _is_for_evaluation(module: Module) -> bool:
+    """Whether a module, and those that import it, evaluate, and none of them trains: one pass, and it is over."""
+    if module.project is None or module.path is None:
+        users = []
+    else:
+        users = importers(str(module.path), (), _MOST_USERS)[0]
+
+    def says(words: tuple[str, ...]) -> bool:
+        own = holds_any(module.source.text, words)
+        return own or any(reader().holds(each, word) for each in users for word in words)
+
+    return says(_EVALUATING) and not says(_TRAINING)
 
 
 def _is_unknown(value: Value) -> bool:

@@ -122,11 +122,16 @@ def _is_harmless(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:
 
 
 def _may_be_copied(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:
-    """Whether the element is read of an array by what may be an array of indices: that gives a copy."""
+    """Whether the element may be no stored object: an array by an array of indices is a copy, an object makes it."""
     place = copy_place(module, edit)
     read = place[0] if place is not None else edit.target
     while isinstance(read, ast.Subscript):
         index = read.slice
+        if isinstance(read.value, ast.Subscript) and module.infer.value(read.value).kind in (
+            Kind.UNKNOWN,
+            Kind.DATASET,
+        ):
+            return True
         if module.infer.value(read.value).kind in (Kind.ARRAY, Kind.TENSOR) and not isinstance(index, ast.Slice):
             if module.infer.value(index).kind is Kind.UNKNOWN and not dataset.is_index(index):
                 return True

@@ -44,7 +44,7 @@ class TorchLeak:
         if not may_matter(text, self.config.dataset_bases):
             return
         # Imported here: importing the rules takes longer than all the rest of a plugin's start.
-        from flake8_torchleak.finding import OF_PROJECT, Severity, gathered, is_told
+        from flake8_torchleak.finding import OF_CALLS, OF_PROJECT, Severity, gathered, is_told
         from flake8_torchleak.lint import lint
         from flake8_torchleak.suppress import Suppressions
 
@@ -64,7 +64,7 @@ class TorchLeak:
             hidden = {each for each in findings if hides(each.code, each.span.line)}
             findings = [*gathered(each for each in findings if each not in hidden), *hidden]
         for finding in findings:
-            if finding.slug == OF_PROJECT:
+            if finding.slug in (OF_CALLS, OF_PROJECT):
                 continue  # in a large project it is so of many files; flake8, which has no notes, would fail
             yield finding.span.line, finding.span.col, f"{finding.code} {finding.message}", type(self)
 

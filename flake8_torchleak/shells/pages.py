@@ -76,8 +76,11 @@ of other files of the project 40, and 3,000 lines of what a file uses of them. W
 beyond a bound is not looked at: leaks there may be missed, and a fix that would need it is not offered as safe.
 Generated code, or very many files that use each other, are the usual cause.
 
+Calls of calls are followed, too, through some ten levels, and other files through six: where that was not the end,
+and where a project has more files than are looked at, a note says so, which is shown as other notes are (min-severity).
+
 In `torchleak` it does not change the exit status. flake8 has no notes: there it fails the run as any finding does, and
-tells of functions, classes and files only, not of a project with more files than are looked at. A baseline does not
+tells of functions, classes and files that are too large, not of what they lead to. A baseline does not
 list it, and --add-noqa gives it no `# noqa`.
 
 Instead
