@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import signal
@@ -14,9 +15,13 @@ import pytest
 from hypothesis import settings
 
 import flake8_torchleak.lint
+from flake8_torchleak.shells import arguments
 from tests.warm import Warm
 
 flake8_torchleak.lint.reraise = True
+
+# The command makes its parser once in a process, and a thousand tests run the command in this one.
+arguments._parser = functools.cache(arguments._parser)
 
 # The machine that runs the tests may be busy: a slow example is no failure, and the same examples every time.
 settings.register_profile("steady", deadline=None, derandomize=True)
