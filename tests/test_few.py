@@ -121,8 +121,8 @@ def test_lists_of_few_objects_are_no_growth(made: str, few: bool) -> None:
             "    t['c'].append('none')\n    t['d'].append(row)\nself.c = t['d']",
             False,
         ),
-        ("c = []\ndef put(word):\n    a = word\n    c.append(a)\nfor row in open(root):\n    put('no')\nself.c = c", True),
-        ("c = []\ndef put(word):\n    a = word\n    c.append(a)\nfor row in open(root):\n    put(row)\nself.c = c", False),
+        ("c = []\ndef put(w):\n    a = w\n    c.append(a)\nfor row in open(root):\n    put('no')\nself.c = c", True),
+        ("c = []\ndef put(w):\n    a = w\n    c.append(a)\nfor row in open(root):\n    put(row)\nself.c = c", False),
         ("c = []\ndef put():\n    (lambda w: c.append(w))('no')\nfor row in open(root):\n    put()\nself.c = c", True),
         (
             "\n".join(

@@ -47,7 +47,7 @@ def marked(text: str) -> tuple[Counter[tuple[int, str]], set[tuple[int, str]]]:
 
 
 def found_in(text: str) -> list[Finding]:
-    """What all rules find, and how each would be fixed: several tests look at it. Markers are no part of what they say."""
+    """What all rules find, and how each would be fixed: several tests look at it. Markers are not looked at."""
     return _found_in(unmarked(text))
 
 
