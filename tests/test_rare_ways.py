@@ -136,6 +136,12 @@ FILLED = [
 ]
 
 
+def test_images_that_a_helper_keeps_to_itself() -> None:
+    above = "def put(rows, p):\n    kept = []\n    kept.append(Image.open(p))\n    rows.append(1)"
+    text = IMAGES.format(above=above, fill=" " * 8 + "for p in glob.glob(root): put(self.images, p)")
+    assert [each.code for each in lint(text)] == []
+
+
 @pytest.mark.parametrize(("above", "fill"), FILLED)
 @pytest.mark.parametrize(("opened", "found"), [("Image.open(p)", ["TLK304"]), ("Image.open(p).copy()", [])])
 def test_images_that_are_added_to_a_list(above: str, fill: str, opened: str, found: list[str]) -> None:
