@@ -150,3 +150,54 @@ def test_images_that_are_added_to_a_list(above: str, fill: str, opened: str, fou
     assert [each.code for each in told] == found
     for each in told:
         assert "Image.open(p)" in text.splitlines()[each.span.line - 1]
+
+
+TRAINED_AND_EVALUATED = """\
+import torch
+
+def fit(model, loader, optimizer, items):
+{training}    model.eval()
+    for item in items:
+        print(model(item).argmax())
+"""
+STEP = """\
+    for x in loader:
+        loss = model(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("training", "severity"), [(STEP, "warning"), ("", "note")])
+def test_an_evaluation_in_the_function_that_trains(training: str, severity: str) -> None:
+    found = lint(TRAINED_AND_EVALUATED.format(training=training))
+    assert [(each.code, each.severity.value) for each in found] == [("TLK501", severity)]
+
+
+SEVERAL_LOADERS = """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+def first(rows):
+    return rows[0]
+
+class Rows(Dataset):
+    def __init__(self, n):
+        self.rows = [[str(i)] for i in range(n)]
+    def __len__(self):
+        return len(self.rows)
+    def __getitem__(self, i):
+        return self.rows[i]
+
+data = Rows(100)
+for loader in (DataLoader(data, num_workers=2), DataLoader(data, num_workers=2{collate})):
+    for batch in loader:
+        print(batch)
+"""
+
+
+@pytest.mark.parametrize(("collate", "severity"), [(", collate_fn=first", ["warning"]), ("", [])])
+def test_one_of_two_loaders_passes_samples_on(collate: str, severity: list[str]) -> None:
+    found = lint(SEVERAL_LOADERS.format(collate=collate))
+    assert [each.severity.value for each in found if each.code == "TLK202"] == severity
