@@ -96,8 +96,8 @@ def torchleak(*arguments: str, cwd: Path, stdin: bytes = b"", **env: str) -> sub
 
 
 LONGEST, AGAIN = 1800, 60
-"""Seconds. A test that hangs ends its process, with all tracebacks: the last resort behind tests/processes.py. The clock
-is set anew now and then: pytest's own is a thread for each test, half as long as a short test."""
+"""Seconds. A test that hangs ends its process, with all tracebacks: the last resort behind tests/processes.py. The
+clock is set anew now and then: pytest's own is a thread for each test, and takes half as long as a short test."""
 _clock = {"set": -float("inf")}
 
 
