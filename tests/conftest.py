@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import faulthandler
+import functools
 import gc
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import settings
 
 import flake8_torchleak.lint
+from flake8_torchleak.shells import arguments
 from tests.warm import Warm
 
 flake8_torchleak.lint.reraise = True
+
+# The command makes its parser once in a process, and a thousand tests run the command in this one.
+arguments._parser = functools.cache(arguments._parser)
 
 # The machine that runs the tests may be busy: a slow example is no failure, and the same examples every time.
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -85,6 +93,29 @@ def torchleak(*arguments: str, cwd: Path, stdin: bytes = b"", **env: str) -> sub
     if env:  # Python asks for some of it as it starts
         return python("-m", "flake8_torchleak", *arguments, cwd=cwd, stdin=stdin, **env)
     return WARM.run("flake8_torchleak", *arguments, cwd=cwd, stdin=stdin, environment=plain())
+
+
+LONGEST, AGAIN = 1800, 60
+"""Seconds. A test that hangs ends its process, with all tracebacks: the last resort behind tests/processes.py. The
+clock is set anew now and then: pytest's own is a thread for each test, and takes half as long as a short test."""
+_clock = {"set": -float("inf")}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let the process end if no other test begins for long."""
+    if time.monotonic() - _clock["set"] > AGAIN:
+        _clock["set"] = time.monotonic()
+        faulthandler.dump_traceback_later(LONGEST, file=item.config.stash[fault_handler_stderr_fd_key], exit=True)
+
+
+def pytest_exception_interact() -> None:
+    """Pytest has stopped the clock: the next test sets it."""
+    _clock["set"] = -float("inf")
+
+
+def pytest_sessionfinish() -> None:
+    """Nothing more can hang."""
+    faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_collection_finish() -> None:

@@ -77,7 +77,7 @@ _STEPS, _FROM = 10, 6
 
 
 class _Batches:
-    """A loader that counts, before each batch, the nodes of the graphs that are alive."""
+    """A loader that counts the nodes of the graphs that are alive before two of its batches: a count takes its time."""
 
     dataset: list[int] = []  # noqa: RUF012
 
@@ -91,9 +91,9 @@ class _Batches:
         import torch
 
         for _ in range(_STEPS):
-            self.counts.append(alive())
+            at = len(self.counts)
+            self.counts.append(alive() if at in (_FROM - 1, _STEPS - 1) else 0)
             yield [torch.rand(3, 2), torch.rand(3, 1)]
-        self.counts.append(alive())
 
 
 def alive() -> int:

@@ -156,7 +156,11 @@ def test_without_a_commit_to_compare_with_all_is_checked(base: str, repository: 
 
 
 @pytest.mark.parametrize(
-    ("inputs", "name"), [({"sarif": "a b.sarif"}, "a b.sarif"), ({"upload_sarif": "true"}, "torchleak.sarif")]
+    ("inputs", "name"),
+    [
+        ({"sarif": "a b.sarif"}, "a b.sarif"),
+        pytest.param({"upload_sarif": "true"}, "torchleak.sarif", marks=[pytest.mark.long, pytest.mark.watched]),
+    ],
 )
 def test_sarif(inputs: dict[str, str], name: str, repository: Path) -> None:
     done = Done(repository, annotate="false", **inputs)

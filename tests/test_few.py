@@ -112,6 +112,22 @@ def test_lists_of_few_objects_are_no_growth(made: str, few: bool) -> None:
         ("t = {}\nt['c'] = []\nfor row in open(root):\n    t['c'].append('none')\nself.c = t['c']", True),
         ("t = {}\nt['c'] = []\nfor row in open(root):\n    t['c'].append(row)\nself.c = t['c']", False),
         (
+            "t = {}\nt['c'] = []\nt['d'] = []\nfor row in open(root):\n"
+            "    t['c'].append('none')\n    t['d'].append(row)\nself.c = t['c']",
+            True,
+        ),
+        (
+            "t = {}\nt['c'] = []\nt['d'] = []\nfor row in open(root):\n"
+            "    t['c'].append('none')\n    t['d'].append(row)\nself.c = t['d']",
+            False,
+        ),
+        ("c = []\ndef put(w):\n    a = w\n    c.append(a)\nfor row in open(root):\n    put('no')\nself.c = c", True),
+        ("c = []\ndef put(w):\n    a = w\n    c.append(a)\nfor row in open(root):\n    put(row)\nself.c = c", False),
+        (
+            "c = []\ndef put(w):\n    (lambda v: c.append(v))(w)\nfor row in open(root):\n    put('no')\nself.c = c",
+            True,
+        ),
+        (
             "\n".join(
                 ["c0 = ['none' for row in open(root)]", *(f"c{n + 1} = c{n}" for n in range(12)), "self.c = c12"]
             ),

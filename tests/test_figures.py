@@ -53,6 +53,7 @@ def count(text: str) -> int:
         ("page.show(row)", 1),
         ("out.close()", 1),
         ("page.draw(axes[1])", 1),
+        ("page.draw(row.size)", 1),
         ("axes[0].set_title(fig.get_label())", 1),
         ("return_value = fig.canvas", 1),
         ("plt.close()", 0),

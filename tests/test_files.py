@@ -138,6 +138,9 @@ PATHS += ["abab", "aab", "abba/baab", "a/b/a/b", "b/b/a/a/b", "ab/ab/ab", "a/aba
 # Plain ASCII: in git a ? stands for one byte, here for one character.
 
 
+ENDS = st.sampled_from(["\n", "\r\n"])
+
+
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty git repository."""
@@ -154,8 +157,8 @@ def ignored(patterns: Patterns, path: str) -> bool:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is what the patterns are compared with")
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(GLOBS, min_size=1, max_size=3), st.sampled_from(["\n", "\r\n"]))
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(GLOBS, min_size=1, max_size=3), ENDS)
 @example(["*", "!*/", "!*b"], "\n")
 @example(["a/**/b", "**/a", "a/**", "**"], "\n")
 @example(["a/", "!a/b"], "\n")
@@ -166,6 +169,19 @@ def ignored(patterns: Patterns, path: str) -> bool:
 @example(["*a*b", "!a*/*b*", "*b*a*/*/**"], "\n")
 @example(["a/**\\/b", "*a \\ ", "a\\  "], "\n")
 def test_equal_to_git(repository: Path, lines: list[str], end: str) -> None:
+    equal_to_git(repository, lines, end)
+
+
+@pytest.mark.long
+@pytest.mark.watched
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is what the patterns are compared with")
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(GLOBS, min_size=1, max_size=3), ENDS)
+def test_many_equal_to_git(repository: Path, lines: list[str], end: str) -> None:
+    equal_to_git(repository, lines, end)
+
+
+def equal_to_git(repository: Path, lines: list[str], end: str) -> None:
     text = end.join(lines) + end
     (repository / ".gitignore").write_bytes(text.encode())
     command = ["git", "-c", "core.quotePath=false", "check-ignore", "--no-index", "--stdin", "-z"]

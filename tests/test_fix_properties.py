@@ -154,9 +154,24 @@ def test_fixing_and_disguising_commute(name: str, unsafe: bool, is_open: bool, i
     assert mended(text, unsafe, "TLK").text == expected
 
 
-@settings(max_examples=60)
-@given(CHOSEN, st.booleans(), st.sampled_from(sorted(MORE)), st.sampled_from(["", *sorted(SAME)]))
+BETWEEN = (CHOSEN, st.booleans(), st.sampled_from(sorted(MORE)), st.sampled_from(["", *sorted(SAME)]))
+
+
+@settings(max_examples=20)
+@given(*BETWEEN)
 def test_what_stands_between_is_kept(name: str, unsafe: bool, disguise: str, other: str) -> None:
+    what_stands_between_is_kept(name, unsafe, disguise, other)
+
+
+@pytest.mark.long
+@pytest.mark.watched
+@settings(max_examples=80)
+@given(*BETWEEN)
+def test_what_stands_between_is_kept_in_many(name: str, unsafe: bool, disguise: str, other: str) -> None:
+    what_stands_between_is_kept(name, unsafe, disguise, other)
+
+
+def what_stands_between_is_kept(name: str, unsafe: bool, disguise: str, other: str) -> None:
     dress, piece = MORE[disguise]
     text, expected = dress(BAD[name]), done(name, unsafe).text
     if other:
@@ -176,9 +191,21 @@ ENCODINGS = {
 }
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(CHOSEN, st.booleans(), st.sampled_from(sorted(ENCODINGS)))
 def test_encodings_stay(name: str, unsafe: bool, encoding: str) -> None:
+    encodings_stay(name, unsafe, encoding)
+
+
+@pytest.mark.long
+@pytest.mark.watched
+@settings(max_examples=60)
+@given(CHOSEN, st.booleans(), st.sampled_from(sorted(ENCODINGS)))
+def test_encodings_of_many_stay(name: str, unsafe: bool, encoding: str) -> None:
+    encodings_stay(name, unsafe, encoding)
+
+
+def encodings_stay(name: str, unsafe: bool, encoding: str) -> None:
     strange = f"# coding: {encoding.removesuffix('-sig')}\n# {ENCODINGS[encoding]}\n"
 
     def raw(text: str) -> bytes:

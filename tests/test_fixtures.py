@@ -46,9 +46,13 @@ def marked(text: str) -> tuple[Counter[tuple[int, str]], set[tuple[int, str]]]:
     return expected, {(line, code) for line, code, what in found if what == "missed"}
 
 
-@cache
 def found_in(text: str) -> list[Finding]:
-    """What all rules find, and how each would be fixed: several tests look at it."""
+    """What all rules find, and how each would be fixed: several tests look at it. Markers are not looked at."""
+    return _found_in(unmarked(text))
+
+
+@cache
+def _found_in(text: str) -> list[Finding]:
     return lint(text, fixes=True)
 
 
@@ -58,17 +62,24 @@ def unmarked(text: str) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_findings_are_the_marked_ones(path: Path) -> None:
+def test_fixture(path: Path) -> None:
+    """All that holds for each: one test, for a test takes longer than what most of these look at."""
     text = path.read_text(encoding="utf-8")
+    findings_are_the_marked_ones(text)
+    it_is_what_its_name_says(path, text)
+    findings_are_one_clear_line_with_evidence_in_the_file(text)
+    no_two_are_of_one_cause(text)
+    what_has_a_fix_is_fixed_unless_marked(text)
+
+
+def findings_are_the_marked_ones(text: str) -> None:
     expected, missed = marked(text)
     found = Counter((each.span.line, each.code) for each in found_in(text))
     assert found == expected, f"expected but not found: {expected - found}; found but not expected: {found - expected}"
     assert not missed & set(found)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_fixture_is_what_its_name_says(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
+def it_is_what_its_name_says(path: Path, text: str) -> None:
     code = path.parent.name.partition("_")[0]
     expected, missed = marked(text)
     assert ast.get_docstring(ast.parse(text)), "says in its docstring what it shows"
@@ -89,9 +100,7 @@ def test_a_bad_fixture_is_fixed_to_its_twin(path: Path) -> None:
     assert mended(twin).text == twin
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_what_has_a_fix_is_fixed_unless_marked(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
+def what_has_a_fix_is_fixed_unless_marked(text: str) -> None:
     left = sorted((each.message, each.code) for each in mended(unmarked(text)).left if each.fix is not FixLevel.HINT)
     unfixed = {(line, code) for line, code, what in marks(text) if what == "no-fix"}
     found = found_in(text)
@@ -100,7 +109,7 @@ def test_what_has_a_fix_is_fixed_unless_marked(path: Path) -> None:
 
 @cache
 def mended(text: str) -> Fixed:
-    return fix(text, DEFAULT, unsafe=True, takes=lambda code: not code.startswith("TLK9"))
+    return fix(text, DEFAULT, unsafe=True, takes=lambda code: not code.startswith("TLK9"), first=_found_in(text))
 
 
 def test_every_rule_has_bad_fixtures_and_at_least_as_many_good_ones() -> None:
@@ -111,9 +120,7 @@ def test_every_rule_has_bad_fixtures_and_at_least_as_many_good_ones() -> None:
         assert len(good) >= len(bad), folder
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_findings_are_one_clear_line_with_evidence_in_the_file(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
+def findings_are_one_clear_line_with_evidence_in_the_file(text: str) -> None:
     lines = text.splitlines()
     for each in found_in(text):
         assert "\n" not in each.message
@@ -125,9 +132,8 @@ def test_findings_are_one_clear_line_with_evidence_in_the_file(path: Path) -> No
             assert span.col < span.end_col <= len(lines[span.end_line - 1]) or span.line < span.end_line
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_no_two_of_one_cause(path: Path) -> None:
-    found = [each for each in found_in(path.read_text(encoding="utf-8")) if each.code < "TLK9"]
+def no_two_are_of_one_cause(text: str) -> None:
+    found = [each for each in found_in(text) if each.code < "TLK9"]
     told = gathered(found)
     assert [each for each, count in Counter(each.span for each in told).items() if count > 1] == []
     # Nothing is lost, and nothing stands under what is not told.

@@ -32,7 +32,14 @@ def test_a_finding_has_flake8s_place_and_code(leak: Path) -> None:
     assert (run.returncode, run.stderr) == (1, b"")
 
 
-@pytest.mark.parametrize("arguments", [[], [SELECT, "-"], ["--no-such-option"]], ids=["all", "stdin", "wrong"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param([], id="all", marks=[pytest.mark.long, pytest.mark.watched]),
+        pytest.param([SELECT, "-"], id="stdin"),
+        pytest.param(["--no-such-option"], id="wrong", marks=[pytest.mark.long, pytest.mark.watched]),
+    ],
+)
 def test_a_forked_process_says_what_a_new_one_does(arguments: list[str], leak: Path) -> None:
     """What these tests start is mostly forked, which costs a tenth: it is the same for all that."""
     text = LEAK.encode()

@@ -15,7 +15,7 @@ from tests.test_fixtures import FILES
 
 ROOT = Path(__file__).parent
 OWN = sorted({*ROOT.glob("programs/*.py"), *(ROOT / "truth").glob("*.py"), *(ROOT / "training").glob("*.py")})
-SHORT = 4
+SHORT = 8
 """Of so many files one is tried wherever tests are run; the others take long."""
 EACH = [
     path if number % SHORT == 0 else pytest.param(path, marks=(pytest.mark.long, pytest.mark.watched))

@@ -10,11 +10,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flake8_torchleak import lint as linting
+from flake8_torchleak.finding import Finding
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.cli import main
 from flake8_torchleak.shells.formats import FORMATS
@@ -73,6 +76,24 @@ def without_commands_of_ours(shown: str) -> str:
     return re.sub(r"(?m)^::(?:error|warning|notice) ", "", shown)
 
 
+LINTED: dict[tuple[str, bool], list[Finding]] = {}
+
+
+@pytest.fixture
+def _linted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All these files hold one text, again and again: what is found in it is worked out once, and shown in all ways."""
+    linted = linting._linted
+
+    def once(source: str, config: Any, tree: Any, path: Any, fixes: bool, wanted: Any, parsing: Any) -> list[Finding]:
+        known = source, wanted is None
+        if known not in LINTED:
+            LINTED[known] = linted(source, config, tree, path, fixes, wanted, parsing)
+        return list(LINTED[known])
+
+    monkeypatch.setattr(linting, "_linted", once)
+
+
+@pytest.mark.usefixtures("_linted_once")
 @pytest.mark.parametrize("output_format", FORMATS)
 @pytest.mark.parametrize(
     "more",

@@ -481,7 +481,7 @@ def test_the_threads_that_opencv_would_use(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_worker_reports_now_and_then(tmp_path: Path) -> None:
     (tmp_path / "1.jsonl").write_text("")
-    report = worker_side.Report(str(tmp_path / "1.jsonl"), 0, 0, Named(NAMES), ())
+    report = worker_side.Report(str(tmp_path / "1.jsonl"), 0, 0, Named(NAMES[:100]), ())
     for _ in range(600):
         report.fetched()
     assert len((tmp_path / "1.jsonl").read_text().splitlines()) == 1 + 16 + 62 + 1

@@ -28,11 +28,16 @@ class _Parser(argparse.ArgumentParser):
     commands: Mapping[str, _Parser] | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self.late:
-            self.late()
+        self.complete()
         if self.commands is not None:
             self._ask_for_a_command(self.commands, list(args))
         return super().parse_known_args(args, namespace)
+
+    def complete(self) -> None:
+        """Add what is added late, once."""
+        late, self.late = self.late, None
+        if late:
+            late()
 
     def _ask_for_a_command(self, commands: Mapping[str, _Parser], args: list[str]) -> None:
         """Say what there is, unless `args` name one of the commands, or ask for something else."""
@@ -168,8 +173,7 @@ def complete() -> _Parser:
     waiting: list[_Parser] = [parser]
     while waiting:
         each = waiting.pop()
-        if each.late:
-            each.late()
+        each.complete()
         waiting += (each.commands or {}).values()
     return parser
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pygls.lsp._base_server import BaseLanguageServer
+from pygls.protocol import LanguageServerProtocol, default_converter
+
 from flake8_torchleak.server.serving import build
+
+# What turns messages into objects learns each kind of message as it comes, which takes longer than most of these tests:
+# it is made once.
+BaseLanguageServer.__init__.__defaults__ = (LanguageServerProtocol, functools.cache(default_converter), None)
 
 Object = dict[str, Any]
 
