@@ -65,7 +65,7 @@ from collections.abc import Iterator
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.early import early
-from flake8_torchleak.model.handles import shared
+from flake8_torchleak.model.handles import Shared, shared
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
 
@@ -82,8 +82,8 @@ def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
         yield Report(
             each.place,
-            f"workers fail or read wrong data: all share one {each.handle.what}, opened for `{each.name}` before they "
-            "start; close it in `__init__`, reopen it on first use",
+            f"workers fail or read wrong data: all share the {each.handle.what} of `{each.name}`; "
+            f"{_closed(module, each)}, reopen on first use in `{each.read.function.name}`",
             severity=Severity.NOTE if each.handle.is_only_read else Severity.ERROR,
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
@@ -100,8 +100,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             first.place,
             f"workers fail or read wrong data: `{first.entry.name}` opens `{first.name}` ({first.handle.what}) "
-            "before they "
-            "start; close it there, and set it to None",
+            f"before they start; before it returns, write `{first.name} = None`",
             notes=(
                 (first.handle.call, f"opens the {first.handle.what}"),
                 (first.call, f"`{first.entry.name}` runs this before the workers start"),
@@ -109,3 +108,14 @@ def check(module: Module) -> Iterator[Report]:
             severity=Severity.NOTE if "__getstate__" in first.dataset.facts.methods else Severity.WARNING,
             remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",
         )
+
+
+def _closed(module: Module, each: Shared) -> str:
+    """When to close it: after its length was read, where that is asked; videos have no common method."""
+    length = each.dataset.facts.methods.get("__len__")
+    if length is not None and each.name.removeprefix("self.") in module.classes.self_uses(length):
+        return f"in `__init__` store the length and {_CLOSE.get(each.handle.what, 'close it')}"
+    return f"{_CLOSE.get(each.handle.what, 'close it')} at the end of `__init__`"
+
+
+_CLOSE = {"video": "set it to None"}

@@ -59,7 +59,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.streams import Stream, undivided
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import called, is_long, short
 
 
 @rule(
@@ -82,8 +82,8 @@ def check(module: Module) -> Iterator[Report]:
         source = short(stream.source)
         yield Report(
             stream.entry,
-            f"every sample comes once per worker: each reads all of `{source}`; if `w = get_worker_info()`, yield only "
-            "`n % w.num_workers == w.id`",
+            f"every sample comes once per worker: each reads all of `{called(stream.source)}`; {_division(stream)} "
+            "(`w = get_worker_info()`)",
             notes=(
                 (stream.source, "every worker reads all of it"),
                 *stream.dataset.chain(stream.function),
@@ -93,6 +93,16 @@ def check(module: Module) -> Iterator[Report]:
             remedy=f"in `__iter__`, take the elements of `{source}` from `info.id` on in steps of `info.num_workers`, "
             "where `info = torch.utils.data.get_worker_info()` is not None",
         )
+
+
+def _division(stream: Stream) -> str:
+    """How a worker takes its part: of what has an order of its own in each worker, before it gets that."""
+    source = short(stream.source)
+    if stream.indices:
+        return "yield index i only if `not w or i % w.num_workers == w.id`"
+    if stream.shuffled and not is_long(stream.source):
+        return f"before shuffling `if w: {source} = {source}[w.id::w.num_workers]`"
+    return "yield sample n only if `not w or n % w.num_workers == w.id`"
 
 
 def _is_handed(module: Module, stream: Stream) -> bool:

@@ -64,7 +64,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, stored
 from flake8_torchleak.model.values import Kind, OriginKind, Value
 from flake8_torchleak.rule import Report, never, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import deepcopied, short
 
 
 @rule(
@@ -89,7 +89,7 @@ def _said(module: Module, kept: Kept) -> Said | None:
     if value.kind is Kind.ARRAY:
         advice = "store a copy (`.copy()`)"
     elif module.loops.is_whole_batch(expression):
-        advice = "store clones of its tensors"
+        advice = deepcopied(expression, "store")
     else:
         advice = "store a copy (`.clone()`)"
     return Said(

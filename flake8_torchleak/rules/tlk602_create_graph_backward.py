@@ -76,7 +76,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             call,
             "memory grows with every call: `create_graph=True` makes each parameter and its `.grad` keep each other; "
-            "call `zero_grad()` once the gradients are used",
+            "once the gradients are used, call `model.zero_grad()`",
             remedy=(
                 f"`torch.autograd.grad({differentiated}, parameters, create_graph=True)`, or `zero_grad()` after use"
             ),
