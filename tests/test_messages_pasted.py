@@ -72,7 +72,7 @@ def test_a_long_name_is_not_shown_twice() -> None:
 
 FILES = {
     "in no other place": ("self.count = 9", "return self.count", "close it at the end of `__init__`"),
-    "for the length": ("pass", "return len(self.file['x'])", "in `__init__` store the length and close it"),
+    "for the length": ("pass", "return len(self.file['x'])", "in `__init__` store its length and close it"),
 }
 
 
@@ -105,7 +105,7 @@ def test_a_shared_file_is_closed_when_what_is_asked_of_it_is_known(init: str, le
 
 def test_a_video_has_no_close() -> None:
     text = dataset("self.data = decord.VideoReader(root)", "return self.data[i].asnumpy()")
-    assert "; in `__init__` store the length and set it to None, reopen " in said(f"import decord\n{text}", "TLK105")
+    assert "; in `__init__` store its length and set it to None, reopen " in said(f"import decord\n{text}", "TLK105")
 
 
 EARLY = """\

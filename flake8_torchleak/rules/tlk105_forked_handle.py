@@ -114,7 +114,7 @@ def _closed(module: Module, each: Shared) -> str:
     """When to close it: after its length was read, where that is asked; videos have no common method."""
     length = each.dataset.facts.methods.get("__len__")
     if length is not None and each.name.removeprefix("self.") in module.classes.self_uses(length):
-        return f"in `__init__` store the length and {_CLOSE.get(each.handle.what, 'close it')}"
+        return f"in `__init__` store its length and {_CLOSE.get(each.handle.what, 'close it')}"
     return f"{_CLOSE.get(each.handle.what, 'close it')} at the end of `__init__`"
 
 
