@@ -63,11 +63,13 @@ from flake8_torchleak.model.onerun import one_run
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.prospect import may_step
 from flake8_torchleak.model.unhooking import is_removed
+from flake8_torchleak.releases import remedy as detached
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 from flake8_torchleak.words import holds_any
 
 _BY_CALL = "adds one in every step, and each pass runs all of them; register it once, before the loop"
+_IN_FORWARD = "adds one in every call of `forward`, and each runs all of them; register it once, in `__init__`"
 _REGISTERING = ("register_forward", "register_full_backward", "register_backward_hook")
 
 
@@ -117,10 +119,9 @@ def check(module: Module) -> Iterator[Report]:
                 yield Report(
                     node,
                     f"memory grows every forward call: the hook adds `{short(value)}` to `{holder}`, which "
-                    "nothing empties; "
-                    + ("clear it after each step" if removed else "keep the hook's handle, and call its `.remove()`"),
+                    f"nothing empties; after each step {_emptied(holder)}",
                     notes=((call, f"the hook {when}"),),
-                    remedy=f"`{holder}.clear()` after each step" if removed else remedy,
+                    remedy=f"`{holder}.clear()` after each step" + ("" if removed else f"; or {remedy}"),
                 )
         if removed:
             continue
@@ -137,10 +138,12 @@ def check(module: Module) -> Iterator[Report]:
             )
             continue
         guest = guests.guest(module, call)
-        if call in again or any(function.name == "forward" for function in hooks.functions_around(module, call)[:1]):
+        in_forward = any(function.name == "forward" for function in hooks.functions_around(module, call)[:1])
+        if call in again or in_forward:
             told.add(call)
             if not (seen.whole and seen.run.hooks.is_once(call)):
-                yield Report(call, f"hooks pile up: `{short(call.func)}` {_BY_CALL}", remedy=remedy)
+                when = _BY_CALL if call in again else _IN_FORWARD
+                yield Report(call, f"hooks pile up: `{short(call.func)}` {when}", remedy=remedy)
         elif guest is not None and guest.owner.node not in told:
             told.add(guest.owner.node)
             yield Report(
@@ -153,6 +156,15 @@ def check(module: Module) -> Iterator[Report]:
             )
             told.add(call)
     yield from _followed(module, told)
+
+
+def _emptied(holder: str) -> str:
+    """What does not take away the hook, whose object may go on to be used."""
+    return f"call `{holder}.clear()`" if len(holder) <= _LONGEST else "clear it"
+
+
+_LONGEST = 20
+"""Of names that are shown twice."""
 
 
 def _half_emptied(module: Module) -> Iterator[Report]:
@@ -178,10 +190,10 @@ def _until_next(module: Module) -> Iterator[Report]:
         yield Report(
             node,
             f"memory stays in use after a run: `{holder}` keeps `{short(value)}` with its autograd graph; "
-            f"store `{short(value)}.detach()`",
+            f"{detached(module, 'store', value)}",
             notes=((call, "the hook is registered here"),),
             severity=Severity.NOTE,
-            remedy=f"store `{short(value)}.detach()`, or call `{holder}.clear()` after use",
+            remedy=f"{detached(module, 'store', value)}, or call `{holder}.clear()` after use",
         )
 
 
