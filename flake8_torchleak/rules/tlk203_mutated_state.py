@@ -63,7 +63,7 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.edits import Edit, copy_place, edits, moved_elements, root
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
-from flake8_torchleak.model.values import Kind
+from flake8_torchleak.model.values import COPIES, Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import copied_first, short
 
@@ -105,7 +105,7 @@ def _advice(module: Module, edit: Edit) -> str:
     name = root(edit.target)
     reaching = module.flow.reaching(name.id, edit.target) if isinstance(name, ast.Name) else []
     if isinstance(name, ast.Name) and reaching and all(each.how is How.ASSIGN for each in reaching):
-        return copied_first(name.id)
+        return copied_first(name.id, COPIES.get(module.infer.value(name).kind, ""))
     if isinstance(edit.target, ast.Name):
         return f"change a copy: `copy.deepcopy({edit.target.id})`"
     return "change a copy of it (`copy.deepcopy`)"

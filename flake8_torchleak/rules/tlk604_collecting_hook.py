@@ -119,7 +119,7 @@ def check(module: Module) -> Iterator[Report]:
                 yield Report(
                     node,
                     f"memory grows every forward call: the hook adds `{short(value)}` to `{holder}`, which "
-                    f"nothing empties; after each step {_emptied(holder)}",
+                    f"nothing empties; after each step {_emptied(holder, node)}",
                     notes=((call, f"the hook {when}"),),
                     remedy=f"`{holder}.clear()` after each step" + ("" if removed else f"; or {remedy}"),
                 )
@@ -158,8 +158,14 @@ def check(module: Module) -> Iterator[Report]:
     yield from _followed(module, told)
 
 
-def _emptied(holder: str) -> str:
-    """What does not take away the hook, whose object may go on to be used."""
+def _emptied(holder: str, node: ast.AST) -> str:
+    """What leaves the hook, which may be used in the next step too, and the lists of a dict that it fills."""
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Subscript)
+    ):
+        return "clear its lists"
     return f"call `{holder}.clear()`" if len(holder) <= _LONGEST else "clear it"
 
 
