@@ -55,6 +55,7 @@ By hand, by what the elements are:
   Never `dtype=object`. (`np.array(..., dtype=np.bytes_)` alone fails for what is not ASCII.)
 - Records: the class `PackedRecords` below, which pickles them into one tensor; for a dict, `PackedDict`. Or keep an
   index only, and read each record from a file.
+- The index of a COCO file: `PackedDict({i: coco.imgToAnns[i] for i in coco.imgs})`, and do not keep the index itself.
 
 Both classes, to be pasted; `PackedDict` needs keys of one type, all texts or all numbers:
 

@@ -52,9 +52,10 @@ A note, where it is filled only for who asks for that by an argument that is off
 
 How to fix it
 -------------
-By hand: bound it, do without it (where workers end with the epoch it is hardly ever hit), or fill it before the
-workers start, in one tensor: a list or dict that is filled there is copied into each worker again (TLK101). Unsafe,
-for `lru_cache(maxsize=None)`: a bound of 128, which keeps memory flat and loses the hits beyond it.
+By hand: bound it (of a list `del self.seen[:-1000]` keeps the newest), do without it (where workers end with the epoch
+it is hardly ever hit), or fill it before the workers start, in one tensor: a list or dict that is filled there is
+copied into each worker again (TLK101). Unsafe, for `lru_cache(maxsize=None)`: a bound of 128, which keeps memory flat
+and loses the hits beyond it.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a
 
 How to fix it
 -------------
-Safe: `.copy()` for arrays, `.clone()` for tensors: same values, own memory. Unsafe where the module edits what may be a
-sample, or asks which arrays share memory: such an edit no longer reaches the Dataset.
+Safe, on what is returned: `.copy()` for arrays, `.clone()` for tensors: same values, own memory. Unsafe where the
+module edits what may be a sample, or asks which arrays share memory: such an edit no longer reaches the Dataset.
 """
 
 from __future__ import annotations

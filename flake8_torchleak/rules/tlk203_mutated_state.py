@@ -45,9 +45,9 @@ The element is copied first, is made anew for each sample, or is a cache slot or
 How to fix it
 -------------
 A copy where the element is read into its variable: `.copy()`, `.clone()`, or `copy.deepcopy(...)` where nested contents
-change too, or a helper is handed the element. Safe where every edit sets an entry to a value that does not depend on
-that entry: each read gave the same sample before. Unsafe otherwise: from the second read on the samples differ, because
-they are no longer edited twice.
+change too, or a helper is handed the element. (Of a row of a tensor `copy.deepcopy` copies the whole tensor.) Safe
+where every edit sets an entry to a value that does not depend on that entry: each read gave the same sample before.
+Unsafe otherwise: from the second read on the samples differ, because they are no longer edited twice.
 """
 
 from __future__ import annotations

@@ -61,11 +61,12 @@ collate function builds new objects; or the Dataset whose samples it gets is in 
 
 How to fix it
 -------------
-`copy.copy(...)` of the sample where it gets its name, `copy.deepcopy(...)` where nested contents change. Safe where
-every edit sets an entry to a value that does not depend on that entry. Unsafe otherwise: from the second read on the
-samples differ, because they are no longer edited twice. Not applied where the function reads the sample in another
-way too. Another remedy is to return a copy from `__getitem__`, which protects the sample from everyone: the message
-says so where the function has no variable of its own for the sample.
+`copy.copy(...)` of the sample where it gets its name, `copy.deepcopy(...)` where nested contents change; of a tensor
+`.clone()`, of an array `.copy()` (`copy.copy` of a tensor shares its memory). Safe where every edit sets an entry to a
+value that does not depend on that entry. Unsafe otherwise: from the second read on the samples differ, because they are
+no longer edited twice. Not applied where the function reads the sample in another way too. Another remedy is to return
+a copy from `__getitem__`, which protects the sample from everyone: the message says so where the function has no
+variable of its own for the sample.
 """
 
 from __future__ import annotations

@@ -43,8 +43,16 @@ When it stays silent
 
 How to fix it
 -------------
-By hand: divide by `torch.utils.data.get_worker_info()` at the start of `__iter__`, as above. Several files are better
-divided than their lines (`self.files[info.id :: info.num_workers]`).
+By hand: divide by `torch.utils.data.get_worker_info()` at the start of `__iter__`, as above. Where samples have numbers
+that must stay as they are, count all and yield a part:
+
+    w = get_worker_info()
+    for n, line in enumerate(file):
+        if not w or n % w.num_workers == w.id:
+            yield n, parse(line)
+
+Each worker shuffles in its own way: divide before (`rows = rows[w.id :: w.num_workers]`), or by the index itself.
+Several files are better divided than their lines (`self.files[info.id :: info.num_workers]`).
 """
 
 from __future__ import annotations

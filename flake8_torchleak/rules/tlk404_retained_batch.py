@@ -47,6 +47,8 @@ How to fix it
 Safe: `.copy()` for arrays, `.clone()` for what is proven to be a tensor: one small copy per step. Unsafe where the
 module asks which tensors share memory. No fix where the batch, or what is kept of it, is edited in place in the same
 function, nor for what goes through a helper.
+
+By hand, for a whole batch: `copy.deepcopy(batch)` copies the tensors of any batch, be it a tuple, a dict or an object.
 """
 
 from __future__ import annotations

@@ -50,7 +50,10 @@ base class is the project's own.
 How to fix it
 -------------
 Unsafe, where the epoch's end hook reads the list: `.clear()` as the hook's last statement. What the hook computes from
-the list is then of one epoch, where it was of all epochs so far; a dict of lists is emptied by hand.
+the list is then of one epoch, where it was of all epochs so far.
+
+By hand: of a dict of lists empty each list, as the next step looks for it. Where the hook returns the list, empty it
+when the next epoch starts (`on_validation_epoch_start`).
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ test.
 
 How to fix it
 -------------
-By hand: `torch.autograd.grad(..., create_graph=True)`, or set the gradients to None when they are used.
+By hand: `model.zero_grad()`, or `p.grad = None`, once the gradients are used. Or `torch.autograd.grad(...,
+create_graph=True)`, which leaves `.grad` alone.
 """
 
 from __future__ import annotations

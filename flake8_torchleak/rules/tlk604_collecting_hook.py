@@ -43,8 +43,9 @@ is registered under a condition, in the first step, or on a network of the same 
 
 How to fix it
 -------------
-By hand: keep the handle and call `.remove()` on it, use `with module.register_forward_hook(...):`, or clear the list
-after each use.
+By hand: clear the list after each step, where the hook goes on to be used; of a dict of lists clear each list. Or keep
+the handle and call `.remove()` on it, or use `with module.register_forward_hook(...):`. A hook that `forward` registers
+belongs into `__init__`.
 """
 
 from __future__ import annotations

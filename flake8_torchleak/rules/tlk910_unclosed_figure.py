@@ -33,7 +33,8 @@ to a call; it has a number (it is used again); or the loop goes over a few fixed
 
 How to fix it
 -------------
-Unsafe: `plt.close(fig)` below the last `savefig`. What uses the figure later finds it out of pyplot's registry.
+Unsafe: `plt.close(fig)` below the last `savefig`. By hand, where not every figure is saved: at the end of the loop's
+body. What uses the figure later finds it out of pyplot's registry.
 """
 
 from __future__ import annotations
