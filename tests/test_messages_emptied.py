@@ -241,3 +241,29 @@ def test_a_figure_is_closed_whether_it_is_saved_or_not(made: str, saved: str, ad
     assert said(text, "TLK910").endswith(f"; call {advice}")
     close = re.findall(r"`(plt\.close.*?)`", advice)[0]
     assert not messages(IMPORTS + PLOTTED.format(made=made, saved=f"{saved}\n        {close}", more=more), "TLK910")
+
+
+SEVERAL = """\
+def shapes(model, x):
+    found, handles = [], []
+    for part in model:
+        {hooked}
+    model(x)
+    {after}
+    return found
+"""
+
+
+def test_several_hooks_of_one_run_are_removed() -> None:
+    torch = pytest.importorskip("torch")
+    hook = "lambda part, args, output: print(output.shape)"
+    text = SEVERAL.format(hooked=f"part.register_forward_hook({hook})", after="pass")
+    kept, removed = re.findall("`(.*?)`", said(text, "TLK604"))
+    assert kept == "handles.append(part.register_forward_hook(...))"
+    remedied = SEVERAL.format(hooked=kept.replace("...", hook), after=removed)
+    assert not messages(IMPORTS + remedied, "TLK604")
+    named: dict[str, Any] = {}
+    exec(remedied, named)
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    named["shapes"](model, torch.ones(1, 2))
+    assert not any(part._forward_hooks for part in model)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from flake8_torchleak.lint import lint
 from tests.model import IMPORTS, dataset, messages, step
 
 
@@ -152,6 +153,7 @@ class Stream(IterableDataset):
         w = torch.utils.data.get_worker_info()
         {body}
 """
+READ = "with open(self.data) as file:\n    rows = file.read().split()"
 STREAMS = {
     "samples": ("for x in self.data:\n    yield x", "for n, x in enumerate(self.data):\n    if {}:\n        yield x"),
     "indices": (
@@ -160,8 +162,8 @@ STREAMS = {
         "for i in order:\n    if {}:\n        yield self.data[i]",
     ),
     "shuffled": (
-        "with open(self.data) as file:\n    rows = file.read().split()\nrandom.shuffle(rows)\nfor x in rows:\n    yield int(x)",
-        "with open(self.data) as file:\n    rows = file.read().split()\n{}\nrandom.shuffle(rows)\nfor x in rows:\n    yield int(x)",
+        f"{READ}\nrandom.shuffle(rows)\nfor x in rows:\n    yield int(x)",
+        f"{READ}\n{{}}\nrandom.shuffle(rows)\nfor x in rows:\n    yield int(x)",
     ),
 }
 
@@ -283,3 +285,16 @@ meters = {'loss': Mean()}
 def test_a_meter_is_shown_as_it_is_called() -> None:
     text = MEAN + step("meters['loss'](loss)", after="print(meters)")
     assert "`meters['loss']` (Mean) keeps `loss`" in said(text, "TLK403")
+
+
+def test_tensors_by_key_are_stacked_and_found_by_key() -> None:
+    made = "self.data = {i * 7: torch.full((2,), i) for i in range(len(root))}"
+    text = dataset(made, "return self.data[i * 7] + 0")
+    assert said(text, "TLK103").endswith("; store one `torch.stack(...)` of its values, and each key's row")
+    (finding,) = [each for each in lint(IMPORTS + text) if each.code == "TLK103"]
+    rows, stacked, read = re.findall("`(.*?)`", finding.remedy)
+    assert read == "self.data[self.rows[key]]"
+    remedied = dataset(f"{made}\n{rows}\n{stacked}", "key = i * 7\nreturn self.data[self.rows[key]] + 0")
+    assert not messages(IMPORTS + remedied, "TLK103")
+    before, after = (run(each)["Rows"]("abc", None) for each in (text, remedied))
+    assert [after[i].tolist() for i in range(3)] == [before[i].tolist() for i in range(3)]

@@ -131,8 +131,7 @@ def check(module: Module) -> Iterator[Report]:
             told.add(call)
             yield Report(
                 call,
-                f"hooks pile up: each call of this function adds one, and each pass runs all; "
-                f"`handle = {short(call.func)}(...)`, and after the run `handle.remove()`",
+                _one_run(module, call, ran),
                 notes=((ran, "the hooked module runs here"),),
                 severity=Severity.WARNING,
                 remedy=remedy,
@@ -157,6 +156,20 @@ def check(module: Module) -> Iterator[Report]:
             )
             told.add(call)
     yield from _followed(module, told)
+
+
+def _one_run(module: Module, call: ast.Call, ran: ast.AST) -> str:
+    """How to remove the one hook that a function registers, or each of several."""
+    func = short(call.func)
+    if module.tree.loops(call) or module.tree.function(call) is not module.tree.function(ran):
+        return (
+            f"hooks pile up: each call adds more, and each pass runs all; `handles.append({func}(...))`, after the run "
+            "`for h in handles: h.remove()`"
+        )
+    return (
+        f"hooks pile up: each call of this function adds one, and each pass runs all; `handle = {func}(...)`, and "
+        "after the run `handle.remove()`"
+    )
 
 
 def _emptied(holder: str, node: ast.AST) -> str:
