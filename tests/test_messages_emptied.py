@@ -267,3 +267,15 @@ def test_several_hooks_of_one_run_are_removed() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
     named["shapes"](model, torch.ones(1, 2))
     assert not any(part._forward_hooks for part in model)
+
+
+@pytest.mark.parametrize("collected", ["list(loader)", "[batch for batch in loader]"])
+def test_for_the_first_batch_one_is_enough(collected: str) -> None:
+    torch = pytest.importorskip("torch")
+    text = "def preview(data):\n    loader = DataLoader(data, batch_size=2)\n    return {}\n"
+    code = re.findall("; use `(.*)`", said(text.format(f"{collected}[0]"), "TLK405"))[0]
+    assert not messages(IMPORTS + text.format(code), "TLK405")
+    named: dict[str, Any] = {"DataLoader": torch.utils.data.DataLoader}
+    exec(text.format(code), named)
+    assert named["preview"](range(5)).tolist() == [0, 1]
+    assert said(text.format(f"{collected}[1]"), "TLK405").endswith("; iterate over the loader instead")

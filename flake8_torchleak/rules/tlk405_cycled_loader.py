@@ -218,6 +218,8 @@ def _report(
         return
     if by_name and under is None:  # a comprehension goes over whatever there is
         by_name = "DataLoader" not in text and ".backward(" not in text
+    if _is_first(module.tree.parents[node]):
+        remedy = f"use `next(iter({short(iterable)}))`"
     yield Report(
         node,
         f"all batches stay in memory at once: `{shown}` keeps every batch; {remedy}",
@@ -226,6 +228,11 @@ def _report(
         target=target,
         under=under,
     )
+
+
+def _is_first(node: ast.AST) -> bool:
+    """Whether only the first of all batches is asked for (`list(loader)[0]`)."""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == 0
 
 
 def _is_told_how(node: ast.expr) -> bool:
