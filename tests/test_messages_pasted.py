@@ -73,7 +73,7 @@ def test_a_long_name_is_not_shown_twice() -> None:
 
 FILES = {
     "in no other place": ("self.count = 9", "return self.count", "close it at the end of `__init__`"),
-    "for the length": ("pass", "return len(self.file['x'])", "in `__init__` store its length and close it"),
+    "for the length": ("pass", "return len(self.file['x'])", "in `__init__` store the length and close it"),
 }
 
 

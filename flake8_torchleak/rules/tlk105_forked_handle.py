@@ -112,11 +112,9 @@ def check(module: Module) -> Iterator[Report]:
 
 
 def _closed(module: Module, each: Shared) -> str:
-    """When to close it: after its length was read, where that is asked; videos have no common method."""
+    """When to close it: after the length was read, where that is asked of it; videos have no common method for that."""
+    close = "set it to None" if each.handle.what == "video" else "close it"
     length = each.dataset.facts.methods.get("__len__")
-    if length is not None and each.name.removeprefix("self.") in module.classes.self_uses(length):
-        return f"in `__init__` store its length and {_CLOSE.get(each.handle.what, 'close it')}"
-    return f"{_CLOSE.get(each.handle.what, 'close it')} at the end of `__init__`"
-
-
-_CLOSE = {"video": "set it to None"}
+    if length is None or each.name.removeprefix("self.") not in module.classes.self_uses(length):
+        return f"{close} at the end of `__init__`"
+    return f"in `__init__` store {'its' if each.handle.what == 'video' else 'the'} length and {close}"
