@@ -27,7 +27,7 @@ from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import in_evaluation
 from flake8_torchleak.rule import Report
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import deepcopied, short
 
 FOLLOWED = "the value is stored by another function or object: detach or copy it by hand"
 """Why what was found by following calls is not fixed."""
@@ -172,10 +172,8 @@ def _has_workers(kept: Kept, module: Module) -> bool:
 
 def _message(kept: Kept, module: Module) -> str:
     if kept.how == "batch":
-        return (
-            f"shared memory grows with each batch: {_keeper(kept, module)} as workers send them; "
-            "store clones of their tensors"
-        )
+        keeper = _keeper(kept, module)
+        return f"shared memory grows with each batch: {keeper} as workers send them; {_copies(kept, module)}"
     if kept.how == "state":
         return (
             f"memory grows with every batch: the state of `{_bound(kept)}` keeps the autograd graph of all earlier "
@@ -218,12 +216,23 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def _keeper(kept: Kept, module: Module) -> str:
     """What keeps which batches, in words."""
-    around = module.tree.ancestors(kept.node) if kept.node in module.tree.parents else ()
-    if not any(isinstance(each, _COMPREHENSIONS) for each in around):
+    if not _is_comprehended(kept, module):
         return f"`{_shown(kept)}` keeps batches"
     statement = module.tree.statement(kept.node)
     name = f"`{short(statement.targets[0])}`" if isinstance(statement, ast.Assign) else "this comprehension"
     return f"{name} keeps every `{_shown(kept)}`"
+
+
+def _is_comprehended(kept: Kept, module: Module) -> bool:
+    around = module.tree.ancestors(kept.node) if kept.node in module.tree.parents else ()
+    return any(isinstance(each, _COMPREHENSIONS) for each in around)
+
+
+def _copies(kept: Kept, module: Module) -> str:
+    """What to store instead: `copy.deepcopy` copies the tensors of any batch, be it a tuple, a dict or an object."""
+    if isinstance(kept.node, ast.expr) and _is_comprehended(kept, module):
+        return deepcopied(kept.node, "store")
+    return "store deep copies of them (`copy.deepcopy`)"
 
 
 def _shown(kept: Kept) -> str:

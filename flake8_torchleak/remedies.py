@@ -10,6 +10,8 @@ _LISTED = (Kind.LIST, Kind.TUPLE, Kind.DEQUE)
 def copied(name: str, value: Value) -> str:
     """What workers do to memory: of arrays, forked ones copy the headers alone."""
     held = f"`{name}` ({described(value)})"
+    if value.kind is Kind.INDEX:
+        return f"memory grows by a copy of {held} in each worker"
     if value.element is not None and value.element.kind is Kind.ARRAY:
         return f"each spawned worker starts with its own copy of {held} in memory"
     if (
@@ -18,7 +20,7 @@ def copied(name: str, value: Value) -> str:
         or value.element is not None
         and value.element.kind is Kind.UNKNOWN
     ):
-        held = f"`{name}`, unless of arrays,"
+        return f"memory grows by a copy of `{name}` (unless it holds arrays) in each worker"
     return f"memory grows by a copy of {held} in each worker that reads it"
 
 
@@ -42,7 +44,7 @@ def remedy(value: Value) -> str:
     """What to store instead, by element type."""
     element = value.element.kind if value.element is not None else Kind.UNKNOWN
     if value.kind is Kind.INDEX:
-        return "read each record by its id from a file that the worker opens"
+        return "store what samples need by id as `PackedDict(...)` (class: `torchleak explain TLK101`)"
     if value.kind in _LISTED and element is Kind.NUMBER:
         return "store `torch.tensor(...)` of it"
     if value.kind in _LISTED and element in (Kind.STRING, Kind.PATH):

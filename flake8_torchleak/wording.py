@@ -115,6 +115,13 @@ def _listed(opening: str, parts: Iterable[str], closing: str, room: int) -> str:
     return f"{opening}{', '.join([*first, _ENDLESS])}{closing}"
 
 
+def called(node: ast.expr) -> str:
+    """An expression, of a call with long arguments its function alone."""
+    if is_long(node) and isinstance(node, ast.Call) and not is_long(node.func):
+        return printable(f"{_line(node.func)}({_ENDLESS if node.args or node.keywords else ''})")
+    return short(node)
+
+
 def called_with(call: ast.Call, told: ast.AST) -> str:
     """A call of which one part is what matters: its function, an argument or a keyword. Long, the rest is left out."""
     if not is_cut(call):
@@ -136,8 +143,8 @@ def is_cut(node: ast.expr) -> bool:
 
 
 def is_long(node: ast.expr) -> bool:
-    """Whether an expression is too long to be shown a second time."""
-    return len(short(node)) > _BRIEF
+    """Whether an expression is too long to be shown a second time; what is cut may look like code, and is none."""
+    return is_cut(node) or len(short(node)) > _BRIEF
 
 
 def deepcopied(node: ast.expr, verb: str) -> str:
@@ -145,11 +152,18 @@ def deepcopied(node: ast.expr, verb: str) -> str:
     return f"{verb} a deep copy (`copy.deepcopy`)" if is_long(node) else f"{verb} `copy.deepcopy({short(node)})`"
 
 
-def copied_first(name: str) -> str:
-    """The statement that makes a variable a copy, before what it holds is changed."""
+def copied_by(node: ast.expr, method: str) -> str:
+    """What to return of a view: the copy, in code where the expression is shown whole."""
+    if is_long(node) or not isinstance(node, (ast.Name, *_CHAINED)):
+        return f"return it with `.{method}()`"
+    return f"return `{short(node)}.{method}()`"
+
+
+def copied_first(name: str, method: str = "") -> str:
+    """The statement that makes a variable a copy, before what it holds is changed: by a method of it, or deep."""
     if len(name) > _BRIEF:
-        return "copy it first (`copy.deepcopy`)"
-    return f"first write `{name} = copy.deepcopy({name})`"
+        return f"copy it first (`{f'.{method}()' if method else 'copy.deepcopy'}`)"
+    return f"first write `{name} = {f'{name}.{method}()' if method else f'copy.deepcopy({name})'}`"
 
 
 def _line(node: ast.AST) -> str:

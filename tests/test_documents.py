@@ -182,6 +182,8 @@ def test_packed_records() -> None:
     packed = pasted("PackedRecords")["PackedRecords"](records)
     assert len(packed) == 20
     assert [packed[number] for number in range(20)] == records
+    assert [packed[-1], packed[-20]] == [records[-1], records[0]]
+    assert list(packed) == records  # which ends by an IndexError
 
 
 def test_a_packed_dict() -> None:
@@ -192,6 +194,9 @@ def test_a_packed_dict() -> None:
         packed = pasted("PackedDict")["PackedDict"](notes)
         assert {key: packed[key] for key in keys} == notes
         assert (len(packed), keys[0] in packed, type(keys[0])(0) in packed) == (3, True, False)
+        assert dict(packed.items()) == notes
+        assert (packed.get(keys[1]), packed.get(type(keys[0])(0), "")) == (notes[keys[1]], "")
+        assert [type(key) for key in packed] == [type(keys[0])] * 3
         with pytest.raises(KeyError):
             packed[type(keys[0])(99)]
 

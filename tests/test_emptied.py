@@ -226,7 +226,7 @@ def hook_all(model, hook):
     ],
 )
 def test_hooks_for_one_run(body: str, found: bool) -> None:
-    assert [each.code for each in lint(FUNCTION.format(body)) if "each call of this function" in each.message] == [
+    assert [each.code for each in lint(FUNCTION.format(body)) if "hooks pile up: each call" in each.message] == [
         "TLK604"
     ] * found
 

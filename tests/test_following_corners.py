@@ -149,6 +149,37 @@ STATIC: dict[str, str] = {
     "a state that goes on through an object's own calls": training(
         "net.forward(x)", STATE.replace("nn.Module", "object").replace("mean())", "mean())  # TLK401"), "net = Net()"
     ),
+    "deep copies of parts of batches of workers": program("""
+        def fit(rows, kept):
+            for x, y in DataLoader(rows, num_workers=2):
+                one = {"x": x, "more": [y, (x, y)]}
+                keep(kept, copy.deepcopy(one))
+        def keep(store, value): store.append(value)
+    """),
+    "copies of what parts of batches are in": program("""
+        def fit(rows, kept):
+            for x, y in DataLoader(rows, num_workers=2):
+                one = {"x": x, "more": [y, (x, y)]}
+                keep(kept, copy.copy(one))  # TLK404
+        def keep(store, value): store.append(value)
+    """),
+    "deep copies of lists in themselves": program("""
+        def fit(rows, kept):
+            for x, y in DataLoader(rows, num_workers=2):
+                one, other = [x], []
+                other.append(one)
+                one.append(other)
+                keep(kept, copy.deepcopy(one))
+        def keep(store, value): store.append(value)
+    """),
+    "a deep copy of a record with its history": program("""
+        def fit(loader, model, kept):
+            for x in loader:
+                out = model(x)
+                out.mean().backward()
+                keep(kept, copy.deepcopy({"out": out}))  # TLK402
+        def keep(store, value): store.append(value)
+    """),
     "all names of a module": program("from math import *\nfor x, y in train_loader:\n    print(x)"),
 }
 

@@ -143,9 +143,9 @@ def test_the_stacked_arrays_give_the_same_tensor(maker: str) -> None:
     np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
     made = "arrays = [np.arange(12.0).reshape(3, 4), np.ones((3, 4))]"
     (message,) = messages(f"{IMPORTS}{made}\nbatch = {maker}(arrays)\n", "TLK909")
-    stacked = message.rpartition("stack them first: `")[2].removesuffix("`")
+    stacked = message.rpartition("wrap the list: `")[2].removesuffix("`")
     namespace = {"np": np, "torch": torch}
-    exec(f"{made}\nbefore, now = {maker}(arrays), {stacked}", namespace)
+    exec(f"{made}\nbefore, now = {maker}(arrays), {maker}({stacked})", namespace)
     before, now = namespace["before"], namespace["now"]
     assert now.dtype == before.dtype
     assert torch.equal(now, before)

@@ -32,6 +32,9 @@ _JOINING = frozenset({"itertools.chain", "itertools.zip_longest"})
 _PART_OF = frozenset(
     {"itertools.islice", "itertools.cycle", "itertools.takewhile", "itertools.tee", "itertools.repeat"}
 )
+_DEEP = frozenset({"tuple", "list", "dict", "set", "deque"})
+_MOST_DEPTH = 20
+"""Containers in containers that are copied; what lies deeper is taken for what it is a copy of."""
 
 
 class Builtin(Part):
@@ -45,7 +48,7 @@ class Builtin(Part):
             if path in table.PARALLEL:
                 self.run.seen.networks.update(atom.site for atom in args[0] if atom.graph is Graph.MAYBE)
             if path == "copy.deepcopy":
-                return tuple(atom.but(held=None) for atom in args[0])
+                return self._deep(args[0], node, {})
             if path == "copy.copy":  # of a tensor with history it is a leaf
                 return tuple(_leaf(atom) for atom in args[0])
             return args[-1] if path == "typing.cast" else args[0]
@@ -93,6 +96,22 @@ class Builtin(Part):
         born = [made.born for made in objects(value) if made.kind in ("list", "dict", "set", "deque")]
         born += [atom.born for atom in value if atom.kind is Kind.UNKNOWN and atom.held is None]
         return frozenset(loop.ident for loop in self.run.loops if born and max(born) < loop.start)
+
+    def _deep(self, value: Value, node: ast.expr, known: dict[int, Obj], depth: int = _MOST_DEPTH) -> Value:
+        """Copies that have memory of their own; of a container with all that is in it, once."""
+        copies: list[Atom] = []
+        for atom in value:
+            made = atom.made
+            if not (isinstance(made, Obj) and made.kind in _DEEP and depth):
+                copies.append(atom.but(held=None))
+                continue
+            if id(made) not in known:
+                new = known[id(made)] = self.run.new(made.kind, node)
+                new.default = made.default
+                for key, part in made.fields.items():
+                    self.run.put(new, key, self._deep(read_from(made, part), node, known, depth - 1))
+            copies += self.run.of(known[id(made)])
+        return tuple(copies)
 
     def _container(self, path: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         run = self.run

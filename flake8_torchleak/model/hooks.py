@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import GROWING, Definition, How, container_of
 from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.classes import ClassFacts, self_name
+from flake8_torchleak.model.emptying import empties_parts
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.stores import is_bounded
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
@@ -253,4 +254,4 @@ def _is_emptied(module: Module, key: str) -> bool:
             for other, definitions in module.flow.definitions(scope).items()
             if other.rpartition(".")[2] == name
         )
-    return bound > 1
+    return bound > 1 or empties_parts(module, key)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.drawing import gone_over
 from flake8_torchleak.model.names import last_name, mentions
@@ -34,6 +35,10 @@ class Stream:
     entry: FunctionNode
     source: ast.expr
     function: FunctionNode
+    indices: bool
+    """Whether it goes over the numbers of samples, in whatever order."""
+    shuffled: bool
+    """Whether each worker puts them into an order of its own first."""
 
 
 def undivided(module: Module) -> Iterator[Stream]:
@@ -47,7 +52,7 @@ def undivided(module: Module) -> Iterator[Stream]:
             continue
         found = next(_sources(module, dataset), None)
         if found is not None:
-            yield Stream(dataset, entry, *found)
+            yield Stream(dataset, entry, *found, _counts(module, found[0]), _is_shuffled(module, *found))
 
 
 def _is_iterable(dataset: DatasetFacts) -> bool:
@@ -202,6 +207,12 @@ def _counts(module: Module, node: ast.expr) -> bool:
         values = [each.value for each in module.flow.reaching(node.id, node)]
         return bool(values) and all(each is not None and _measures(each) for each in values)
     return _measures(node)
+
+
+def _is_shuffled(module: Module, source: ast.expr, function: FunctionNode) -> bool:
+    """Whether a variable is handed to a `shuffle` before it is gone over."""
+    calls = [call for call in module.tree.calls(function) if last_name(call.func) == "shuffle" and call.args]
+    return isinstance(source, ast.Name) and source.id in [key_of(call.args[0]) for call in calls]
 
 
 def _measures(node: ast.expr) -> bool:

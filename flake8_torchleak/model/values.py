@@ -51,6 +51,9 @@ CONTAINERS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.SET, Kind.DEQUE, 
 MUTABLE = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.DEQUE, Kind.JSON, Kind.INSTANCE})
 """Objects that whoever holds them can edit in place."""
 
+COPIES = {Kind.TENSOR: "clone", Kind.ARRAY: "copy"}
+"""The method that copies memory: of a tensor `copy.copy` shares it, and of a part of one `copy.deepcopy` copies all."""
+
 
 class Size(Enum):
     """How many elements a container has, as far as the source tells."""

@@ -55,8 +55,16 @@ By hand, by what the elements are:
   Never `dtype=object`. (`np.array(..., dtype=np.bytes_)` alone fails for what is not ASCII.)
 - Records: the class `PackedRecords` below, which pickles them into one tensor; for a dict, `PackedDict`. Or keep an
   index only, and read each record from a file.
+- The index of a COCO file: `PackedDict({i: coco.imgToAnns[i] for i in coco.imgs})`, and do not keep the index itself.
 
 Both classes, to be pasted; `PackedDict` needs keys of one type, all texts or all numbers:
+
+    import pickle
+    from collections.abc import Mapping
+
+    import numpy as np
+    import torch
+    from torch.utils.data import Dataset
 
     class PackedRecords(Dataset):
         def __init__(self, records):
@@ -68,10 +76,11 @@ Both classes, to be pasted; `PackedDict` needs keys of one type, all texts or al
             return len(self.ends)
 
         def __getitem__(self, i):
+            i = range(len(self))[i]  # -1 is the last
             start = self.ends[i - 1] if i else 0
             return pickle.loads(self.bytes[start : self.ends[i]].numpy())
 
-    class PackedDict:
+    class PackedDict(Mapping):
         def __init__(self, records):
             names = sorted(records)
             self.names = np.array(names)
@@ -80,14 +89,14 @@ Both classes, to be pasted; `PackedDict` needs keys of one type, all texts or al
         def __len__(self):
             return len(self.names)
 
-        def __contains__(self, name):
-            at = np.searchsorted(self.names, name)
-            return bool(at < len(self.names) and self.names[at] == name)
+        def __iter__(self):
+            return iter(self.names.tolist())
 
         def __getitem__(self, name):
-            if name not in self:
+            at = int(np.searchsorted(self.names, name))
+            if at == len(self.names) or self.names[at] != name:
                 raise KeyError(name)
-            return self.records[int(np.searchsorted(self.names, name))]
+            return self.records[at]
 
 Unsafe, for a list whose elements are provably all str, all int or all float, which is bound once and only subscripted,
 counted and iterated: an array after the last assignment, and `.decode()` or `.item()` at each read, so that each read

@@ -45,7 +45,11 @@ only used without workers. A note where the file does not say that its processes
 
 How to fix it
 -------------
-By hand: `torch.stack` where shapes are equal, else `torch.cat` with a tensor of offsets, as above.
+By hand: `torch.stack` where shapes are equal, else `torch.cat` with a tensor of offsets, as above. Of a dict also each
+key's row:
+
+    self.rows = {key: row for row, key in enumerate(self.vectors)}
+    self.vectors = torch.stack(list(self.vectors.values()))  # self.vectors[self.rows[key]]
 """
 
 from __future__ import annotations
@@ -54,8 +58,9 @@ from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.containers import tensor_containers
+from flake8_torchleak.model.containers import Container, tensor_containers
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.words import holds_any
 
@@ -75,14 +80,28 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             each.place,
             f'each spawned worker opens a file per tensor in `{each.name}`, until "too many open files"; '
-            "store one `torch.stack(...)`, or `torch.cat(...)` and offsets",
+            f"store one `torch.stack(...)`{_BY_KEY if each.value.kind is Kind.DICT else _BY_NUMBER}",
             notes=each.notes,
             severity=Severity.WARNING if _spawns(module) else Severity.NOTE,
-            remedy=(
-                f"`{each.name} = torch.stack({each.name})` once it is filled, where shapes are equal; else "
-                "`torch.cat`, and a tensor of the rows where each ends (the code is in `torchleak explain TLK103`)"
-            ),
+            remedy=_remedy(each),
         )
+
+
+_BY_NUMBER = ", or `torch.cat(...)` and offsets"
+_BY_KEY = " of its values, and each key's row"
+
+
+def _remedy(each: Container) -> str:
+    name = each.name
+    if each.value.kind is Kind.DICT:
+        return (
+            f"`self.rows = {{key: row for row, key in enumerate({name})}}` once it is filled, then `{name} = "
+            f"torch.stack(list({name}.values()))`, and `{name}[self.rows[key]]` where it is read"
+        )
+    return (
+        f"`{name} = torch.stack({name})` once it is filled, where shapes are equal; else "
+        "`torch.cat`, and a tensor of the rows where each ends (the code is in `torchleak explain TLK103`)"
+    )
 
 
 def _spawns(module: Module) -> bool:

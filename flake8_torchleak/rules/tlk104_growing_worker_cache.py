@@ -52,9 +52,10 @@ A note, where it is filled only for who asks for that by an argument that is off
 
 How to fix it
 -------------
-By hand: bound it, do without it (where workers end with the epoch it is hardly ever hit), or fill it before the
-workers start, in one tensor: a list or dict that is filled there is copied into each worker again (TLK101). Unsafe,
-for `lru_cache(maxsize=None)`: a bound of 128, which keeps memory flat and loses the hits beyond it.
+By hand: bound it (of a list `del self.seen[:-1000]` keeps the newest), do without it (where workers end with the epoch
+it is hardly ever hit), or fill it before the workers start, in one tensor: a list or dict that is filled there is
+copied into each worker again (TLK101). Unsafe, for `lru_cache(maxsize=None)`: a bound of 128, which keeps memory flat
+and loses the hits beyond it.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ from collections.abc import Iterator
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.caches import growing
+from flake8_torchleak.model.caches import Growing, growing
 from flake8_torchleak.model.memos import Memo, memos
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
@@ -83,8 +84,7 @@ def check(module: Module) -> Iterator[Report]:
         what = "keeps an entry for every sample" if each.keyed else "grows with every sample"
         yield Report(
             each.place,
-            f"memory grows in every worker: its copy of the {each.kind} `{each.name}` {what}; limit its size (drop "
-            "the oldest), or do without it",
+            f"memory grows in every worker: its copy of the {each.kind} `{each.name}` {what}; {_limit(each)}",
             notes=(
                 (each.bound, "made here, then copied into every worker"),
                 *each.dataset.chain(each.function),
@@ -104,6 +104,19 @@ def check(module: Module) -> Iterator[Report]:
             target=memo,
             remedy=f"`@lru_cache(maxsize=128)` on `{name}`, or compute its results once in `__init__`, into one tensor",
         )
+
+
+def _limit(growing: Growing) -> str:
+    """What a reader may write: a list's oldest entries can go only where nobody counts on their numbers."""
+    if growing.kind == "list" and growing.keyed:
+        return "do without it, and make each entry anew"
+    if growing.kind == "list" and len(growing.name) <= _LONGEST:
+        return f"keep the newest (`del {growing.name}[:-1000]`), or do without it"
+    return "limit its size (drop the oldest), or do without it"
+
+
+_LONGEST = 20
+"""Of names that are shown twice."""
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

@@ -47,7 +47,8 @@ the Dataset is only used without workers.
 
 How to fix it
 -------------
-By hand: open it on first use, in the worker, as above. So that the Dataset can also be sent to spawned workers, leave
+By hand: open it on first use, in the worker, as above. What else is read from it, such as the length, is stored in
+`__init__`, before the file is closed there. So that the Dataset can also be sent to spawned workers, leave
 the open file out:
 
     def __getstate__(self):
@@ -65,7 +66,7 @@ from collections.abc import Iterator
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.early import early
-from flake8_torchleak.model.handles import shared
+from flake8_torchleak.model.handles import Shared, shared
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
 
@@ -82,8 +83,8 @@ def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
         yield Report(
             each.place,
-            f"workers fail or read wrong data: all share one {each.handle.what}, opened for `{each.name}` before they "
-            "start; close it in `__init__`, reopen it on first use",
+            f"workers fail or read wrong data: all share the {each.handle.what} of `{each.name}`; "
+            f"{_closed(module, each)}, reopen on first use in `{each.read.function.name}`",
             severity=Severity.NOTE if each.handle.is_only_read else Severity.ERROR,
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
@@ -100,8 +101,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             first.place,
             f"workers fail or read wrong data: `{first.entry.name}` opens `{first.name}` ({first.handle.what}) "
-            "before they "
-            "start; close it there, and set it to None",
+            f"before they start; before it returns, write `{first.name} = None`",
             notes=(
                 (first.handle.call, f"opens the {first.handle.what}"),
                 (first.call, f"`{first.entry.name}` runs this before the workers start"),
@@ -109,3 +109,12 @@ def check(module: Module) -> Iterator[Report]:
             severity=Severity.NOTE if "__getstate__" in first.dataset.facts.methods else Severity.WARNING,
             remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",
         )
+
+
+def _closed(module: Module, each: Shared) -> str:
+    """When to close it: after the length was read, where that is asked of it; videos have no common method for that."""
+    close = "set it to None" if each.handle.what == "video" else "close it"
+    length = each.dataset.facts.methods.get("__len__")
+    if length is None or each.name.removeprefix("self.") not in module.classes.self_uses(length):
+        return f"{close} at the end of `__init__`"
+    return f"in `__init__` store {'its' if each.handle.what == 'video' else 'the'} length and {close}"

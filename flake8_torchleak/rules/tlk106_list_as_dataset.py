@@ -17,6 +17,7 @@ Instead
             return len(self.ends)
 
         def __getitem__(self, i):
+            i = range(len(self))[i]  # -1 is the last
             start = self.ends[i - 1] if i else 0
             return pickle.loads(self.bytes[start : self.ends[i]].numpy())
 

@@ -49,8 +49,8 @@ the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a
 
 How to fix it
 -------------
-Safe: `.copy()` for arrays, `.clone()` for tensors: same values, own memory. Unsafe where the module edits what may be a
-sample, or asks which arrays share memory: such an edit no longer reaches the Dataset.
+Safe, on what is returned: `.copy()` for arrays, `.clone()` for tensors: same values, own memory. Unsafe where the
+module edits what may be a sample, or asks which arrays share memory: such an edit no longer reaches the Dataset.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.samples import given_out
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import copied_by, short
 
 
 @rule(
@@ -95,8 +95,8 @@ def check(module: Module) -> Iterator[Report]:
             passed = module.loaders.passes_through(dataset.facts.node)
             yield Report(
                 given.node,
-                f"edits of the sample may change the Dataset: it is a view of `{origin.name}` and shares its memory; "
-                f"return a copy (`.{copied}()`)",
+                f"edits of the sample may change the Dataset: `{short(given.node)}` shares the memory of "
+                f"`{origin.name}`; {copied_by(given.node, copied)}",
                 notes=(
                     (origin.node, f"`{origin.name}` is stored by `{dataset.name}`"),
                     *dataset.chain(given.function),

@@ -48,9 +48,9 @@ and one in workers that the loader in sight starts anew in every epoch.
 How to fix it
 -------------
 A copy where the element is read into its variable: `.copy()`, `.clone()`, or `copy.deepcopy(...)` where nested contents
-change too, or a helper is handed the element. Safe where every edit sets an entry to a value that does not depend on
-that entry: each read gave the same sample before. Unsafe otherwise: from the second read on the samples differ, because
-they are no longer edited twice.
+change too, or a helper is handed the element. (Of a row of a tensor `copy.deepcopy` copies the whole tensor.) Safe
+where every edit sets an entry to a value that does not depend on that entry: each read gave the same sample before.
+Unsafe otherwise: from the second read on the samples differ, because they are no longer edited twice.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from flake8_torchleak.model.edits import Edit, copy_place, edits, moved_elements
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
 from flake8_torchleak.model.settled import is_settled
-from flake8_torchleak.model.values import Kind
+from flake8_torchleak.model.values import COPIES, Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import copied_first, short
 
@@ -109,7 +109,7 @@ def _advice(module: Module, edit: Edit) -> str:
     name = root(edit.target)
     reaching = module.flow.reaching(name.id, edit.target) if isinstance(name, ast.Name) else []
     if isinstance(name, ast.Name) and reaching and all(each.how is How.ASSIGN for each in reaching):
-        return copied_first(name.id)
+        return copied_first(name.id, COPIES.get(module.infer.value(name).kind, ""))
     if isinstance(edit.target, ast.Name):
         return f"change a copy: `copy.deepcopy({edit.target.id})`"
     return "change a copy of it (`copy.deepcopy`)"

@@ -64,7 +64,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.samples import given_out
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import copied_by, short
 
 
 @rule(
@@ -92,8 +92,8 @@ def check(module: Module) -> Iterator[Report]:
             assert site is not None
             yield Report(
                 given.node,
-                f"each worker copies all of `{origin.name}` into shared memory: the sample is a view (a part) of it; "
-                "return a copy (`.clone()`)",
+                f"each worker copies all of `{origin.name}` into shared memory: `{short(given.node)}` is a view (a "
+                f"part) of it; {copied_by(given.node, 'clone')}",
                 notes=(
                     (origin.node, f"`{origin.name}` is stored by `{dataset.name}`"),
                     *dataset.chain(given.function),

@@ -61,11 +61,12 @@ collate function builds new objects; or the Dataset whose samples it gets is in 
 
 How to fix it
 -------------
-`copy.copy(...)` of the sample where it gets its name, `copy.deepcopy(...)` where nested contents change. Safe where
-every edit sets an entry to a value that does not depend on that entry. Unsafe otherwise: from the second read on the
-samples differ, because they are no longer edited twice. Not applied where the function reads the sample in another
-way too. Another remedy is to return a copy from `__getitem__`, which protects the sample from everyone: the message
-says so where the function has no variable of its own for the sample.
+`copy.copy(...)` of the sample where it gets its name, `copy.deepcopy(...)` where nested contents change; of a tensor
+`.clone()`, of an array `.copy()` (`copy.copy` of a tensor shares its memory). Safe where every edit sets an entry to a
+value that does not depend on that entry. Unsafe otherwise: from the second read on the samples differ, because they are
+no longer edited twice. Not applied where the function reads the sample in another way too. Another remedy is to return
+a copy from `__getitem__`, which protects the sample from everyone: the message says so where the function has no
+variable of its own for the sample.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.builder import Builder, Unfixable
+from flake8_torchleak.builder import Builder, Edits, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import How
@@ -82,6 +83,7 @@ from flake8_torchleak.model.edits import Edit
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
 from flake8_torchleak.model.samples import is_plain
+from flake8_torchleak.model.values import COPIES
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import copied_first, short
 
@@ -118,10 +120,16 @@ def _advice(module: Module, edit: Edit, handed: Handed) -> str:
     """A copy where the sample has a name of its own; else where the Dataset gives it out, which is always right."""
     found = copied_variable(module, edit)
     if found is not None:
-        return copied_first(found[0].key)
+        return copied_first(found[0].key, _method(edit))
     function = module.tree.function(handed.given)
     where = function.name if function is not None else "__getitem__"
-    return f"copy it in `{handed.dataset.name}.{where}` (`copy.deepcopy`)"
+    copies = f".{_method(edit)}()" if _method(edit) else "copy.deepcopy"
+    return f"copy it in `{handed.dataset.name}.{where}` (`{copies}`)"
+
+
+def _method(edit: Edit) -> str:
+    """What copies a tensor or an array that is edited itself."""
+    return COPIES.get(edit.value.kind, "") if isinstance(edit.target, ast.Name) else ""
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
@@ -134,8 +142,11 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
             f"`{short(edit.target)}` is not a variable of its own, or the sample is read in another way too"
         )
     variable, nested = found
-    copies, imported = build.reference("copy.deepcopy" if nested else "copy.copy", edit.node)
-    text = f"{variable.key} = {copies}({variable.key})"
+    copies, imported = f".{_method(edit)}()", Edits()
+    text = f"{variable.key} = {variable.key}{copies}"
+    if not _method(edit):
+        called, imported = build.reference("copy.deepcopy" if nested else "copy.copy", edit.node)
+        copies, text = f"{called}(...)", f"{variable.key} = {called}({variable.key})"
     statement = variable.statement
     if variable.how is How.ASSIGN and isinstance(statement, ast.stmt):
         edits = build.after(statement, text)
@@ -146,4 +157,4 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         raise Unfixable(f"`{variable.key}` is assigned inside an expression")
     known = is_plain(edit.value) or not nested
     level = FixLevel.SAFE if known and repeats(build.module, edit) else FixLevel.UNSAFE
-    yield Fix(level, f"edit a copy (`{copies}(...)`)", (*imported, *edits))
+    yield Fix(level, f"edit a copy (`{copies}`)", (*imported, *edits))

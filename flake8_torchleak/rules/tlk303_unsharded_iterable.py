@@ -43,8 +43,16 @@ When it stays silent
 
 How to fix it
 -------------
-By hand: divide by `torch.utils.data.get_worker_info()` at the start of `__iter__`, as above. Several files are better
-divided than their lines (`self.files[info.id :: info.num_workers]`).
+By hand: divide by `torch.utils.data.get_worker_info()` at the start of `__iter__`, as above. Where samples have numbers
+that must stay as they are, count all and yield a part:
+
+    w = get_worker_info()
+    for n, line in enumerate(file):
+        if not w or n % w.num_workers == w.id:
+            yield n, parse(line)
+
+Each worker shuffles in its own way: divide before (`rows = rows[w.id :: w.num_workers]`), or by the index itself.
+Several files are better divided than their lines (`self.files[info.id :: info.num_workers]`).
 """
 
 from __future__ import annotations
@@ -59,7 +67,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.streams import Stream, undivided
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import called, is_long, short
 
 
 @rule(
@@ -82,8 +90,8 @@ def check(module: Module) -> Iterator[Report]:
         source = short(stream.source)
         yield Report(
             stream.entry,
-            f"every sample comes once per worker: each reads all of `{source}`; if `w = get_worker_info()`, yield only "
-            "`n % w.num_workers == w.id`",
+            f"every sample comes once per worker: each reads all of `{called(stream.source)}`; {_division(stream)} "
+            "(`w = get_worker_info()`)",
             notes=(
                 (stream.source, "every worker reads all of it"),
                 *stream.dataset.chain(stream.function),
@@ -93,6 +101,16 @@ def check(module: Module) -> Iterator[Report]:
             remedy=f"in `__iter__`, take the elements of `{source}` from `info.id` on in steps of `info.num_workers`, "
             "where `info = torch.utils.data.get_worker_info()` is not None",
         )
+
+
+def _division(stream: Stream) -> str:
+    """How a worker takes its part: of what has an order of its own in each worker, before it gets that."""
+    source = short(stream.source)
+    if stream.indices:
+        return "yield index i only if `not w or i % w.num_workers == w.id`"
+    if stream.shuffled and not is_long(stream.source):
+        return f"before shuffling `if w: {source} = {source}[w.id::w.num_workers]`"
+    return "yield sample n only if `not w or n % w.num_workers == w.id`"
 
 
 def _is_handed(module: Module, stream: Stream) -> bool:

@@ -96,7 +96,7 @@ def _said(module: Module, kept: Kept) -> Said | None:
     name, code, advice = short(store.holder), released(store.value), remedy(module, "add", store.value)
     if advice == f"add `{code}`":
         sign = _SIGNS.get(type(store.node.op)) if isinstance(store.node, ast.AugAssign) else None
-        advice = f"write `{name} {sign} {code}`" if sign is not None else f"sum up `{code}`"
+        advice = f"write `{name} {sign} {code}`" if sign is not None else f"in the sum write `{code}`"
     message = f"memory grows every step: `{name}` keeps each step's autograd graph; {advice}"
     return Said(message, store, notes=evidence(module, store))
 

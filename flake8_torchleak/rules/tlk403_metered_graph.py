@@ -122,7 +122,8 @@ def _said(module: Module, kept: Kept) -> Said | None:
     if any(each.arg is None and each.value is argument for each in call.keywords):
         shown, advice = f"**{shown}", "pass its tensors with `.detach()`"
     return Said(
-        f"memory grows every step: `{key}` ({meter.made.name}) keeps `{shown}` with its autograd graph; {advice}",
+        f"memory grows every step: `{short(holder)}` ({meter.made.name}) keeps `{shown}` with its autograd graph; "
+        f"{advice}",
         store,
         notes=(
             (keeping.node, f"`{meter.made.name}.{method}` stores its argument here"),

@@ -47,6 +47,8 @@ How to fix it
 Safe: `.copy()` for arrays, `.clone()` for what is proven to be a tensor: one small copy per step. Unsafe where the
 module asks which tensors share memory. No fix where the batch, or what is kept of it, is edited in place in the same
 function, nor for what goes through a helper.
+
+By hand, for a whole batch: `copy.deepcopy(batch)` copies the tensors of any batch, be it a tuple, a dict or an object.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, stored
 from flake8_torchleak.model.values import Kind, OriginKind, Value
 from flake8_torchleak.rule import Report, never, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import deepcopied, short
 
 
 @rule(
@@ -89,7 +91,7 @@ def _said(module: Module, kept: Kept) -> Said | None:
     if value.kind is Kind.ARRAY:
         advice = "store a copy (`.copy()`)"
     elif module.loops.is_whole_batch(expression):
-        advice = "store clones of its tensors"
+        advice = deepcopied(expression, "store")
     else:
         advice = "store a copy (`.clone()`)"
     return Said(

@@ -134,6 +134,8 @@ def _called(module: Module) -> Iterator[Report]:
                 name = short(call.args[0])
                 remedy = f"use `len({name})`, or count in the loop"
         target = call if qualname == "itertools.cycle" else None
+        if target is not None and _is_read_again(module, call.args[0]):
+            remedy = _repeated(call, remedy)
         shown = f"{short(call.func)}({short(call.args[0])})"
         yield from _report(module, call, call.args[0], shown, remedy, target)
 
@@ -216,6 +218,8 @@ def _report(
         return
     if by_name and under is None:  # a comprehension goes over whatever there is
         by_name = "DataLoader" not in text and ".backward(" not in text
+    if _is_first(module.tree.parents[node]):
+        remedy = f"use `next(iter({short(iterable)}))`"
     yield Report(
         node,
         f"all batches stay in memory at once: `{shown}` keeps every batch; {remedy}",
@@ -224,6 +228,11 @@ def _report(
         target=target,
         under=under,
     )
+
+
+def _is_first(node: ast.AST) -> bool:
+    """Whether only the first of all batches is asked for (`list(loader)[0]`)."""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and node.slice.value == 0
 
 
 def _is_told_how(node: ast.expr) -> bool:
@@ -250,10 +259,24 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         raise Unfixable("the collected batches may be used in other ways than by iterating over them")
     chain, imported = build.reference("itertools.chain", report.target)
     (loader,) = report.target.args
-    if build.module.infer.value(loader).kind is not Kind.LOADER or "iter" in last_name(loader):
+    if not _is_read_again(build.module, loader):
         raise Unfixable(f"`{short(loader)}` may be an iterator, which gives its batches only once")
     edits = (*build.wrapped(loader, "[", "]"), *build.wrapped(report.target, f"{chain}.from_iterable(", ")"))
     yield Fix(FixLevel.UNSAFE, "repeat the loader, not its batches", (*imported, *edits))
+
+
+def _is_read_again(module: Module, loader: ast.expr) -> bool:
+    """Whether it gives its batches as often as it is asked: a loader, not an iterator over one."""
+    return module.infer.value(loader).kind is Kind.LOADER and "iter" not in last_name(loader)
+
+
+def _repeated(call: ast.Call, otherwise: str) -> str:
+    """The expression that gives the same batches without end, where there is room for it."""
+    code = f"itertools.chain.from_iterable({short(call.func)}([{short(call.args[0])}]))"
+    return f"use `{code}`" if len(code) <= _LONGEST else otherwise
+
+
+_LONGEST = 65
 
 
 def _is_test(module: Module, node: ast.AST) -> bool:

@@ -50,7 +50,10 @@ base class is the project's own.
 How to fix it
 -------------
 Unsafe, where the epoch's end hook reads the list: `.clear()` as the hook's last statement. What the hook computes from
-the list is then of one epoch, where it was of all epochs so far; a dict of lists is emptied by hand.
+the list is then of one epoch, where it was of all epochs so far.
+
+By hand: of a dict of lists empty each list, as the next step looks for it. Where the hook returns the list, empty it
+when the next epoch starts (`on_validation_epoch_start`).
 """
 
 from __future__ import annotations
@@ -63,11 +66,13 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import GROWING, Mutation, key_of
 from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.emptying import empties_parts
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import short
 
 _STAGES = {"training_step": "train", "validation_step": "validation", "test_step": "test", "predict_step": "predict"}
 _GROWS = GROWING - {"setitem", "update", "setdefault"} | {"augment"}
@@ -99,10 +104,11 @@ def check(module: Module) -> Iterator[Report]:
                     continue
                 hook = f"on_{stage}_epoch_end"
                 end = facts.own_methods.get(hook)
+                when = f"on_{stage}_epoch_start" if end is not None and _gives_out(end, key) else hook
                 yield Report(
                     change.node,
-                    f"memory grows every epoch: `{key}` keeps all outputs, nothing empties it; call "
-                    f"`{key}.clear()` in `{hook}`",
+                    f"memory grows every epoch: `{key}` keeps all outputs, nothing empties it; {_emptied(key, change)} "
+                    f"in `{when}`",
                     notes=((end, "the hook at the epoch's end"),) if end is not None else (),
                     target=(key, end, _holds_a_plain_list(module, facts, key)),
                 )
@@ -145,7 +151,7 @@ def _holds_a_plain_list(module: Module, facts: ClassFacts, key: str) -> bool:
 
 def _is_emptied(module: Module, facts: ClassFacts, key: str) -> bool:
     """Whether a method other than `__init__` binds the attribute anew, or any empties it."""
-    if any(change.method in _EMPTIES for change in facts.mutations.get(key, [])):
+    if any(change.method in _EMPTIES for change in facts.mutations.get(key, [])) or empties_parts(module, key):
         return True
     bound = [d.statement for d in facts.attributes.get(key, []) if not isinstance(d.statement, ast.AugAssign)]
     return not all(_is_made_with_it(module, each) for each in bound)
@@ -159,6 +165,21 @@ def _is_made_with_it(module: Module, statement: ast.AST) -> bool:
     while isinstance(scope, FUNCTIONS) and scope.name != "__init__":
         scope = module.tree.scope(scope)
     return isinstance(scope, FUNCTIONS)
+
+
+def _emptied(key: str, change: Mutation) -> str:
+    """What leaves the lists of a dict in it, where the steps fill those."""
+    if not change.depth:
+        return f"call `{key}.clear()`"
+    if isinstance(change.target, ast.Subscript) and isinstance(change.target.slice, ast.Constant):
+        return f"call `{short(change.target)}.clear()`"
+    return "clear its lists"
+
+
+def _gives_out(function: FunctionNode, key: str) -> bool:
+    """Whether a hook returns what it would have to empty."""
+    returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
+    return any(key_of(node) == key for each in returned for node in ast.walk(each))
 
 
 def _reads(function: FunctionNode, key: str) -> bool:

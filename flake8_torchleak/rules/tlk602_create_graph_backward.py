@@ -37,7 +37,8 @@ test.
 
 How to fix it
 -------------
-By hand: `torch.autograd.grad(..., create_graph=True)`, or set the gradients to None when they are used.
+By hand: `model.zero_grad()`, or `p.grad = None`, once the gradients are used. Or `torch.autograd.grad(...,
+create_graph=True)`, which leaves `.grad` alone.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             call,
             "memory grows with every call: `create_graph=True` makes each parameter and its `.grad` keep each other; "
-            "call `zero_grad()` once the gradients are used",
+            "once the gradients are used, call `model.zero_grad()`",
             remedy=(
                 f"`torch.autograd.grad({differentiated}, parameters, create_graph=True)`, or `zero_grad()` after use"
             ),

@@ -43,8 +43,9 @@ is registered under a condition, in the first step, or on a network of the same 
 
 How to fix it
 -------------
-By hand: keep the handle and call `.remove()` on it, use `with module.register_forward_hook(...):`, or clear the list
-after each use.
+By hand: clear the list after each step, where the hook goes on to be used; of a dict of lists clear each list. Or keep
+the handle and call `.remove()` on it, or use `with module.register_forward_hook(...):`. A hook that `forward` registers
+belongs into `__init__`.
 """
 
 from __future__ import annotations
@@ -62,11 +63,13 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.prospect import may_step
 from flake8_torchleak.model.unhooking import is_removed
+from flake8_torchleak.releases import remedy as detached
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 from flake8_torchleak.words import holds_any
 
 _BY_CALL = "adds one in every step, and each pass runs all of them; register it once, before the loop"
+_IN_FORWARD = "adds one in every call of `forward`, and each runs all of them; register it once, in `__init__`"
 _REGISTERING = ("register_forward", "register_full_backward", "register_backward_hook")
 
 
@@ -116,11 +119,10 @@ def check(module: Module) -> Iterator[Report]:
                 yield Report(
                     node,
                     f"memory grows every forward call: the hook adds `{short(value)}` to `{holder}`, which "
-                    "nothing empties; "
-                    + ("clear it after each step" if removed else "keep the hook's handle, and call its `.remove()`"),
+                    f"nothing empties; after each step {_emptied(holder, node)}",
                     notes=((call, f"the hook {when}"),),
                     severity=Severity.NOTE if onerun.is_of_one_run(module, call) else None,
-                    remedy=f"`{holder}.clear()` after each step" if removed else remedy,
+                    remedy=f"`{holder}.clear()` after each step" + ("" if removed else f"; or {remedy}"),
                 )
         if removed:
             continue
@@ -129,18 +131,19 @@ def check(module: Module) -> Iterator[Report]:
             told.add(call)
             yield Report(
                 call,
-                f"hooks pile up: each call of this function adds one, and each pass runs all; "
-                f"`handle = {short(call.func)}(...)`, and after the run `handle.remove()`",
+                _one_run(module, call, ran),
                 notes=((ran, "the hooked module runs here"),),
                 severity=Severity.WARNING,
                 remedy=remedy,
             )
             continue
         guest = guests.guest(module, call)
-        if call in again or any(function.name == "forward" for function in hooks.functions_around(module, call)[:1]):
+        in_forward = any(function.name == "forward" for function in hooks.functions_around(module, call)[:1])
+        if call in again or in_forward:
             told.add(call)
             if not (seen.whole and seen.run.hooks.is_once(call)):
-                yield Report(call, f"hooks pile up: `{short(call.func)}` {_BY_CALL}", remedy=remedy)
+                when = _BY_CALL if call in again else _IN_FORWARD
+                yield Report(call, f"hooks pile up: `{short(call.func)}` {when}", remedy=remedy)
         elif guest is not None and guest.owner.node not in told:
             told.add(guest.owner.node)
             yield Report(
@@ -153,6 +156,35 @@ def check(module: Module) -> Iterator[Report]:
             )
             told.add(call)
     yield from _followed(module, told)
+
+
+def _one_run(module: Module, call: ast.Call, ran: ast.AST) -> str:
+    """How to remove the one hook that a function registers, or each of several."""
+    func = short(call.func)
+    if module.tree.loops(call) or module.tree.function(call) is not module.tree.function(ran):
+        return (
+            f"hooks pile up: each call adds more, and each pass runs all; `handles.append({func}(...))`, after the run "
+            "`for h in handles: h.remove()`"
+        )
+    return (
+        f"hooks pile up: each call of this function adds one, and each pass runs all; `handle = {func}(...)`, and "
+        "after the run `handle.remove()`"
+    )
+
+
+def _emptied(holder: str, node: ast.AST) -> str:
+    """What leaves the hook, which may be used in the next step too, and the lists of a dict that it fills."""
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Subscript)
+    ):
+        return "clear its lists"
+    return f"call `{holder}.clear()`" if len(holder) <= _LONGEST else "clear it"
+
+
+_LONGEST = 20
+"""Of names that are shown twice."""
 
 
 def _half_emptied(module: Module) -> Iterator[Report]:
@@ -178,10 +210,10 @@ def _until_next(module: Module) -> Iterator[Report]:
         yield Report(
             node,
             f"memory stays in use after a run: `{holder}` keeps `{short(value)}` with its autograd graph; "
-            f"store `{short(value)}.detach()`",
+            f"{detached(module, 'store', value)}",
             notes=((call, "the hook is registered here"),),
             severity=Severity.NOTE,
-            remedy=f"store `{short(value)}.detach()`, or call `{holder}.clear()` after use",
+            remedy=f"{detached(module, 'store', value)}, or call `{holder}.clear()` after use",
         )
 
 

@@ -57,8 +57,8 @@ def check(module: Module) -> Iterator[Report]:
         if not each.known:
             yield Report(
                 each.place,
-                f"memory grows until each worker has a copy of `{each.name}`, if a list or dict; store a PackedRecords "
-                "or PackedDict (classes: `torchleak explain TLK101`)",
+                f"memory grows until each worker has a copy of `{each.name}`, if it is a list or dict; store "
+                "PackedRecords or PackedDict (classes: `torchleak explain TLK101`)",
                 notes=each.notes,
                 remedy=f"annotate the argument (`{each.name.removeprefix('self.')}: np.ndarray`) if it is not a list",
             )

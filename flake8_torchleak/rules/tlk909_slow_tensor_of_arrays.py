@@ -75,7 +75,7 @@ def check(module: Module) -> Iterator[Report]:
                 yield Report(
                     call,
                     f"slow: `{short(call.func)}` reads the arrays of `{short(call.args[0])}` number by number; "
-                    f"stack them first: `{short(call.func)}(np.stack({listed}))`",
+                    f"wrap the list: `np.stack({listed})`",
                     notes=((element, "an array"),),
                     target=call.args[0],
                 )

@@ -33,7 +33,8 @@ to a call; it has a number (it is used again); or the loop goes over a few fixed
 
 How to fix it
 -------------
-Unsafe: `plt.close(fig)` below the last `savefig`. What uses the figure later finds it out of pyplot's registry.
+Unsafe: `plt.close(fig)` below the last `savefig`. By hand, where not every figure is saved: at the end of the loop's
+body. What uses the figure later finds it out of pyplot's registry.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ def check(module: Module) -> Iterator[Report]:
             continue
         yield Report(
             call,
-            "memory grows with each figure: pyplot keeps it until it is closed; call `plt.close(...)` after `savefig`",
+            f"memory grows with each figure: pyplot keeps it until it is closed; call `{_pyplot(call)}.close("
+            f"{_figure(module, call)})` {'after `savefig`' if _are_together(module, call, saved[-1]) else _LATER}",
             notes=((loop, "one figure per iteration"), (saved[-1], "saved here, and not closed")),
             target=(call, saved[-1]),
         )
@@ -88,16 +90,34 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     assert isinstance(report.target, tuple)
     call, saved = report.target
     close, imported = build.reference("matplotlib.pyplot.close", call)
-    tree = build.module.tree
-    made, statement = tree.statement(call), tree.statement(saved)
-    if tree.parents[made] is not tree.parents[statement]:
+    if not _are_together(build.module, call, saved):
         raise Unfixable("the figure is made and saved in different blocks")
+    figure = _figure(build.module, call)
+    edits = build.after(build.module.tree.statement(saved), f"{close}({figure})")
+    yield Fix(FixLevel.UNSAFE, f"call `{close}({figure})` after `savefig`", (*imported, *edits))
+
+
+_LATER = "at the end of each round"
+
+
+def _are_together(module: Module, call: ast.Call, saved: ast.Call) -> bool:
+    """Whether a figure is made and saved in one block, so that what is made is saved."""
+    made, statement = module.tree.statement(call), module.tree.statement(saved)
+    return module.tree.parents[made] is module.tree.parents[statement]
+
+
+def _figure(module: Module, call: ast.Call) -> str:
+    """The variable of a figure; the present figure needs none."""
+    made = module.tree.statement(call)
     target = made.targets[0] if isinstance(made, ast.Assign) else None
     if isinstance(target, ast.Tuple):
         target = target.elts[0]
-    figure = short(target) if isinstance(target, ast.Name) else ""
-    edits = build.after(statement, f"{close}({figure})")
-    yield Fix(FixLevel.UNSAFE, f"call `{close}({figure})` after `savefig`", (*imported, *edits))
+    return short(target) if isinstance(target, ast.Name) else ""
+
+
+def _pyplot(call: ast.Call) -> str:
+    """The module as the file names it."""
+    return short(call.func.value) if isinstance(call.func, ast.Attribute) else "plt"
 
 
 def _loop(module: Module, call: ast.Call) -> Loop | None:
