@@ -17,6 +17,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source, parse
+from flake8_torchleak.stopping import pause
 from flake8_torchleak.wording import trouble
 
 reraise = False
@@ -158,6 +159,7 @@ def _asking(rules: list[Rule], module: Module, fixes: bool, left: list[Finding])
 
 def _guarded(each: Rule, module: Module, fixes: bool) -> list[Finding]:
     """The rule's findings; an exception in it costs one TLK000, never the user's whole run."""
+    pause()
     try:
         # What a rule finds in another file of the project is found when that file is checked.
         own = [report for report in each.check(module) if module.tree.is_own(report.node)]
