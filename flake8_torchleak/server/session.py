@@ -12,6 +12,7 @@ from lsprotocol import types
 from flake8_torchleak.finding import Finding
 from flake8_torchleak.model.reading import Question, concerns
 from flake8_torchleak.server.checking import Checked, Checker
+from flake8_torchleak.server.collecting import Tidier
 from flake8_torchleak.server.diagnostics import ByUri, Shown, diagnostics, moved
 from flake8_torchleak.server.documents import Documents, View, path_of
 from flake8_torchleak.server.policies import Wishes
@@ -56,7 +57,7 @@ class Session:
         self._editor = editor
         self._loop = asyncio.get_running_loop()
         self._said: set[str] = set()
-        self.worker = Worker()
+        self.worker = Worker(Tidier().tidy)
         self.checker = Checker(self._tell)
         self.documents = Documents()
         self.known: dict[str, Known] = {}

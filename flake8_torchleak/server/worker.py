@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 _STACK = 64 << 20
 """Bytes of stack: deep code is nested deep on every platform, and some give a thread little."""
+_REST = 0.03
+"""Seconds without a job after which there is nothing to do: what was done is shown by then."""
 
 
 class Urgency(IntEnum):
@@ -62,7 +64,9 @@ class Job(Future[T], Generic[T]):
 class Worker:
     """Does jobs one at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, tidy: Callable[[bool], None]) -> None:
+        """tidy: what is done after a job, and again where there was none for a moment: it is told which."""
+        self._tidy = tidy
         self._jobs: list[tuple[int, int, Job[Any]]] = []
         self._numbers = count()
         self._there = threading.Condition()
@@ -88,16 +92,22 @@ class Worker:
         self._thread.join(10)
 
     def _work(self) -> None:
+        wait: float | None = None
         while True:
             with self._there:
-                self._there.wait_for(lambda: self._jobs or self._ends)
+                there = self._there.wait_for(lambda: self._jobs or self._ends, wait)
                 if self._ends:
                     return
-                first = heapq.heappop(self._jobs)
-            job = first[-1]
+                first = heapq.heappop(self._jobs) if there else None
+            if first is None:
+                self._tidy(True)
+                wait = None
+                continue
+            wait, job = _REST, first[-1]
             if not job.run(partial(self._makes_room, job.urgency)):
                 with self._there:
                     heapq.heappush(self._jobs, first)
+            self._tidy(False)
             del first, job
 
     def _makes_room(self, urgency: Urgency) -> bool:
