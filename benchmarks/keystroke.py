@@ -3,10 +3,10 @@
 usage: python benchmarks/keystroke.py [--package FOLDER]... [--edits N] [--every MS] [--debounce MS] FILE...
 
 For each file, N statements are typed into functions of it, letter by letter every so many milliseconds; then the time
-from the last letter to the diagnostics of this very text is taken, less the debounce, and the server's CPU from the
-first letter on. With several packages (folders that hold `flake8_torchleak`) each file is given to each of them in
-turn, so that a busy machine is busy for all. What other files hold is followed as the settings there say. No file is
-written. Linux only: CPU is that of /proc. Nothing is asserted.
+from the last letter to the diagnostics of this very text is taken, less the debounce, and the server's CPU meanwhile
+and, for a letter, from the first one on. With several packages (folders that hold `flake8_torchleak`) each file is given
+to each of them in turn, so that a busy machine is busy for all. What other files hold is followed as the settings there
+say. No file is written. Linux only: CPU is that of /proc. Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -122,24 +122,29 @@ def places(text: str, chosen: random.Random, count: int) -> Iterator[tuple[int, 
 
 def typed(
     client: Client, path: Path, at: tuple[int, int], word: str, version: int, every: float
-) -> tuple[float, float, int]:
-    """Type a word into a line of its own: seconds from the last letter to diagnostics, CPU, and the last version."""
+) -> tuple[tuple[float, float, float], int]:
+    """Type a word into a line of its own: seconds from the last letter to diagnostics, CPU then, CPU a letter.
+
+    And the last version.
+    """
     line, indent = at
     client.change(path, version, " " * indent + "\n", line, 0)
     client.shown(path, version)
-    before = client.cpu
+    before = last = client.cpu
     sent = 0.0
     for number, letter in enumerate(word):
         time.sleep(every)
         version += 1
+        last = client.cpu
         sent = client.change(path, version, letter, line, indent + number)
     took = client.shown(path, version) - sent
+    last = client.cpu - last
     time.sleep(0.05)  # what it does afterwards (the collector) is its CPU, too
-    spent = client.cpu - before
+    a_letter = (client.cpu - before) / len(word)
     version += 1
     client.change(path, version, "\n", line, 0, indent + len(word))
     client.shown(path, version)
-    return took, spent, version
+    return (took, last, a_letter), version
 
 
 def part(found: list[float], share: float) -> float:
@@ -158,31 +163,24 @@ def main() -> None:
     packages = args.package or [Path(__file__).parents[1]]
     folder = Path(os.path.commonpath([each.resolve().parent for each in args.files]))
     clients = [Client(each.resolve(), folder, args.debounce) for each in packages]
-    waits: list[list[float]] = [[] for _ in clients]
-    spent: list[list[float]] = [[] for _ in clients]
+    figures: list[list[tuple[float, float, float]]] = [[] for _ in clients]
     for path in (each.resolve() for each in args.files):
         text = path.read_text(encoding="utf-8")
-        for client, wait, cpu in zip(clients, waits, spent):
+        for client, found in zip(clients, figures):
             client.open(path, text)
             client.shown(path, 1)
-            version = 2
-            pauses = itertools.cycle(PAUSES)
-            mine = []
+            version, pauses = 2, itertools.cycle(PAUSES)
             for at in places(text, random.Random(path.name), args.edits):
-                word = TYPED[: next(pauses)]
-                took, used, version = typed(client, path, at, word, version, args.every / 1000)
-                mine.append(took - args.debounce / 1000)
-                cpu.append(used / len(word))
+                taken, version = typed(client, path, at, TYPED[: next(pauses)], version, args.every / 1000)
+                found.append((taken[0] - args.debounce / 1000, *taken[1:]))
                 version += 1
-            wait += mine
             client.close(path)
-            if mine:
-                print(f"{1000 * max(mine):7.1f} ms {path.name}", file=sys.stderr)
-    print("package | wait beyond the debounce, ms: p50, p75, p95, max | CPU a letter, ms: p50, p95, max | n")
-    for package, wait, cpu in zip(packages, waits, spent):
-        shown = ", ".join(f"{part(wait, each):.0f}" for each in (0.5, 0.75, 0.95, 1))
-        used = ", ".join(f"{part(cpu, each):.0f}" for each in (0.5, 0.95, 1))
-        print(f"{package} | {shown} | {used} | {len(wait)}")
+            last = (f"{1000 * each[0]:.0f} ({1000 * each[1]:.0f})" for each in found[-args.edits :])
+            print(*last, path.name, file=sys.stderr)
+    print("milliseconds: p50, p75, p95, most | beyond the debounce | CPU meanwhile | CPU a letter | typed")
+    for package, found in zip(packages, figures):
+        columns = (", ".join(f"{part(list(each), p):.0f}" for p in (0.5, 0.75, 0.95, 1)) for each in zip(*found))
+        print(package, *columns, len(found), sep=" | ")
     for client in clients:
         client.end()
 
