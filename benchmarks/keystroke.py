@@ -4,9 +4,9 @@ usage: python benchmarks/keystroke.py [--package FOLDER]... [--edits N] [--every
 
 For each file, N statements are typed into functions of it, letter by letter every so many milliseconds; then the time
 from the last letter to the diagnostics of this very text is taken, less the debounce, and the server's CPU meanwhile
-and, for a letter, from the first one on. With several packages (folders that hold `flake8_torchleak`) each file is given
-to each of them in turn, so that a busy machine is busy for all. What other files hold is followed as the settings there
-say. No file is written. Linux only: CPU is that of /proc. Nothing is asserted.
+and, for a letter, from the first one on. With several packages (folders that hold `flake8_torchleak`) each file is
+given to each of them in turn, so that a busy machine is busy for all. What other files hold is followed as the settings
+there say. No file is written. Linux only: CPU is that of /proc. Nothing is asserted.
 """
 
 from __future__ import annotations
