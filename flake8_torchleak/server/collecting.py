@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 
-_MUCH, _TOO_MUCH = 50_000, 500_000
+_MUCH, _TOO_MUCH = 50_000, 250_000
 """New objects that are worth it: some megabytes; and those that are not kept even if somebody waits."""
 _ALL_EVERY = 50
 """Collections, after which even what survived earlier ones is looked at."""

@@ -241,6 +241,7 @@ def test_a_fix_that_a_notebook_cannot_hold_is_not_offered(rich: Editor, monkeypa
 
 def test_more_texts_than_are_kept(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checking, "_MOST_KEPT", 1)
+    monkeypatch.setattr(checking, "_MOST_PARSED", 1)
     for at in range(3):
         editor.open(f"leak{at}.py", LEAK)
     for at in (0, 1, 2, 0):

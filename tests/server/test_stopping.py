@@ -236,7 +236,7 @@ def collected(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("new", "idle", "done"), [(49_999, True, 0), (50_000, True, 1), (50_000, False, 0), (500_000, False, 1)]
+    ("new", "idle", "done"), [(49_999, True, 0), (50_000, True, 1), (249_999, False, 0), (250_000, False, 1)]
 )
 def test_garbage_is_collected_where_nobody_waits_or_there_is_much(
     collected: list[str], monkeypatch: pytest.MonkeyPatch, new: int, idle: bool, done: int
