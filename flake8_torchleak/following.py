@@ -11,9 +11,18 @@ from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.follow import Followed, followed
 from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_let_go, is_small, worth
+from flake8_torchleak.lifetime.verdict import (
+    Worth,
+    is_certain,
+    is_freed,
+    is_let_go,
+    is_small,
+    is_treated_as_tensor,
+    worth,
+)
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.needing import is_called_without
 from flake8_torchleak.model.stores import Store, handed, stored
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.model.values import Kind
@@ -51,7 +60,7 @@ def reports(
     for each in found.kept:
         if (each.node, each.at) in told or _code(each) != code or (code == "TLK403" and _is_safe(each, module)):
             continue
-        if excused(each):
+        if excused(each) or (each.is_graph and _is_run_without(module, each.node)):
             continue
         told.add((each.node, each.at))
         metered = each.of_other and each.is_graph
@@ -93,6 +102,14 @@ def _grows(module: Module, node: ast.AST, store: Store) -> bool:
     return kind not in (Kind.TENSOR, Kind.ARRAY, Kind.MODULE, Kind.METRIC, Kind.INSTANCE)
 
 
+def _is_run_without(module: Module, node: ast.AST) -> bool:
+    """Whether the function around is called in other files alone, and with gradients off in all of these calls."""
+    function = module.tree.function(node) if node in module.tree.parents else None
+    if function is None or module.classes.calls_of(function):
+        return False
+    return is_called_without(module, function)
+
+
 def _is_safe(kept: Kept, module: Module) -> bool:
     """Whether the configuration trusts the meter, by its class or by its name."""
     func = kept.node.func if isinstance(kept.node, ast.Call) else None
@@ -130,8 +147,10 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
         return Severity.NOTE
     if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
         return Severity.NOTE  # the next step would fail: something that is not seen cuts it off
-    if kept.how == "batch" and (kept.value.held not in run.seen.loaders or is_let_go(run, kept)):
-        return Severity.WARNING  # by a name, or a descriptor for each batch of one pass, until the function returns
+    if kept.how == "batch" and kept.value.held not in run.seen.loaders:
+        return Severity.WARNING if is_treated_as_tensor(run, kept.value) else Severity.NOTE  # by names
+    if kept.how == "batch" and is_let_go(run, kept):
+        return Severity.WARNING  # a descriptor for each batch of one pass, until the function returns
     bounded = kept.at in run.keeper.renewed or known is Worth.NODES
     if kept.how == "error" or (kept.is_graph and (bounded or is_freed(run, kept))):
         return Severity.WARNING

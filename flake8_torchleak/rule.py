@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.leftover import is_left_over
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.words import holds_any
 
@@ -124,7 +125,7 @@ class Rule:
             slug=self.slug,
             message=report.message,
             span=module.span(report.node),
-            severity=report.severity or self.severity,
+            severity=self._severity(report, module),
             fix=self.fix,
             notes=tuple(self._note(node, text, module) for node, text in report.notes),
             fixes=found,
@@ -132,6 +133,13 @@ class Rule:
             unfixed=unfixed,
             under=(report.under[0], module.span(report.under[1])) if report.under is not None else None,
         )
+
+    def _severity(self, report: Report, module: Module) -> Severity:
+        """What the report says; a note at most where nothing in the project runs the code."""
+        severity = report.severity or self.severity
+        if severity is not Severity.NOTE and is_left_over(module, report.node):
+            return Severity.NOTE
+        return severity
 
     @staticmethod
     def _note(node: ast.AST, text: str, module: Module) -> Note:

@@ -222,9 +222,10 @@ class Photos(Dataset):
 """
 
 
-@pytest.mark.parametrize(("loader", "expected"), [("", "note"), ("DataLoader(Photos(), num_workers=4)", "warning")])
-def test_threads_of_workers_that_are_shown(loader: str, expected: str) -> None:
-    assert of("TLK301", f"{OPENCV}\n{loader}\n") == [expected]
+@pytest.mark.parametrize("loader", ["", "DataLoader(Photos(), num_workers=4)"])
+def test_threads_of_workers(loader: str) -> None:
+    """No difference in time was measured."""
+    assert of("TLK301", f"{OPENCV}\n{loader}\n") == ["note"]
 
 
 ZIPPED = """

@@ -254,7 +254,8 @@ class Expressions(Part):
                 if is_slice:
                     found.append(self._sliced(made, node))
                 else:
-                    found.append(of_container(atom, run.elements.entry(made, name, node)))
+                    entry = of_container(atom, run.elements.entry(made, name, node))
+                    found.append(tuple(each.varying(varies(index)) for each in entry))
             elif atom.kind is Kind.TENSOR:
                 at = number(vary=varies(index))
                 found.append(run.make.view(node, atom, at) if _is_view(index) else run.make.result(node, [(atom,), at]))
@@ -276,7 +277,7 @@ class Expressions(Part):
                     part = tuple(each.but(held=None) for each in part)
                 found.append(tuple(each.varying(varies(index)) for each in part))
             else:
-                found.append((atom,))  # a network's layer, a library's type
+                found.append((atom.varying(varies(index)),))  # a network's layer, a library's type
         return join(found) if found else ANYTHING
 
     def _sliced(self, made: Obj, node: ast.Subscript) -> Value:

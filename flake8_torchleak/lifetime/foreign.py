@@ -7,7 +7,7 @@ import ast
 from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.hooking import is_hooking
-from flake8_torchleak.lifetime.inner import stepped
+from flake8_torchleak.lifetime.inner import picked, stepped
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -154,7 +154,9 @@ class Foreign(Part):
         run = self.run
         kind = atom.kind
         if kind is Kind.NUMBER:
-            return number(vary=atom.vary)
+            return number(vary=atom.vary | all_vary(args))
+        if name == "zero_grad" or (name == "step" and not args and kind is Kind.OPTIMIZER):
+            picked(run, atom)
         if atom.made == HANDLE:
             return run.hooks.removed(atom)
         if name in table.DIFFERENTIATING:

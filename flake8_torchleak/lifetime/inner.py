@@ -53,6 +53,12 @@ def stepped(run: Run) -> None:
         loop.is_micro = True
 
 
+def picked(run: Run, atom: Atom) -> None:
+    """A network or an optimizer is told to begin, or to step: the loops that have another one in each iteration."""
+    for loop in run.loops:
+        loop.of_networks = loop.of_networks or (loop.ident in atom.vary and atom.born < loop.start)
+
+
 def finished(run: Run, loop: Loop) -> None:
     """A loop is over: what it turned out to be."""
     if loop.step and not loop.optimizes:

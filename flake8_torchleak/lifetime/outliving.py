@@ -71,7 +71,7 @@ def _is_part_of_step(run: Run, at: int, holders: list[Atom]) -> bool:
     if loop.step == BATCHES or not holders:
         return False
     for outer in run.loops[:at]:
-        if outer.step == BATCHES or (outer.step and loop.of_networks):
+        if outer.step == BATCHES or loop.of_networks:
             if all(born_of(a) >= outer.iteration for a in holders):
                 return True
     return False

@@ -73,9 +73,15 @@ class Statements(Part):
         return Flow.NEXT
 
     def _assign(self, node: ast.Assign) -> Flow:
-        value = self.run.evaluate(node.value)
+        run = self.run
+        pairs = _pairs(node)
+        if pairs:  # no tuple is left that holds the values
+            for target, each in [(target, run.evaluate(value)) for target, value in pairs]:
+                run.assignments.assign(target, each, node)
+            return Flow.NEXT
+        value = run.evaluate(node.value)
         for target in node.targets:
-            self.run.assignments.assign(target, value, node)
+            run.assignments.assign(target, value, node)
         return Flow.NEXT
 
     def _annotated(self, node: ast.AnnAssign) -> Flow:
@@ -145,3 +151,13 @@ class Statements(Part):
             return self.block(node.body)
         finally:
             run.grad_off = before
+
+
+def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """Target and value of each part of `a, b = [], []`; none for other assignments."""
+    target, value = node.targets[0], node.value
+    if not (isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)) or len(node.targets) > 1:
+        return []
+    if len(target.elts) != len(value.elts) or any(isinstance(e, ast.Starred) for e in (*target.elts, *value.elts)):
+        return []
+    return list(zip(target.elts, value.elts, strict=True))

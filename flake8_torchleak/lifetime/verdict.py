@@ -195,11 +195,21 @@ def _is_tensor(run: Run, atom: Atom) -> bool:
 
 def _is_used_as_tensor(run: Run, atom: Atom) -> bool:
     """The same, by a use or a name alone."""
-    seen = run.seen
+    named = run.seen.named_tensors
     return (
-        not seen.tensors.isdisjoint(_around(atom.site, by_key=False))
-        or not seen.named_tensors.isdisjoint(_around(atom.site, by_key=False))
-        or any(atom.site in _around(site) for site in (*seen.tensors, *seen.named_tensors))
+        is_treated_as_tensor(run, atom)
+        or not named.isdisjoint(_around(atom.site, by_key=False))
+        or any(atom.site in _around(site) for site in named)
+    )
+
+
+def is_treated_as_tensor(run: Run, atom: Atom) -> bool:
+    """Whether a part of a batch is used as only a tensor, or what holds nothing but tensors, can be."""
+    seen = run.seen.tensors
+    return (
+        atom.kind is Kind.TENSOR
+        or not seen.isdisjoint(_around(atom.site, by_key=False))
+        or any(atom.site in _around(site) for site in seen)
     )
 
 

@@ -134,6 +134,11 @@ class Loaders:
         """Whether anything speaks for workers that get this Dataset class: its own loaders, if any is in sight."""
         return self.gives_to_workers(node) or (not self.serving(node) and self.shows_workers(None))
 
+    def starts_anew_for(self, node: ast.ClassDef) -> bool:
+        """Whether every loader of the file that is given this class has workers, and other ones in each epoch."""
+        sites = self.serving(node)
+        return bool(sites) and all(s.workers is Workers.YES and "persistent_workers" not in s.arguments for s in sites)
+
     def _made(self, iterable: ast.expr) -> Site | None:
         """Where the loader that is iterated here is made: in the file, or in a function of another one."""
         loader = self.infer.loader_of(iterable)
@@ -235,8 +240,16 @@ class Loaders:
         )
 
     def passes_through(self, node: ast.ClassDef) -> bool:
-        """Whether some loader of the file gives this class a collate function of its own, or no batches."""
-        return any(not self._is_default(s.collate) or not s.batches for s in self.serving(node))
+        """Whether some loader of the file gives this class a collate function that may pass samples on, or no batches.
+
+        One of the file that does more than to regroup them is seen not to, or TLK206 tells that it edits them.
+        """
+        return any(not s.batches or self._may_pass_on(s.collate) for s in self.serving(node))
+
+    def _may_pass_on(self, collate: ast.expr | None) -> bool:
+        if collate is None or self._is_default(collate):
+            return False
+        return self._passes_on(collate) or not isinstance(self.infer.names.definition(collate), FUNCTIONS)
 
     def hands_on(self, node: ast.ClassDef) -> Site | None:
         """A loader with workers that is given this class and sends its samples on as they are, for all to see.

@@ -39,6 +39,15 @@ def one_run(module: Module, call: ast.Call) -> ast.Call | None:
     return None
 
 
+def is_of_one_run(module: Module, call: ast.Call) -> bool:
+    """Whether a program's own statements hook a module, and call it by its name, outside of every loop."""
+    root = key_of(call.func.value).partition(".")[0] if isinstance(call.func, ast.Attribute) else ""
+    if not root or module.tree.function(call) is not None or module.tree.loops(call):
+        return False
+    runs = [each for each in module.tree.all(ast.Call) if isinstance(each.func, ast.Name) and each.func.id == root]
+    return bool(runs) and not any(module.tree.function(each) or module.tree.loops(each) for each in runs)
+
+
 def _handed(module: Module, node: ast.expr, helper: FunctionNode, call: ast.Call) -> ast.expr | None:
     """What a call hands a helper for the module that this hooks."""
     root = _root(module, node, helper)

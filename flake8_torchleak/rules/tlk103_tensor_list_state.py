@@ -41,7 +41,7 @@ Run by `fixtures/TLK103_tensor_list_state/proof.py`: torch 2.13.0+cpu, Python 3.
 When it stays silent
 --------------------
 They are stacked or concatenated, are few (means, anchors, a literal), are not read for samples, or the Dataset is
-only used without workers.
+only used without workers. A note where the file does not say that its processes are started by spawn or forkserver.
 
 How to fix it
 -------------
@@ -57,6 +57,9 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.containers import tensor_containers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.words import holds_any
+
+_STARTED = ("spawn", "forkserver")
 
 
 @rule(
@@ -74,8 +77,14 @@ def check(module: Module) -> Iterator[Report]:
             f'each spawned worker opens a file per tensor in `{each.name}`, until "too many open files"; '
             "store one `torch.stack(...)`, or `torch.cat(...)` and offsets",
             notes=each.notes,
+            severity=Severity.WARNING if _spawns(module) else Severity.NOTE,
             remedy=(
                 f"`{each.name} = torch.stack({each.name})` once it is filled, where shapes are equal; else "
                 "`torch.cat`, and a tensor of the rows where each ends (the code is in `torchleak explain TLK103`)"
             ),
         )
+
+
+def _spawns(module: Module) -> bool:
+    """Whether the module says that its processes are not forked."""
+    return holds_any(module.source.text, _STARTED) or module.config.assume_workers == "yes"

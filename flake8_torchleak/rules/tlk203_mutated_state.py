@@ -42,6 +42,9 @@ When it stays silent
 --------------------
 The element is copied first, is made anew for each sample, or is a cache slot or counter of the Dataset itself.
 
+A note is an edit that a second one leaves as it is (values limited by `np.clip`, a column that each read sets anew),
+and one in workers that the loader in sight starts anew in every epoch.
+
 How to fix it
 -------------
 A copy where the element is read into its variable: `.copy()`, `.clone()`, or `copy.deepcopy(...)` where nested contents
@@ -63,6 +66,7 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.edits import Edit, copy_place, edits, moved_elements, root
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
+from flake8_torchleak.model.settled import is_settled
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import copied_first, short
@@ -84,7 +88,7 @@ def check(module: Module) -> Iterator[Report]:
                 f"later epochs see this change: `{short(edit.target)}` is part of `{origin.name}`, "
                 f"not a copy; {_advice(module, edit)}",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"), *dataset.chain(edit.function)),
-                severity=Severity.NOTE if _may_be_copied(module, dataset, edit) else Severity.ERROR,
+                severity=Severity.NOTE if _is_harmless(module, dataset, edit) else Severity.ERROR,
                 target=edit,
             )
     for edit in moved_elements(module):
@@ -109,6 +113,12 @@ def _advice(module: Module, edit: Edit) -> str:
     if isinstance(edit.target, ast.Name):
         return f"change a copy: `copy.deepcopy({edit.target.id})`"
     return "change a copy of it (`copy.deepcopy`)"
+
+
+def _is_harmless(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:
+    """Whether nobody may see the change: a copy is changed, the next read undoes it, or each epoch has new workers."""
+    anew = module.loaders.starts_anew_for(dataset.facts.node)
+    return anew or is_settled(module, edit) or _may_be_copied(module, dataset, edit)
 
 
 def _may_be_copied(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:

@@ -37,8 +37,8 @@ When it stays silent
 - It is not proven to be a tensor.
 - The container is emptied, bounded, or filled in one iteration only.
 
-A note where only the loader's name suggests workers: it is made elsewhere, and neither this file nor one that imports
-it mentions them; where a condition did not let the batch be moved to a device; and where the loader pins memory: with
+A note where the loader is made elsewhere and only names say that its batches hold tensors, or nothing speaks of
+workers; where a condition did not let the batch be moved to a device; and where the loader pins memory: with
 CUDA, by torch's source, its batches are copied to page-locked memory. A warning where one pass over the data fills a
 list that goes nowhere: its descriptors are released when the function returns.
 

@@ -44,6 +44,8 @@ When it stays silent
 - The loop needs gradients: attacks, saliency, `backward`, also where a helper differentiates, or the network's own
   forward pass (forces that are the derivative of an energy).
 
+A note where the loop goes over no loader and nothing shows that it is run beside training, or ends in its first round.
+
 How to fix it
 -------------
 Unsafe, because a caller may need gradients: `@torch.no_grad()` on the function. It goes above decorators that only wrap
@@ -60,6 +62,7 @@ from collections.abc import Iterator
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.minor import is_minor
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.rule import Report, rule
@@ -94,7 +97,7 @@ def check(module: Module) -> Iterator[Report]:
             each.call,
             f"memory is wasted on {where}: `{called}(...)` builds an autograd graph; evaluate under `torch.no_grad()`",
             notes=(*([(each.loop, "evaluation loop")] if each.loop is not None else []), *each.evidence),
-            severity=Severity.NOTE if is_old else None,
+            severity=Severity.NOTE if is_old or is_minor(module, each) else None,
             target=each.function,
         )
 

@@ -55,11 +55,10 @@ from collections.abc import Iterator
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.follow import followed
-from flake8_torchleak.model import guests, hooks
+from flake8_torchleak.model import guests, hooks, onerun
 from flake8_torchleak.model.lastrun import kept_until_next
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.onerun import one_run
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.prospect import may_step
 from flake8_torchleak.model.unhooking import is_removed
@@ -120,11 +119,12 @@ def check(module: Module) -> Iterator[Report]:
                     "nothing empties; "
                     + ("clear it after each step" if removed else "keep the hook's handle, and call its `.remove()`"),
                     notes=((call, f"the hook {when}"),),
+                    severity=Severity.NOTE if onerun.is_of_one_run(module, call) else None,
                     remedy=f"`{holder}.clear()` after each step" if removed else remedy,
                 )
         if removed:
             continue
-        ran = one_run(module, call)
+        ran = onerun.one_run(module, call)
         if ran is not None:
             told.add(call)
             yield Report(

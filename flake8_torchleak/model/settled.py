@@ -1,0 +1,54 @@
+"""Edits that are settled: who makes them again finds what the first time left, and nothing is changed any more."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.model.edits import Edit, root
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.values import Kind
+
+_SETTLING = frozenset({"clip", "clamp", "minimum", "maximum", "abs", "absolute", "sort", "sorted", "round", "unique"})
+"""Functions whose result they leave as it is when they are called again in the same way."""
+_SETTLING_IN_PLACE = frozenset({"sort", "fill", "fill_", "zero_", "clamp_", "clip_", "abs_", "round_"})
+_MOST_NAMES = 30
+
+
+def is_settled(module: Module, edit: Edit) -> bool:
+    """Whether an edit sets a fixed part of a stored array to what does not depend on the array, or limits its values.
+
+    Each read of the sample then gives the same, edited once or many times.
+    """
+    node = edit.node
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr in _SETTLING_IN_PLACE
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Subscript):
+        return False
+    target, value = node.targets[0], node.value
+    if isinstance(value, ast.Call) and last_name(value.func) in _SETTLING:
+        receiver = [value.func.value] if isinstance(value.func, ast.Attribute) else []
+        if ast.unparse(target) in map(ast.unparse, (*value.args[:1], *receiver)):
+            return True
+    if edit.value.kind not in (Kind.ARRAY, Kind.TENSOR) or not _is_fixed(target.slice):
+        return False
+    return not _depends(module, value, root(target))
+
+
+def _is_fixed(index: ast.expr) -> bool:
+    """Whether an index is the same each time: numbers, and slices between numbers."""
+    allowed = (ast.Constant, ast.Slice, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
+    return all(isinstance(node, allowed) for node in ast.walk(index))
+
+
+def _depends(module: Module, value: ast.expr, changed: ast.AST) -> bool:
+    """Whether a value is made of a variable, directly or by way of others."""
+    name = changed.id if isinstance(changed, ast.Name) else ""
+    queue: list[ast.AST] = [value]
+    seen: set[str] = set()
+    while queue and len(seen) < _MOST_NAMES:
+        for node in ast.walk(queue.pop()):
+            if isinstance(node, ast.Name) and node.id not in seen:
+                seen.add(node.id)
+                queue += [each.value for each in module.flow.reaching(node.id, node) if each.value is not None]
+    return not name or name in seen or len(seen) >= _MOST_NAMES

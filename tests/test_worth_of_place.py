@@ -1,0 +1,278 @@
+"""Severity by where code stands: what nobody runs, or runs once, is a note."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.config import DEFAULT, Config
+from flake8_torchleak.lint import lint
+from flake8_torchleak.model import importers
+from tests.test_project import put
+
+TRAINING = """
+    import torch
+    from torch.utils.data import DataLoader
+
+    {decorator}
+    def fit(model, data, optimizer):
+        total = 0
+        for x in DataLoader(data):
+            loss = model(x).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss
+        print(total)
+
+    def other():
+        pass
+"""
+
+
+def severities(code: str, text: str, path: Path | None = None, config: Config = DEFAULT) -> list[str]:
+    importers.forget()
+    found = lint(text, config, path=str(path) if path is not None else None)
+    return [each.severity.value for each in found if each.code == code]
+
+
+def of_project(root: Path, decorator: str = "", rest: str = "", **files: str) -> list[str]:
+    put(root, steps=TRAINING.format(decorator=decorator) + rest, **files)
+    (root / ".git").mkdir(exist_ok=True)
+    path = root / "steps.py"
+    return severities("TLK401", path.read_text(encoding="utf-8"), path)
+
+
+def test_what_nothing_names_is_left_over(tmp_path: Path) -> None:
+    used = {"main": "from steps import other\nother()\n"}
+    assert of_project(tmp_path, **used) == ["note"]
+    assert of_project(tmp_path, main="from steps import fit\nfit()\n") == ["warning"]
+    assert of_project(tmp_path, main="from steps import *\nfit()\n") == ["warning"]
+    assert of_project(tmp_path, decorator="@register", **used) == ["warning"]
+    assert of_project(tmp_path, rest="\n    fit(1, 2, 3)\n", **used) == ["warning"]
+
+
+def test_a_module_that_nobody_imports_may_be_used_elsewhere(tmp_path: Path) -> None:
+    assert of_project(tmp_path) == ["warning"]
+    assert of_project(tmp_path, rest="\n    if __name__ == '__main__':\n        other()\n") == ["note"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("setup.py", "from setuptools import setup\nsetup(name='x')\n", "warning"),
+        ("setup.cfg", "[metadata]\nname = x\n", "warning"),
+        ("pyproject.toml", "[project]\nname = 'x'\n", "warning"),
+        ("pyproject.toml", "[tool.black]\n", "note"),
+    ],
+)
+def test_of_a_package_the_users_are_not_in_sight(tmp_path: Path, name: str, text: str, expected: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert of_project(tmp_path, main="from steps import other\nother()\n") == [expected]
+
+
+def test_what_a_package_hands_out_is_no_leftover(tmp_path: Path) -> None:
+    put(tmp_path, lib__init__=TRAINING.format(decorator=""), main="from lib import other\nother()\n")
+    (tmp_path / ".git").mkdir()
+    path = tmp_path / "lib" / "__init__.py"
+    assert severities("TLK401", path.read_text(encoding="utf-8"), path) == ["warning"]
+
+
+def test_a_statement_of_the_module_itself_is_no_leftover(tmp_path: Path) -> None:
+    hooked = "import torch\nkept = []\nmodel = torch.nn.Linear(1, 1)\n"
+    hooked += "model.register_forward_hook(lambda m, i, o: kept.append(o))\nfor x in data:\n    model(x)\n"
+    put(tmp_path, run=hooked + "if __name__ == '__main__':\n    pass\n")
+    (tmp_path / ".git").mkdir()
+    path = tmp_path / "run.py"
+    assert severities("TLK604", path.read_text(encoding="utf-8"), path) == ["error"]
+
+
+HOOK = """
+import torch
+
+kept = []
+
+def hook(module, inputs, output):
+    kept.append(output)
+
+net = make()
+net.conv.register_forward_hook(hook)
+{run}
+"""
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ("print(net(x))", "note"),
+        ("for x in data:\n    net(x)", "error"),
+        ("def once(x):\n    net(x)\nonce(x)", "error"),
+        ("fit(net)", "error"),
+    ],
+)
+def test_hooks_of_a_program_that_runs_once(run: str, expected: str) -> None:
+    assert severities("TLK604", HOOK.format(run=run)) == [expected]
+
+
+def test_hooks_that_a_loop_registers_for_one_run() -> None:
+    text = HOOK.format(run="print(net(x))").replace("net.conv.r", "for each in net:\n    net.conv.r")
+    assert severities("TLK604", text) == ["error"]
+    assert severities("TLK604", text.replace("net.conv.", "make().")) == ["error"]
+
+
+EVALUATED = """
+import torch
+
+{before}
+def validate(model, items):
+    model.eval()
+    for item in items:
+        print(model(item).argmax())
+        {end}
+
+def whole(model, items):
+    validate(model, items)
+
+{after}
+"""
+TRAINED = """
+def fit(model, items, optimizer):
+    for epoch in range(9):
+        for x in items:
+            loss = model(x).mean()
+            loss.backward()
+            optimizer.step()
+        {}(model, items)
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "end", "expected"),
+    [
+        ("", "", "note"),
+        (TRAINED.format("validate"), "", "warning"),
+        (TRAINED.format("whole"), "", "warning"),
+        (TRAINED.format("other"), "", "note"),
+        (TRAINED.format("validate"), "break", "note"),
+        ("validate(model, items)", "", "note"),
+    ],
+)
+def test_evaluations_of_no_loader_away_from_training(after: str, end: str, expected: str) -> None:
+    assert severities("TLK501", EVALUATED.format(before="", after=after, end=end)) == [expected]
+
+
+def test_evaluations_of_a_loader() -> None:
+    text = EVALUATED.format(before="", after="", end="").replace("in items", "in DataLoader(items)")
+    text = "from torch.utils.data import DataLoader\n" + text
+    assert severities("TLK501", text) == ["warning"]
+    assert severities("TLK501", text.replace("argmax())\n", "argmax())\n        break\n")) == ["note"]
+
+
+STORED = """
+import numpy as np
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, files):
+        self.rows = [np.load(file) for file in files]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        row = self.rows[i]
+        low, new = i, i * 2
+        half = row / 2
+        {}
+        return row.sum()
+
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        ("row[:, 0] = np.clip(row[:, 0], 0, 5)", "note"),
+        ("row[:, 0] = row[:, 0].clip(0, 5)", "note"),
+        ("row[:, 0] = np.clip(row[:, 1], 0, 5)", "error"),
+        ("row[:, 0] = row[:, 0] / 2", "error"),
+        ("row[:, 0] = half[:, 0]", "error"),
+        ("row[:, -1] = new", "note"),
+        ("row[:, low] = new", "error"),
+        ("row.sort()", "note"),
+        ("row -= 1", "error"),
+        ("np.random.shuffle(row)", "error"),
+        ("row[0] = row[1] = new", "error"),
+    ],
+)
+def test_edits_that_are_settled(edit: str, expected: str) -> None:
+    assert severities("TLK203", STORED.format(edit, "")) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("", "error"),
+        (", num_workers=4", "note"),
+        (", num_workers=0", "error"),
+        (", num_workers=count", "error"),
+        (", num_workers=4, persistent_workers=True", "error"),
+    ],
+)
+def test_edits_in_workers_that_start_anew(given: str, expected: str) -> None:
+    loader = f"loader = DataLoader(Rows([]), batch_size=4{given})"
+    assert severities("TLK203", STORED.format("row -= 1", loader)) == [expected]
+
+
+def test_tensors_of_spawned_workers() -> None:
+    text = """
+import torch
+from torch.utils.data import Dataset
+
+class Features(Dataset):
+    def __init__(self, paths):
+        self.features = [torch.load(path) for path in paths]
+
+    def __getitem__(self, i):
+        return self.features[i]
+"""
+    assert severities("TLK103", text) == ["note"]
+    assert severities("TLK103", text + "\ntorch.multiprocessing.set_start_method('spawn')\n") == ["warning"]
+    assert severities("TLK103", text, config=Config(assume_workers="yes")) == ["warning"]
+
+
+COLLATED = """
+import numpy as np
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, file):
+        self.rows = np.load(file)
+
+    def __getitem__(self, i):
+        return self.rows[i]
+
+def measured(samples):
+    return [len(each) for each in sorted(samples)]
+
+def passed(samples):
+    return list(samples)
+
+loader = DataLoader(Rows("x.npy"){})
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (", collate_fn=measured", "note"),
+        (", collate_fn=passed", "warning"),
+        (", collate_fn=list", "warning"),
+        (", collate_fn=somebody.s", "warning"),
+        (", batch_size=None", "warning"),
+    ],
+)
+def test_views_that_a_collate_function_only_reads(given: str, expected: str) -> None:
+    assert severities("TLK201", COLLATED.format(given)) == [expected]
