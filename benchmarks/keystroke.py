@@ -26,10 +26,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-TYPED = "shape_ = len([0]) + 1"
-"""What is typed, below: most of its beginnings do not parse, as usual."""
-PAUSES = (8, 14, 16, 21)
-"""After how many letters somebody stops to think, each in turn: two of these texts parse."""
+TYPED = "shape_ = len([0])"
+"""What is typed, or its beginning, below."""
+PAUSES = (8, 12, 14, 17)
+"""After how many letters somebody stops to think, each in turn: two of these texts parse, as usual."""
 
 
 class Client:
