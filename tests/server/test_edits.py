@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 import random
 from pathlib import Path
 
@@ -29,6 +31,29 @@ PUSHING = TRAINING.replace("import torch\n", "import torch\nfrom helper import p
 )
 PUSHING = PUSHING.replace("meter.update(loss)\n", "meter.update(loss)\n        push(kept, loss)\n")
 PROJECT = {"meter.py": METER, "helper.py": HELPER, "training.py": PUSHING}
+NETWORK = """\
+import torch
+from torch import nn
+class Net(nn.Module):
+    version = VERSION
+    def __init__(self):
+        super().__init__()
+        self.layer, self.memory = nn.Linear(2, 2), nn.LSTM(2, 2)
+    def forward(self, x):
+        return self.memory(self.layer(x))[0]
+def train(loader, epochs):
+    net, kept = Net(), []
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    for epoch in range(epochs):
+        version = VERSION
+        for x in loader:
+            loss = sum([each.mean() for each in net(x)])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            kept.append(loss)
+    return kept
+"""
 EDITS = 12
 """Each a few letters or a line, in one of the files."""
 
@@ -83,6 +108,21 @@ def followed(seed: int, folder: Path, count: int = EDITS) -> int:
             assert look(checker, Path(each), text) == expected, (seed, each, text)
             compared += len(expected or [])
     return compared
+
+
+def test_versions_that_are_gone_leave_nothing(tmp_path: Path) -> None:
+    path, checker = tmp_path / "training.py", Checker(print)
+
+    def nodes(versions: range) -> int:
+        for version in versions:
+            text = NETWORK.replace("VERSION", str(version))
+            checker.show({str(path): text})
+            assert look(checker, path, text)
+        gc.collect()
+        return sum(isinstance(each, ast.AST) for each in gc.get_objects())
+
+    before = nodes(range(5))
+    assert nodes(range(5, 30)) < before + 50
 
 
 def test_after_each_edit(tmp_path: Path) -> None:
