@@ -17,6 +17,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source, parse
+from flake8_torchleak.stopping import pause
 from flake8_torchleak.wording import trouble
 
 reraise = False
@@ -40,7 +41,7 @@ def lint(
     wanted: which codes are worth the work (default: all).
     parsing: how the text is parsed if there is no tree, for who parses one text again and again.
     Raises SyntaxError, and nothing else, when `tree` is not given and the text does not parse, if a rule's words stand
-    in it or it imports PyTorch. Of other texts those that do not parse hold nothing.
+    in it or it imports PyTorch. Of other texts those that do not parse hold nothing. What was stopped raises Stopped.
     """
     try:
         return _linted(source, config, tree, path, fixes, wanted, parsing)
@@ -120,14 +121,16 @@ def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
     Local ones look at the module alone. The others do first, and then with the definitions in other files that they
     asked for; those that are off by default ask for themselves, so that who selects them changes nothing else.
     """
-    found = {f for each in rules if each.local for f in _guarded(each, module, fixes)}
-    left = _unfinished(module)
-    for default in (True, False):
-        group = [each for each in rules if not each.local and each.default is default]
-        if group:
-            found |= _asking(group, module, fixes, left)
-            module = Module(module.source, module.root, module.config, module.path)
-    module.forget()
+    try:
+        found = {f for each in rules if each.local for f in _guarded(each, module, fixes)}
+        left = _unfinished(module)
+        for default in (True, False):
+            group = [each for each in rules if not each.local and each.default is default]
+            if group:
+                found |= _asking(group, module, fixes, left)
+                module = Module(module.source, module.root, module.config, module.path)
+    finally:
+        module.forget()
     return found | set(sorted(left, key=lambda each: each.slug in (OF_CALLS, OF_PROJECT))[:1])  # once a file
 
 
@@ -144,19 +147,22 @@ def _asking(rules: list[Rule], module: Module, fixes: bool, left: list[Finding])
     """What the rules find in the module, alone and with what they asked for; to `left` goes what was not analysed."""
     found: set[Finding] = set()
     rounds: list[Module] = []
-    for each in module.rounds():
-        rounds.append(each)
-        found = {f for rule in rules for f in _guarded(rule, each, fixes)}
-        if not found and each is module and module.is_test:
-            break  # its loops are short: other files are only asked for what may unsay a finding
-    left += [unfinished for each in rounds for unfinished in _unfinished(each)]
-    for each in rounds:
-        each.forget()
+    try:
+        for each in module.rounds():
+            rounds.append(each)
+            found = {f for rule in rules for f in _guarded(rule, each, fixes)}
+            if not found and each is module and module.is_test:
+                break  # its loops are short: other files are only asked for what may unsay a finding
+        left += [unfinished for each in rounds for unfinished in _unfinished(each)]
+    finally:
+        for each in rounds:
+            each.forget()
     return found
 
 
 def _guarded(each: Rule, module: Module, fixes: bool) -> list[Finding]:
     """The rule's findings; an exception in it costs one TLK000, never the user's whole run."""
+    pause()
     try:
         # What a rule finds in another file of the project is found when that file is checked.
         own = [report for report in each.check(module) if module.tree.is_own(report.node)]

@@ -7,10 +7,11 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flake8_torchleak.lint import lint
+from flake8_torchleak.model import reparsing
 from flake8_torchleak.model.reparsing import Reparser
 from flake8_torchleak.source import parse
 
@@ -45,11 +46,11 @@ PIECES = (
 
 
 def dumped(text: str, parsing: object) -> str:
-    """What a text is parsed to, places too; or why it is not."""
+    """What a text is parsed to, places too; or that it is not."""
     try:
         return ast.dump(parsing(text), include_attributes=True)  # type: ignore[operator]
-    except SyntaxError as error:
-        return f"{type(error).__name__}: {error}"
+    except SyntaxError:
+        return "does not parse"
 
 
 @given(st.lists(st.lists(st.sampled_from(PIECES), max_size=6), min_size=1, max_size=4))
@@ -73,6 +74,68 @@ def test_edits_of_letters_and_lines(data: st.DataObject) -> None:
             + text[end:]
         )
         assert dumped(text, reparser) == dumped(text, parse)
+
+
+REST = "".join(f"def rest{number}():\n    return {number}\n" for number in range(20))
+"""So that what is above it is a small part of a text."""
+TYPED = (
+    *("def f():\n    x = ", "def f():\n    x = (\n", "def f():\n    x = (1,\n2)\n", "def f():\n    x = (1,\na)\n"),
+    *("x = (\n",),
+    *("x = (a\n@b\n", "x = (a\n@'''\n", "x = '''\n", 'x = f"""{\n', 'def f():\n    x = """\n"""\n    y = (\n'),
+    *("if x:\n",),
+    *(
+        "try:\n    x\n",
+        "x = '\n",
+        "x = \\\n",
+        "\\\n    return 1\n",
+        "else:\n    x\n",
+        "  y\n",
+        "@b\n",
+        "x = \"'''\"; (\n",
+        "x = )\n",
+    ),
+    *("def g(): pass\n'''\n)\n",),
+    *("'''\n", '"""\n', ")\n", "a)\n", "x = 1\n", "def h():\n    '''h'''\n    y =\n", "# '''\n"),
+    *("def j():\n    '''\n    x\n  y = (\n", "class K:\n", "async\n", "async def m(\n", "lambda: (\n"),
+)
+
+
+@given(st.lists(st.sampled_from(TYPED), max_size=5), st.sampled_from((REST, "", "@b\n" + REST, REST + "'''\n")))
+@settings(max_examples=400)
+def test_a_text_is_broken_where_it_is_as_a_whole(typed: list[str], rest: str) -> None:
+    text = REST + "".join(typed) + rest
+    reparser = Reparser()
+    for version in (REST + rest, text):
+        assert dumped(version, reparser) == dumped(version, parse)
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("def f():\n    x =\n", True),
+        ("def f():\n    '''f'''\n    x =\n", True),
+        ("def f():\n    x = ('''f''',\n", True),
+        ("def f():\n    '''f\n    x =\n ''''''", False),
+        ("def f():\n    '''f'''\n    x = (\n@", False),
+        ("def f():\n    '''f'''\n    x =\n@", True),
+        ("def f():\n        '''f'''\n    x =\n  y\n", False),
+        ("def f():\n    x = 1\n\\\n    y =\n", False),
+    ],
+)
+def test_a_broken_text_is_parsed_up_to_there_where_that_is_sure(
+    text: str, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole: list[str] = []
+
+    def parsed(given: str) -> ast.Module:
+        whole.append(given)
+        return parse(given)
+
+    monkeypatch.setattr(reparsing, "parse", parsed)
+    text = REST + (text.removesuffix("@") + "@b\n" if text.endswith("@") else text) + REST
+    with pytest.raises(SyntaxError):
+        Reparser()(text)
+    assert (text not in whole) is ends
 
 
 def test_what_stands_as_it_stood_keeps_its_nodes() -> None:

@@ -10,7 +10,7 @@ from flake8_torchleak.lifetime.deciding import decided
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.narrowing import narrowed, releasing
 from flake8_torchleak.lifetime.overloading import operated
-from flake8_torchleak.lifetime.run import DEEPEST_NESTING, Over, Part, Run
+from flake8_torchleak.lifetime.run import DEEPEST_NESTING, Part, Run
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
     ELEMENTS,
@@ -71,7 +71,7 @@ class Expressions(Part):
         run = self.run
         run.steps_left -= 1  # `run.spend()`, for each node of the program
         if run.steps_left < 0:
-            raise Over
+            run.go_on()
         if run.nesting > DEEPEST_NESTING + 100:
             return ANYTHING
         run.nesting += 1

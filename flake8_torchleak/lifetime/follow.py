@@ -12,13 +12,14 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.assembly import assembled
+from flake8_torchleak.lifetime.budget import Over
 from flake8_torchleak.lifetime.declared import left_open
 from flake8_torchleak.lifetime.frames import FORWARD, Frame, Function, Loop
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.layers import is_inside, may_normalize, take_back
 from flake8_torchleak.lifetime.outputs import collect, differentiated_of
-from flake8_torchleak.lifetime.run import MOST_FRAMES, Over, Run
+from flake8_torchleak.lifetime.run import MOST_FRAMES, Run
 from flake8_torchleak.lifetime.stepping import Stepping, makes_step
 from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind, Value, objects
 from flake8_torchleak.lifetime.verdict import left
@@ -149,7 +150,8 @@ class Runner:
         run = self.run
         run.frames = [Frame(self.own.variables, self.own, 0)]
         run.loops, run.guards, run.tests, run.nesting = [], [], [], 0
-        share = run.steps_left = max(int(self._left * _LARGEST_SHARE), _RESERVED)
+        share = max(int(self._left * _LARGEST_SHARE), _RESERVED)
+        run.allow(share)
         kept, visited = run.keeper.mark, run.visited
         run.journal.clear()
         run.visited, run.left_out = set(), False
@@ -164,7 +166,7 @@ class Runner:
             run.keeper.forget(kept)
             run.visited = {node}  # what it calls is followed on its own
         run.visited |= visited
-        self._left = max(self._left - share + max(run.steps_left, 0), 0)
+        self._left = max(self._left - share + run.unspent, 0)
 
     def _root(self, function: FunctionNode, owner: ast.ClassDef | None) -> None:
         if owner is None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
 
 from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime.frames import Frame, Function
 from flake8_torchleak.lifetime.journal import Flow, Journal
+from flake8_torchleak.lifetime.nodes import of_node
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -109,7 +110,8 @@ class Functions(Part):
         if not isinstance(made.node, ast.Lambda) and made.node is not None and made.node.name in _PREPARING:
             handed = any(isinstance(atom.made, Function) for value in values for atom in value)
             is_network = isinstance(made.owner, ClassInfo) and made.owner.is_network
-            return handed or _has_fewer(made.node, _SMALL if is_network or not run.frame.place.is_own else _LARGE)
+            shortens = is_network or not run.frame.place.is_own
+            return handed or (_is_small(made.node) if shortens else _is_not_large(made.node))
         for value in values:
             for atom, _ in run.within(value):
                 if atom.graph is Graph.YES or atom.held is not None:
@@ -118,7 +120,7 @@ class Functions(Part):
                     return True
         if any(isinstance(atom.made, Obj) and isinstance(atom.made.node, ast.arg) for atom in made.receiver):
             return False  # of an object that only an annotation speaks of
-        return made.node is not None and _has_fewer(made.node, _SMALL)
+        return made.node is not None and _is_small(made.node)
 
     def scope(self, node: FunctionNode | ast.Lambda) -> Scope:
         """The names of a function."""
@@ -273,7 +275,16 @@ def _is_cache(node: ast.expr, decorator: Value, look: Callable[[ast.expr], Value
     return any(atom.made == "functools.cache" for atom in decorator)
 
 
-@lru_cache(maxsize=4096)
+@of_node
+def _is_small(node: ast.AST) -> bool:
+    return _has_fewer(node, _SMALL)
+
+
+@of_node
+def _is_not_large(node: ast.AST) -> bool:
+    return _has_fewer(node, _LARGE)
+
+
 def _has_fewer(node: ast.AST, count: int) -> bool:
     """Whether a function has fewer nodes."""
     return sum(1 for _ in islice(ast.walk(node), count)) < count

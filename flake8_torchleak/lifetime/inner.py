@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from functools import lru_cache
 
 from flake8_torchleak.lifetime.frames import TRAINING, Loop
 from flake8_torchleak.lifetime.libraries import NO_HISTORY_FUNCTIONS, READ_ONLY_METHODS
-from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.values import Atom, Graph, Kind, Site, Value
 from flake8_torchleak.model.names import last_name
@@ -84,7 +83,7 @@ def is_part(loop: Loop) -> bool:
     return not loop.fed and isinstance(loop.node, (ast.For, ast.AsyncFor)) and not _tells(loop.node)
 
 
-@lru_cache(maxsize=1024)
+@of_node
 def _tells(node: ast.For | ast.AsyncFor) -> bool:
     """Whether a loop shows how far it is: it prints, logs, goes over a bar, or does something every few iterations."""
     if any(isinstance(each, ast.Call) and last_name(each.func) not in _PLAIN for each in walk(node.iter)):

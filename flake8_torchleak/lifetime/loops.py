@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from functools import lru_cache
 
 from flake8_torchleak.lifetime.deciding import decided
 from flake8_torchleak.lifetime.frames import BATCHES, Loop
 from flake8_torchleak.lifetime.inner import finished
 from flake8_torchleak.lifetime.journal import Changes, Flow
-from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import ELEMENTS, LOADING, PLAIN, Atom, Graph, Kind, Obj, Value, constant, objects
 
@@ -201,7 +200,7 @@ class Loops(Part):
         run.add(made, value)
 
 
-@lru_cache(maxsize=4096)
+@of_node
 def _is_alike(node: ast.expr) -> bool:
     """Whether a comprehension computes without calling anything or binding names but its own."""
     return not any(isinstance(each, _LEAVING) for each in walk(node))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from functools import lru_cache
 
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.frames import EVALUATING, IN_VAIN, Loop
 from flake8_torchleak.lifetime.hooking import is_hooking
 from flake8_torchleak.lifetime.inner import feed
-from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     BY_CALL,
@@ -67,7 +66,9 @@ class Networks(Part):
             return ""
         if run.evaluating:
             function = run.frame.function
-            return "" if function is not None and _turns_off(function.node) else EVALUATING
+            return (
+                "" if function is not None and function.node is not None and _turns_off(function.node) else EVALUATING
+            )
         supposed = atom.site in run.seen.supposed or (
             atom.site in run.seen.named and atom.site not in run.seen.networks
         )
@@ -176,7 +177,7 @@ def _is_new(why: str, given: Atom) -> bool:
     return why is not IN_VAIN or given.kind is not Kind.TENSOR or not isinstance(given.site, (tuple, ast.Subscript))
 
 
-@lru_cache(maxsize=1024)
+@of_node
 def _turns_off(function: ast.AST) -> bool:
     """Whether a function has a block without gradients: who knows of that wants them in the rest of it."""
     blocks = (item for node in walk(function) if isinstance(node, (ast.With, ast.AsyncWith)) for item in node.items)
@@ -184,7 +185,7 @@ def _turns_off(function: ast.AST) -> bool:
     return any(hints.turns_grad_off(last_name(call.func)) for call in calls)
 
 
-@lru_cache(maxsize=1024)
+@of_node
 def _has_layers(cls: ast.ClassDef) -> bool:
     """Whether the constructor of a class makes layers or parameters: what it sets is not known if it was too long."""
     made = (node for each in cls.body if getattr(each, "name", "") == "__init__" for node in walk(each))
@@ -206,7 +207,7 @@ _CUTTING = frozenset({"detach", "no_grad", "detach_", "data"})
 _NO_NAMES: frozenset[str] = frozenset()
 
 
-@lru_cache(maxsize=1024)
+@of_node
 def _names(cls: ast.ClassDef) -> frozenset[str]:
     """The names that stand in a class."""
     return frozenset(last_name(each) for each in walk(cls) if isinstance(each, (ast.Name, ast.Attribute)))

@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+Node = TypeVar("Node", bound=ast.AST)
+T = TypeVar("T")
 
 _LEAVES = frozenset({"ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "names", "kwd_attrs"})
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
+
+
+def of_node(function: Callable[[Node], T]) -> Callable[[Node], T]:
+    """A function of a node, worked out once for each: what it gives is forgotten with the node, and keeps none."""
+    known: WeakKeyDictionary[ast.AST, T] = WeakKeyDictionary()
+
+    @wraps(function)
+    def answer(node: Node) -> T:
+        try:
+            return known[node]
+        except KeyError:
+            pass
+        found = known[node] = function(node)
+        return found
+
+    return answer
 
 
 def below(node: ast.AST) -> list[ast.AST]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from flake8_torchleak.lifetime.budget import Budget
 from flake8_torchleak.lifetime.frames import IN_VAIN, TRAINING, Frame, Loop
 from flake8_torchleak.lifetime.journal import Journal
 from flake8_torchleak.lifetime.seen import Seen
@@ -44,7 +45,6 @@ _MOST_WITHIN = 24
 _NO_HOLDERS: tuple[Obj | None, ...] = (None,) * _MOST_WITHIN
 _MOST_ENTRIES = 32
 """Keys of a container that are told apart; what has other ones is among those that any key may be."""
-_FIELDS_A_STEP = 8
 _CONTAINERS = frozenset({"list", "tuple", "dict", "set", "deque", "generator"})
 _LEARNING = frozenset({Kind.NETWORK, Kind.OPTIMIZER})
 """What may be trained by whoever is handed it."""
@@ -52,10 +52,6 @@ MOST_FRAMES = 10
 """Calls within calls that are followed."""
 DEEPEST_NESTING = 240
 """Nodes within nodes, over all frames, that are followed."""
-
-
-class Over(Exception):
-    """The budget of steps is spent: what was not seen by then is unknown."""
 
 
 class Evaluates(Protocol):
@@ -71,7 +67,7 @@ class Part:
         self.run = run
 
 
-class Run:
+class Run(Budget):
     """The state of one run; its parts are set by `assembly.py`."""
 
     evaluate: Evaluates
@@ -99,10 +95,9 @@ class Run:
     unseen: Unseen
 
     def __init__(self) -> None:
+        super().__init__()
         self.journal = Journal()
         self.clock = 1
-        self.steps_left = 0
-        """What may be done of what is followed now."""
         self.left_out = False
         """Whether what carries history, or memory of a batch, was handed to a call that is too deep to be followed."""
         self.nesting = 0
@@ -137,18 +132,6 @@ class Run:
         """A later time than any before."""
         self.clock += 1
         return self.clock
-
-    def spend(self) -> None:
-        """One step of work. Raises Over when there were too many."""
-        self.steps_left -= 1
-        if self.steps_left < 0:
-            raise Over
-
-    def look(self, count: int) -> None:
-        """Go over so many fields: far less than a step each. Raises Over when there were too many."""
-        self.steps_left -= count // _FIELDS_A_STEP
-        if self.steps_left < 0:
-            raise Over
 
     @property
     def frame(self) -> Frame:

@@ -12,7 +12,8 @@ _START = re.compile(r"^(?:@|class[ \t]+(\w+)|(?:async[ \t]+)?def[ \t]+(\w+))", r
 """A definition at the left margin, or a decorator of one."""
 _NEXT = re.compile(r"^[^\s#)\]}]", re.MULTILINE)
 """What ends it: anything else at the left margin but comments and what closes a bracket."""
-_QUOTES = ('"""', "'''")
+QUOTES = ('"""', "'''")
+"""Of strings over several lines."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,4 +74,4 @@ def cut(text: str) -> list[Piece] | None:
 
 def _closes_strings(text: str) -> bool:
     """Whether no string over several lines is left open."""
-    return not any(text.count(quote) % 2 for quote in _QUOTES)
+    return not any(text.count(quote) % 2 for quote in QUOTES)

@@ -20,8 +20,6 @@ _MOST_KEPT = 8
 """Texts whose findings, fixes included, are kept for the next question about them."""
 _MOST_PARSED = 8
 """Texts whose trees are kept for their next versions."""
-_COLLECT = 200
-"""Checks after which what is cyclic is freed."""
 
 
 class Checked(NamedTuple):
@@ -40,7 +38,6 @@ class Checker:
         self._tell = tell
         self._whole: dict[tuple[str, str], list[Finding]] = {}
         self._parsers: dict[str, Reparser] = {}
-        self._checks = 0
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -53,9 +50,6 @@ class Checker:
         finally:
             if collects:
                 gc.enable()
-            self._checks += 1
-            if self._checks % _COLLECT == 0:
-                gc.collect()
 
     def show(self, texts: Mapping[str, str]) -> frozenset[str]:
         """Take in what is open; what has changed with it, as `Overlay.changed` gives it."""

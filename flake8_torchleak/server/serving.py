@@ -9,6 +9,7 @@ from typing import BinaryIO
 from lsprotocol import types
 
 from flake8_torchleak.server.answers import EXPLAIN, FIX_ALL
+from flake8_torchleak.server.collecting import take_over
 from flake8_torchleak.server.documents import Document
 from flake8_torchleak.server.editor import Server
 
@@ -127,4 +128,5 @@ def serve(stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None
     logging.getLogger("pygls").setLevel(logging.ERROR)
     # Whatever prints must not get in between.
     sys.stdout = sys.stderr
+    take_over()
     build().start_io(stdin, stdout)

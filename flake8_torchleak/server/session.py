@@ -12,6 +12,7 @@ from lsprotocol import types
 from flake8_torchleak.finding import Finding
 from flake8_torchleak.model.reading import Question, concerns
 from flake8_torchleak.server.checking import Checked, Checker
+from flake8_torchleak.server.collecting import Tidier
 from flake8_torchleak.server.diagnostics import ByUri, Shown, diagnostics, moved
 from flake8_torchleak.server.documents import Documents, View, path_of
 from flake8_torchleak.server.policies import Wishes
@@ -23,6 +24,8 @@ T = TypeVar("T")
 
 _MOST_SAID = 1000
 """Different messages that are remembered, so that each is shown once."""
+_AHEAD = 0.1
+"""Seconds before somebody has not typed for long enough: what is checked then is shown if nothing more is typed."""
 _LOOK_EVERY = 2.0
 """Seconds between looks at the disk, for editors that do not say what changes there."""
 
@@ -54,7 +57,7 @@ class Session:
         self._editor = editor
         self._loop = asyncio.get_running_loop()
         self._said: set[str] = set()
-        self.worker = Worker()
+        self.worker = Worker(Tidier().tidy)
         self.checker = Checker(self._tell)
         self.documents = Documents()
         self.known: dict[str, Known] = {}
@@ -123,9 +126,14 @@ class Session:
         self._watch = self._loop.call_later(_LOOK_EVERY, self.watch)
 
     def schedule(self, uri: str, wait: float, urgency: Urgency = Urgency.TYPED) -> None:
-        """Check something after `wait` seconds, instead of what was to be checked of it before."""
+        """Show what is found after `wait` seconds, instead of what was to be shown of it before.
+
+        What somebody types in is checked while he still may go on typing; what rests on it is not.
+        """
         self._stop(uri)
-        self._timers[uri] = self._loop.call_later(wait, self._start, uri, urgency)
+        ahead = min(wait, _AHEAD) if urgency <= Urgency.TYPED else 0
+        due = self._loop.time() + wait
+        self._timers[uri] = self._loop.call_later(wait - ahead, self._start, uri, urgency, due)
 
     def end(self) -> None:
         """Do nothing more."""
@@ -151,8 +159,8 @@ class Session:
             self.tell(f"{path_of(uri) or uri}: {error}")
             return None
 
-    async def check(self, uri: str, urgency: Urgency) -> None:
-        """Check what is under a URI, show what is found, and check what that concerns."""
+    async def check(self, uri: str, urgency: Urgency, due: float = 0) -> None:
+        """Check what is under a URI, show what is found, not before it is due, and check what that concerns."""
         view = self.view(uri)
         if view is None and uri in self.documents.uris():
             return
@@ -170,6 +178,7 @@ class Session:
 
         at, checked, found = await self.do(urgency, work)
         known.asked = checked.asked
+        await asyncio.sleep(max(due - self._loop.time(), 0))
         now = self.view(uri)
         if view is None or (now is not None and now.text == view.text):
             if checked.findings is not None:
@@ -205,13 +214,13 @@ class Session:
             is_open = uri in self.documents.uris()
             own = not is_open and path_of(uri) in changed
             if uri != but and (own or concerns(known.asked, changed)):
-                self.schedule(uri, 0, Urgency.FOLLOWS)
+                self.schedule(uri, self.wishes.debounce if but else 0, Urgency.FOLLOWS)
 
     # -- Timers, tasks, messages ---------------------------------------------------------------------------
 
-    def _start(self, uri: str, urgency: Urgency) -> None:
+    def _start(self, uri: str, urgency: Urgency, due: float) -> None:
         del self._timers[uri]
-        self._tasks[uri] = task = self._loop.create_task(self.check(uri, urgency))
+        self._tasks[uri] = task = self._loop.create_task(self.check(uri, urgency, due))
         task.add_done_callback(lambda _: self._done(uri, task))
 
     def _done(self, uri: str, task: asyncio.Task[None]) -> None:

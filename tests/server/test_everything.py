@@ -242,7 +242,6 @@ def test_a_fix_that_a_notebook_cannot_hold_is_not_offered(rich: Editor, monkeypa
 def test_more_texts_than_are_kept(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checking, "_MOST_KEPT", 1)
     monkeypatch.setattr(checking, "_MOST_PARSED", 1)
-    monkeypatch.setattr(checking, "_COLLECT", 1)
     for at in range(3):
         editor.open(f"leak{at}.py", LEAK)
         assert len(editor.shown(f"leak{at}.py")) == 1
@@ -297,10 +296,13 @@ def test_paths() -> None:
 def test_served_until_the_editor_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     before = sys.stdout
     monkeypatch.setattr(sys, "stdout", before)
+    taken: list[bool] = []
+    monkeypatch.setattr(serving, "take_over", lambda: taken.append(True))
     out = io.BytesIO()
     serving.serve(io.BytesIO(b'Content-Length: 40\r\n\r\n{"jsonrpc":"2.0","method":"initialized"}'), out)
     assert sys.stdout is sys.stderr
     assert out.getvalue() == b""
+    assert taken == [True]
 
 
 def test_the_command_serves(tmp_path: Path) -> None:
