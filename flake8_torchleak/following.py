@@ -142,12 +142,13 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
         return Severity.NOTE
     if kept.how == "batch" and (kept.at in run.keeper.moved or kept.value.held in run.seen.pinned):
         return Severity.NOTE
-    if not is_certain(run, kept) or (kept.how == "batch" and not _has_workers(kept, module)):
+    if not is_certain(run, kept):
         return Severity.NOTE
     if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
         return Severity.NOTE  # the next step would fail: something that is not seen cuts it off
     if kept.how == "batch" and kept.value.held not in run.seen.loaders:
-        return Severity.NOTE  # no loader with workers is seen to give it
+        # No loader with workers is seen to give it.
+        return Severity.WARNING if module.config.assume_workers == "yes" else Severity.NOTE
     if kept.how == "batch" and is_let_go(run, kept):
         return Severity.WARNING  # a descriptor for each batch of one pass, until the function returns
     bounded = kept.at in run.keeper.renewed or known is Worth.NODES
@@ -160,14 +161,6 @@ def _is_decoded(kept: Kept, found: Followed, module: Module) -> bool:
     """Whether a statement keeps what a loop makes of one sample, step by step of what it made before."""
     loops = module.loops.step_loops(kept.node)[:1] if kept.node in module.tree.parents else []
     return kept.is_graph and any(found.run.seen.decoding.get(loop, False) for loop in loops)
-
-
-def _has_workers(kept: Kept, module: Module) -> bool:
-    """Whether anything but a name speaks for workers of the loader whose batches are kept."""
-    loop = kept.loop.node
-    if isinstance(loop, (ast.For, ast.AsyncFor)) and loop in module.tree.parents:
-        return module.loaders.shows_workers(loop.iter)
-    return module.loaders.shows_workers(None)
 
 
 def _message(kept: Kept, module: Module) -> str:

@@ -115,15 +115,9 @@ class Loaders:
             return False
         return self.assumed(site.workers if site is not None else Workers.UNKNOWN)
 
-    def shows_workers(self, iterable: ast.expr | None) -> bool:
-        """Whether anything but the name of the loader that is iterated here speaks for workers.
-
-        It is made with some, another loader of the file is, or the file, or one that imports it, speaks of workers.
-        iterable: None if the loop is not in sight.
-        """
-        site = self._made(iterable) if iterable is not None else None
-        if self.config.assume_workers == "yes" or (site is not None and _asks_for_workers(site)):
-            return True
+    @property
+    def _shows_workers(self) -> bool:
+        """Whether a loader of the file is made with workers, or the file, or one that imports it, speaks of them."""
         return any(map(_asks_for_workers, self.sites)) or self._speaks_of_workers or self._is_used_with_workers
 
     def gives_to_workers(self, node: ast.ClassDef) -> bool:
@@ -132,7 +126,7 @@ class Loaders:
 
     def shows_workers_for(self, node: ast.ClassDef) -> bool:
         """Whether anything speaks for workers that get this Dataset class: its own loaders, if any is in sight."""
-        return self.gives_to_workers(node) or (not self.serving(node) and self.shows_workers(None))
+        return self.gives_to_workers(node) or (not self.serving(node) and self._shows_workers)
 
     def starts_anew_for(self, node: ast.ClassDef) -> bool:
         """Whether every loader of the file that is given this class has workers, and other ones in each epoch."""
