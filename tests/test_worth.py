@@ -304,6 +304,12 @@ def test_databases_that_are_only_read(given: str, expected: str) -> None:
     assert of("TLK105", DATABASE.format(given)) == [expected]
 
 
+@pytest.mark.parametrize(("given", "expected"), [(", readonly=True, lock=False", "note"), ("", "warning")])
+def test_databases_that_are_only_read_and_opened_early(given: str, expected: str) -> None:
+    text = ZIPPED.format("").replace("zipfile.ZipFile(self.path)", f"lmdb.open(self.path{given})")
+    assert of("TLK105", text.replace("import zipfile", "import lmdb")) == [expected]
+
+
 TAKEN = """
 import numpy as np
 from torch.utils.data import Dataset

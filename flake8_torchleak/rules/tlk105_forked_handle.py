@@ -65,7 +65,7 @@ from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.early import early
+from flake8_torchleak.model.early import Early, early
 from flake8_torchleak.model.handles import Shared, shared
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
@@ -106,7 +106,7 @@ def check(module: Module) -> Iterator[Report]:
                 (first.handle.call, f"opens the {first.handle.what}"),
                 (first.call, f"`{first.entry.name}` runs this before the workers start"),
             ),
-            severity=Severity.NOTE if "__getstate__" in first.dataset.facts.methods else Severity.WARNING,
+            severity=Severity.NOTE if first.handle.is_only_read or _may_be_sent(first) else Severity.WARNING,
             remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",
         )
 
@@ -118,3 +118,8 @@ def _closed(module: Module, each: Shared) -> str:
     if length is None or each.name.removeprefix("self.") not in module.classes.self_uses(length):
         return f"{close} at the end of `__init__`"
     return f"in `__init__` store {'its' if each.handle.what == 'video' else 'the'} length and {close}"
+
+
+def _may_be_sent(first: Early) -> bool:
+    """Whether the Dataset says how it is sent to workers that are spawned."""
+    return "__getstate__" in first.dataset.facts.methods
