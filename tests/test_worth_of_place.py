@@ -276,3 +276,19 @@ loader = DataLoader(Rows("x.npy"){})
 )
 def test_views_that_a_collate_function_only_reads(given: str, expected: str) -> None:
     assert severities("TLK201", COLLATED.format(given)) == [expected]
+
+
+ATTACKED = """
+from torch.utils.data import DataLoader
+
+def evaluate(net, data, {attack}):
+    net.eval()
+    for x, y in DataLoader(data):
+        print(net({attack}.perturb(x, y)).argmax(1) == y)
+"""
+
+
+@pytest.mark.parametrize(("attack", "expected"), [("attack", []), ("pgd_adversary", []), ("augment", ["warning"])])
+def test_an_object_that_attacks_needs_gradients(attack: str, expected: list[str]) -> None:
+    """Under `no_grad` what it differentiates would raise."""
+    assert severities("TLK501", ATTACKED.format(attack=attack)) == expected

@@ -32,7 +32,7 @@ def needs_grad(module: Module, scope: Scope) -> bool:
             return True
         if isinstance(node, ast.Call):
             name = last_name(node.func)
-            if name == "requires_grad_" or _ATTACKS.search(name) or _asks(module, node):
+            if name == "requires_grad_" or _ATTACKS.search(key_of(node.func) or name) or _asks(module, node):
                 return True
     calls = module.tree.calls(scope)
     return any(_helper_asks(module, call, _DEEPEST) or _network_asks(module, call) for call in calls)
