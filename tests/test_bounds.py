@@ -373,6 +373,7 @@ def test_flake8_is_not_failed_by_a_large_project(large: Path) -> None:
     assert note.slug == OF_PROJECT
     assert note.message.startswith("not all of this module's project was looked at")
     assert flake8("--select=TLK", "many.py", cwd=large).stdout == b""
+    assert b"TLK003" not in flake8("--select=TLK", "--min-severity=note", "many.py", cwd=large).stdout
 
 
 def test_a_noqa_is_not_called_unused_where_something_was_left_out(

@@ -61,6 +61,8 @@ def severities(text: str, path: str | None = None, config: Config = DEFAULT) -> 
         ("DataLoader(Rows('.'), num_workers=4)", ("warning", "note")),
         ("DataLoader(Rows('.'), num_workers=args.n)", ("warning", "note")),
         ("parser.add_argument('--workers')", ("warning", "note")),
+        ("make(num_workers=4)", ("warning", "note")),
+        ("make(num_workers=0)", ("note", "note")),
         ("DataLoader(Other('.'), num_workers=4)", ("warning", "note")),
     ],
 )

@@ -226,6 +226,28 @@ def test_edits_in_workers_that_start_anew(given: str, expected: str) -> None:
     assert severities("TLK203", STORED.format("row -= 1", loader)) == [expected]
 
 
+MIXED = """
+from torch.utils.data import Dataset
+
+class Mixed(Dataset):
+    def __init__(self, parts):
+        self.parts = {{name: {part} for name in parts}}
+
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, i):
+        row = self.parts["one"][i]
+        row["part"] = "one"
+        return row
+"""
+
+
+@pytest.mark.parametrize(("part", "expected"), [("made(name)", "note"), ("[dict(a=1), dict(a=2)]", "error")])
+def test_what_an_object_may_make_when_it_is_asked(part: str, expected: str) -> None:
+    assert severities("TLK203", MIXED.format(part=part)) == [expected]
+
+
 def test_tensors_of_spawned_workers() -> None:
     text = """
 import torch
