@@ -11,14 +11,7 @@ from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.follow import Followed, followed
 from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.verdict import (
-    Worth,
-    is_certain,
-    is_freed,
-    is_let_go,
-    is_small,
-    worth,
-)
+from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_let_go, is_small, worth
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.needing import is_called_without

@@ -127,12 +127,10 @@ def _may_be_copied(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:
     read = place[0] if place is not None else edit.target
     while isinstance(read, ast.Subscript):
         index = read.slice
-        if isinstance(read.value, ast.Subscript) and module.infer.value(read.value).kind in (
-            Kind.UNKNOWN,
-            Kind.DATASET,
-        ):
+        kind = module.infer.value(read.value).kind
+        if isinstance(read.value, ast.Subscript) and kind in (Kind.UNKNOWN, Kind.DATASET):
             return True
-        if module.infer.value(read.value).kind in (Kind.ARRAY, Kind.TENSOR) and not isinstance(index, ast.Slice):
+        if kind in (Kind.ARRAY, Kind.TENSOR) and not isinstance(index, ast.Slice):
             if module.infer.value(index).kind is Kind.UNKNOWN and not dataset.is_index(index):
                 return True
         read = read.value
