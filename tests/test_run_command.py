@@ -44,6 +44,8 @@ if __name__ == "__main__":
     model = torch.nn.Linear(8, 3)
     data = DataLoader(TensorDataset(torch.randn(400, 8), torch.randint(0, 3, (400,))), batch_size=4)
     train(model, data, torch.optim.SGD(model.parameters(), lr=0.1))
+    if len(data) < 50:
+        evaluate(model, data)
     raise RuntimeError("after training")
 """
 LEAKY, HEALTHY = TRAIN.replace("KEEP", "loss"), TRAIN.replace("KEEP", "loss.item()")
