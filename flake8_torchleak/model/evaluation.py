@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.attributes import is_called
 from flake8_torchleak.model.beside import may_be_beside, trained_beside
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
@@ -151,7 +152,8 @@ def _runs_model(module: Module, call: ast.Call) -> bool:
     if not (call.args or call.keywords) or module.infer.calls.is_construction(call):
         return False
     owned = module.classes.self_attribute(func)
-    if (owned is not None and owned[1] in owned[0].methods) or hints.is_layer(last_name(func)):
+    method = owned[0].methods.get(owned[1]) if owned is not None else None
+    if (method is not None and is_called(method)) or hints.is_layer(last_name(func)):
         return False
     if isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
         if module.classes.self_attribute(func.value) is None and not isinstance(func.value, ast.Attribute):
