@@ -23,6 +23,8 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
     loop, function = evaluation.loop, evaluation.function
     if loop is None:
         return False
+    if evaluation.by_use:
+        return True  # the network may be frozen elsewhere
     if _ends_at_once(loop):
         return True
     if isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter):
