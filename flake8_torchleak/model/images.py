@@ -56,12 +56,12 @@ def may_keep_images(outline: Outline) -> bool:
     """Whether what some `open` gives is bound, or put anywhere, as it is: what `unloaded` looks into."""
     if "PIL" not in outline.packages:
         return False
-    values = [each.value for each in outline.all(ast.Assign)] + [each.value for each in outline.all(ast.Expr)]
+    values = [each.value for kind in (ast.Assign, ast.AugAssign, ast.Expr) for each in outline.all(kind)]
     values += [one for each in outline.all(ast.Expr) if isinstance(each.value, ast.Call) for one in each.value.args]
     for each in values:  # it grows as it is gone through
         if isinstance(each, (ast.Tuple, ast.List)):
             values += each.elts
-        elif isinstance(each, (ast.ListComp, ast.SetComp)):
+        elif isinstance(each, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             values.append(each.elt)
         elif isinstance(each, ast.DictComp):
             values.append(each.value)
