@@ -36,7 +36,7 @@ BODIES = {
     "handed to code that is not seen": ("rows.append(other.step(model(x)))", 0),
     "differentiated": ("model(x).sum().backward()", 0),
     "given to the caller": ("return model(x)", 0),
-    "dropped": ("model(x)", 0),  # for its hooks, or the statistics of its layers
+    "dropped": ("model(x)", 1),  # for the statistics of its layers
     "without gradients": ("with torch.no_grad():\n            rows.append(model(x).argmax(1).tolist())", 0),
 }
 

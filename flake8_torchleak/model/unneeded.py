@@ -21,11 +21,11 @@ def may_be_unneeded(module: Module, scope: Scope) -> bool:
 
 
 def unneeded(module: Module, scope: Scope, call: ast.Call, over: Loop | None) -> tuple[tuple[ast.AST, str], ...]:
-    """That what a network gives for a batch is only turned into numbers; () if it may be differentiated, or is dropped.
+    """That what a network gives for a batch is only turned into numbers, or dropped; () if it may be differentiated.
 
     over: the loop over batches that the call is in.
     """
-    if over is None or not may_be_unneeded(module, scope) or isinstance(module.tree.parents[call], ast.Expr):
+    if over is None or not may_be_unneeded(module, scope):
         return ()
     if module.release.escapes.of_value(call).fate is not Fate.READ:
         return ()
