@@ -55,7 +55,7 @@ class Instances(Part):
         return run.of(made)
 
     def _since(self, cls: ClassInfo, name: str, value: Value) -> Value:
-        """What an attribute is by the time that a method is called, if others set it: not the constructor's constant."""
+        """What an attribute is when a method is called, if others set it: not the constant of the constructor."""
         known = constant(value)
         if known is None:
             return join([self.run.attributes.unset(cls, name, 0), value])

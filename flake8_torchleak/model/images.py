@@ -56,7 +56,8 @@ def may_keep_images(outline: Outline) -> bool:
     """Whether what some `open` gives is bound, or put anywhere, as it is: what `unloaded` looks into."""
     if "PIL" not in outline.packages:
         return False
-    values = [each.value for kind in (ast.Assign, ast.AugAssign, ast.Expr) for each in outline.all(kind)]
+    values = [each.value for each in outline.all(ast.Assign)] + [each.value for each in outline.all(ast.Expr)]
+    values += [each.value for each in outline.all(ast.AugAssign)]
     values += [one for each in outline.all(ast.Expr) if isinstance(each.value, ast.Call) for one in each.value.args]
     for each in values:  # it grows as it is gone through
         if isinstance(each, (ast.Tuple, ast.List)):

@@ -44,7 +44,8 @@ When it stays silent
 - The loop needs gradients: attacks, saliency, `backward`, also where a helper differentiates, or the network's own
   forward pass (forces that are the derivative of an energy).
 
-A note where the loop goes over no loader and nothing shows that it is run beside training, or ends in its first round.
+A note where the loop goes over no loader and nothing shows that it is run beside training, or ends in its first round,
+or where neither `eval()` nor a name says that it evaluates: then all outputs are turned into numbers, or dropped.
 
 How to fix it
 -------------
