@@ -22,6 +22,10 @@ def listed(x):
     return x.data.cpu().tolist()
 
 
+def through(model, x):
+    return model(x).argmax(1).tolist()
+
+
 def collect(model, train_loader):
     rows = []
     for x, y in train_loader:
@@ -36,6 +40,7 @@ BODIES = {
     "handed to code that is not seen": ("rows.append(other.step(model(x)))", 0),
     "differentiated": ("model(x).sum().backward()", 0),
     "given to the caller": ("return model(x)", 0),
+    "what a helper gives": ("rows.append(through(model, x))", 0),  # and what it does with it
     "dropped": ("model(x)", 1),  # for the statistics of its layers
     "without gradients": ("with torch.no_grad():\n            rows.append(model(x).argmax(1).tolist())", 0),
 }

@@ -78,7 +78,9 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
         if any(module.loops.trains(loop) for loop in loops[:1]) or module.grad.at(call) is not Grad.ON:
             continue
         evidence = _evidence(module, scope, call, loops)
-        by_use = () if evidence else unneeded(module, scope, call, _over_batches(module, loops))
+        by_use: tuple[tuple[ast.AST, str], ...] = ()
+        if not evidence and _runs_model(module, call):
+            by_use = unneeded(module, scope, call, _over_batches(module, loops))
         if (evidence or by_use) and not module.loops.modes.contradicted(scope) and not _switches_itself(module, call):
             function = scope if isinstance(scope, FUNCTIONS) else None
             if function is not None and is_called_without(module, function):
