@@ -148,8 +148,8 @@ def check(module: Module) -> Iterator[Report]:
             told.add(guest.owner.node)
             yield Report(
                 call,
-                f"hooks pile up: every new `{guest.owner.node.name}` registers a hook on `{guest.parameter.arg}` and "
-                "never removes it; keep the handle that this returns, and call its `.remove()`",
+                f"hooks pile up: every new `{guest.owner.node.name}` leaves hooks on `{guest.parameter.arg}`; "
+                "keep all handles in a list `self.handles`; when done, `for h in self.handles: h.remove()`",
                 notes=((guest.parameter, "the module belongs to the caller, and outlives the object"),),
                 severity=Severity.WARNING if guests.is_made_again(module, guest.owner) else Severity.NOTE,
                 remedy=remedy,
