@@ -45,10 +45,10 @@ def remedy(value: Value, held: Held) -> str:
     """What to store instead, by element type and use."""
     element = value.element.kind if value.element is not None else Kind.UNKNOWN
     if value.kind is Kind.INDEX:
-        return f"store what samples need by id as `PackedDict(...)` {_READ_ONLY.format('dict')}"
+        return f"store what samples need by id as `PackedDict(...)` {_SHOWN}"
     packed, kind = ("PackedDict", "dict") if held.keyed else ("PackedRecords", "list")
     if held.later:
-        return f"before each epoch make `{packed}(...)` of it, and read that {_SHOWN}"
+        return f"read from a `{packed}(...)` made each epoch {_BRIEFLY}"
     if value.kind in _LISTED and element is Kind.NUMBER:
         return "store `torch.tensor(...)` of it"
     if value.kind in _LISTED and element is Kind.PATH:
@@ -62,16 +62,17 @@ def remedy(value: Value, held: Held) -> str:
     if value.kind is Kind.SET:
         return "store `np.array(sorted(...))`"
     if held.columns:
-        return f"store `{{k: PackedRecords(v) for k, v in x.items()}}` of it {_SHOWN}"
+        return f"store `{{k: PackedRecords(v) for k, v in x.items()}}` {_BRIEFLY}"
     if held.part and len(held.part) <= _LONGEST:
-        return f"keep only `PackedDict({held.part})` of it {_READ_ONLY.format('dict')}"
+        return f"keep only `PackedDict({held.part})` {_READ_ONLY.format('dict')}"
     if held.keyed is None:
-        return f"store `PackedRecords(...)`, if it is a dict `PackedDict(...)` {_SHOWN}"
+        return "store PackedRecords, of a dict PackedDict (classes: `torchleak explain TLK101`)"
     return f"store `{packed}(...)` {_READ_ONLY.format(kind)}"
 
 
 _SHOWN = "(class: `torchleak explain TLK101`)"
-_READ_ONLY = "(a read-only {}: `torchleak explain TLK101`)"
+_BRIEFLY = "(`torchleak explain TLK101`)"
+_READ_ONLY = "(read-only {}: `torchleak explain TLK101`)"
 _LONGEST = 30
 """Of parts that a message shows."""
 

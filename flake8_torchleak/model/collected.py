@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 _PASSING_ON = frozenset({"enumerate", "zip", "tqdm", "trange", "iter", "islice"})
 """Functions that give the elements of what they are handed, one after the other."""
-_ORDERED = (ast.List, ast.Tuple, ast.Set, ast.ListComp, ast.SetComp, ast.GeneratorExp)
-_COLLECTING = frozenset({"list", "tuple", "set", "frozenset", "deque"})
+_DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_COLLECTING = frozenset({"list", "tuple", "set", "frozenset", "deque", "dict"})
 
 
 def instead(module: Module, node: ast.expr, loader: ast.expr) -> str:
@@ -24,8 +24,8 @@ def instead(module: Module, node: ast.expr, loader: ast.expr) -> str:
     if places and all(_is_gone_over(module, each) for each in places):
         return f"loop over {name} itself"
     if _is_in_order(node) and places and all(_is_returned(module, each) for each in places):
-        return f"return {name} itself, and loop over it where batches are used"
-    return f"loop over {name}, and keep only what is used (numbers, `.clone()` of one field)"
+        return f"return {name}, loop over that where batches are used"
+    return "go over the loader, store what is used (numbers, `.clone()` of a field)"
 
 
 def _places(module: Module, node: ast.expr) -> list[ast.expr]:
@@ -53,7 +53,7 @@ def _is_gone_over(module: Module, node: ast.expr) -> bool:
 
 def _is_in_order(node: ast.expr) -> bool:
     """Whether a collection has the batches as they come, and is no more than that."""
-    return isinstance(node, _ORDERED) or isinstance(node, ast.Call) and last_name(node.func) in _COLLECTING
+    return isinstance(node, _DISPLAYS) or isinstance(node, ast.Call) and last_name(node.func) in _COLLECTING
 
 
 def _is_returned(module: Module, node: ast.expr) -> bool:

@@ -67,7 +67,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             each.place,
             f"memory grows by a copy of `{each.name}` ({each.why}) in each worker; "
-            "store `PackedRecords(...)` (a read-only list: `torchleak explain TLK101`)",
+            "store `PackedRecords(...)` (class: `torchleak explain TLK101`)",
             notes=(
                 (each.node, each.why),
                 *each.dataset.chain(each.read.function),

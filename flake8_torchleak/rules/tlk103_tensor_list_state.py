@@ -79,7 +79,7 @@ def check(module: Module) -> Iterator[Report]:
     for each in tensor_containers(module):
         yield Report(
             each.place,
-            f'each spawned worker opens a file per tensor in `{each.name}` ("too many open files"); '
+            f'"too many open files": spawned workers open one per tensor of `{each.name}`; '
             f"{_stored(each)}",
             notes=each.notes,
             severity=Severity.WARNING if _spawns(module) else Severity.NOTE,
@@ -92,12 +92,12 @@ def _stored(each: Container) -> str:
     keyed = each.value.kind is Kind.DICT
     fields = _fields(each.value.element)
     if len(fields) == 1:
-        return f"store every `{fields[0]}` in one tensor (`torch.stack`; unequal lengths: `torch.cat`, offsets)"
+        return f"store all `{fields[0]}` in one tensor (`torch.stack`; unequal: `torch.cat`, offsets)"
     if fields:
-        return "store one tensor per field (`torch.stack`; unequal lengths: `torch.cat`, offsets)"
+        return "store one tensor per field (`torch.stack`; unequal: `torch.cat`, offsets)"
     if keyed:
         return "store one `torch.stack(...)` of its values, and each key's row"
-    return "store one `torch.stack(...)`, or for unequal lengths `torch.cat(...)` and offsets"
+    return "store one `torch.stack(...)`; if lengths differ `torch.cat(...)` and offsets"
 
 
 def _fields(element: Value | None) -> list[str]:

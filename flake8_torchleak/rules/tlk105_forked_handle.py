@@ -61,10 +61,12 @@ opening there is a note.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.early import Early, early
 from flake8_torchleak.model.handles import Shared, shared
 from flake8_torchleak.model.module import Module
@@ -83,8 +85,8 @@ def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
         yield Report(
             each.place,
-            f"workers fail or read wrong data: all share the {each.handle.what} of `{each.name}`; "
-            f"{_closed(module, each)}, reopen on first use in `{each.read.function.name}`",
+            f"workers fail or read wrong data: all share `{each.name}` ({each.handle.what}); "
+            f"{_closed(module, each)}",
             severity=Severity.NOTE if each.handle.is_only_read else Severity.ERROR,
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
@@ -101,7 +103,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             first.place,
             f"workers fail or read wrong data: `{first.entry.name}` opens `{first.name}` ({first.handle.what}) "
-            f"before they start; before it returns, write `{first.name} = None`",
+            f"before they start; before it returns, `{_ended(module, first)}{first.name} = None`",
             notes=(
                 (first.handle.call, f"opens the {first.handle.what}"),
                 (first.call, f"`{first.entry.name}` runs this before the workers start"),
@@ -112,12 +114,25 @@ def check(module: Module) -> Iterator[Report]:
 
 
 def _closed(module: Module, each: Shared) -> str:
-    """When to close it: after the length was read, where that is asked of it; videos have no common method for that."""
-    close = "set it to None" if each.handle.what == "video" else "close it"
+    """When to close it: after the length was read, where that is asked of it; videos have no common method for that.
+
+    A stream that is read from its start to its end is opened whenever it is gone over.
+    """
+    video, reader = each.handle.what == "video", each.read.function.name
+    steps = [] if video else ["close it"]
     length = each.dataset.facts.methods.get("__len__")
-    if length is None or each.name.removeprefix("self.") not in module.classes.self_uses(length):
-        return f"{close} at the end of `__init__`"
-    return f"in `__init__` store {'its' if each.handle.what == 'video' else 'the'} length and {close}"
+    if length is not None and each.name.removeprefix("self.") in module.classes.self_uses(length):
+        steps.insert(0, f"store {'its' if video else 'the'} length")
+    if reader == "__iter__":
+        return f"in `__init__` {' and '.join(steps) or 'do not open it'}; open it in `__iter__`"
+    return f"in `__init__` {', '.join([*steps, 'set it None'])}; if None, reopen it in `{reader}`"
+
+
+def _ended(module: Module, first: Early) -> str:
+    """What closes it, if it is the very object that was opened."""
+    bound = module.tree.parents[first.handle.call]
+    is_own = isinstance(bound, ast.Assign) and any(key_of(each) == first.name for each in bound.targets)
+    return f"{first.name}.close(); " if is_own and first.handle.what != "video" else ""
 
 
 def _may_be_sent(first: Early) -> bool:

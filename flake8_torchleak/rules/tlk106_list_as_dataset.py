@@ -86,7 +86,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             site.dataset,
             f"memory grows by a copy of `{name}` ({value.kind.value}) in each worker; "
-            f"give the loader `{packed}({given})` (a read-only {what}: `torchleak explain {explained}`)",
+            f"give the loader `{packed}({given})` (read-only {what}: `torchleak explain {explained}`)",
             notes=value.why[:3],
             remedy=f"pass `{packed}({name})`: `torchleak explain {explained}` prints the class, to be pasted",
         )

@@ -94,7 +94,7 @@ def check(module: Module) -> Iterator[Report]:
         source = short(stream.source)
         yield Report(
             stream.entry,
-            f"every sample comes once per worker: each reads all of `{called(stream.source)}`; "
+            f"samples come once per worker: each reads all of `{called(stream.source)}`; "
             f"{_division(module, stream)} (`w = get_worker_info()`)",
             notes=(
                 (stream.source, "every worker reads all of it"),
@@ -115,8 +115,8 @@ def _division(module: Module, stream: Stream) -> str:
     if stream.shuffled and not is_long(stream.source):
         return f"before shuffling `if w: {source} = {source}[w.id::w.num_workers]`"
     if not any(isinstance(node, _YIELDS) for node in module.tree.within(stream.entry)):
-        return "wrap what is returned: `islice(..., w and w.id, None, w and w.num_workers)`"
-    return "count the yields (n) and yield only if `not w or n % w.num_workers == w.id`"
+        return "return `islice(..., w and w.id, None, w and w.num_workers)`"
+    return "do the n-th yield only if `not w or n % w.num_workers == w.id`"
 
 
 _YIELDS = (ast.Yield, ast.YieldFrom)

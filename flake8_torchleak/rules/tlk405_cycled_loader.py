@@ -227,7 +227,7 @@ def _report(
         remedy = f"use `next(iter({short(iterable)}))`"
     yield Report(
         node,
-        f"all batches stay in memory at once: `{shown}` keeps every batch; "
+        f"all batches stay in memory: `{shown}` keeps every batch; "
         f"{remedy or instead(module, node, iterable)}",
         notes=((loader.made, "the loader is made here"),) if loader.made is not None else (),
         severity=Severity.NOTE if by_name else None,
@@ -284,7 +284,7 @@ def _repeated(module: Module, call: ast.Call) -> str:
         return f"use `{code}`"
     while isinstance(given, ast.Call) and last_name(given.func) == "iter" and given.args:
         given = given.args[0]
-    return f"use a generator of `while True: yield from {short(given)}`"
+    return f"in a generator `while True: yield from {short(given)}`"
 
 
 _LONGEST = 65

@@ -65,7 +65,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.recurrence import Carried, carried_states, idle_detaches
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import is_long, short
 
 
 def _may_carry(outline: Outline) -> bool:
@@ -120,11 +120,12 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
 
 def _detached(state: Carried) -> str:
     """What to write; in words where it is not known whether the state is a pair, as an LSTM's."""
-    return (
-        "end each batch by detaching it, or each tensor of it"
-        if state.pair is None
-        else f"end each batch with `{_cut_off(state)}`"
-    )
+    if state.pair is not None:
+        return f"end each batch with `{_cut_off(state)}`"
+    parts = "or each tensor of it"
+    if not is_long(state.target):
+        parts = f"a tuple by `tuple(s.detach() for s in {short(state.target)})`"
+    return f"end each batch by detaching it, {parts}"
 
 
 def _cut_off(state: Carried) -> str:

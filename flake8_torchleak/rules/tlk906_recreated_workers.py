@@ -85,7 +85,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             call,
             f"workers start again in every step, for one batch: `next(iter({name}))`; "
-            "make the iterator before the loop, a new one at StopIteration",
+            f"{_kept(around)}, a new one at StopIteration",
             notes=((around, "runs in every step"),),
             remedy=f"`batches = iter({name})` above the loop, and `next(batches)` in it; after StopIteration "
             f"`batches = iter({name})` again",
@@ -110,6 +110,10 @@ def _advice(module: Module, site: Site, around: Loop | FunctionNode, where: str)
         return f"make it once, {'before' if isinstance(around, LOOPS) else 'outside'} {where}{kept}"
     refused = [f"`{name}`" for name in _OF_WORKERS if name in site.arguments]
     return f"its data is new each time: pass `num_workers=0`{', without ' + ', '.join(refused) if refused else ''}"
+
+
+def _kept(around: Loop | FunctionNode) -> str:
+    return "make the iterator before the loop" if isinstance(around, LOOPS) else "keep one iterator for all steps"
 
 
 def _is_same(module: Module, call: ast.Call, around: Loop | FunctionNode) -> bool:
