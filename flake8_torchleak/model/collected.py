@@ -18,7 +18,7 @@ _COLLECTING = frozenset({"list", "tuple", "set", "frozenset", "deque", "dict"})
 
 
 def instead(module: Module, node: ast.expr, loader: ast.expr) -> str:
-    """A loop over the loader itself where the batches are gone over; else the loader goes where they went, or a part."""
+    """A loop over the loader itself where the batches are gone over; else the loader goes where they went."""
     name = "the loader" if is_long(loader) else f"`{short(loader)}`"
     places = _places(module, node)
     if places and all(_is_gone_over(module, each) for each in places):

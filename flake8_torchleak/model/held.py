@@ -1,4 +1,4 @@
-"""How a container of a Dataset is used: as a list or a dict, with keys that never change, or changed once it is built."""
+"""How a container of a Dataset is used: as a list or a dict, by constant keys, and whether it grows later."""
 
 from __future__ import annotations
 

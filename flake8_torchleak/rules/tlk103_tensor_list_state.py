@@ -60,7 +60,7 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.containers import Container, tensor_containers
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.values import Kind, Value
+from flake8_torchleak.model.values import UNKNOWN, Kind, Value
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.words import holds_any
 
@@ -79,8 +79,7 @@ def check(module: Module) -> Iterator[Report]:
     for each in tensor_containers(module):
         yield Report(
             each.place,
-            f'"too many open files": spawned workers open one per tensor of `{each.name}`; '
-            f"{_stored(each)}",
+            f'"too many open files": spawned workers open one per tensor of `{each.name}`; {_stored(each)}',
             notes=each.notes,
             severity=Severity.WARNING if _spawns(module) else Severity.NOTE,
             remedy=_remedy(each),
@@ -102,8 +101,7 @@ def _stored(each: Container) -> str:
 
 def _fields(element: Value | None) -> list[str]:
     """The fields of a record that hold tensors, as they are read: `['ids']`, `[0]`; none for what is no record."""
-    if element is None:
-        return []
+    element = element or UNKNOWN
     named = [(repr(key), part) for key, part in element.fields]
     placed = [(str(number), part) for number, part in enumerate(element.items)]
     return [f"[{key}]" for key, part in (*named, *placed) if part.kind is Kind.TENSOR]
@@ -113,8 +111,8 @@ def _remedy(each: Container) -> str:
     name, fields = each.name, _fields(each.value.element)
     if fields:
         return (
-            f"one tensor for {_listed(fields)} of all records (`torch.stack` where shapes are equal; else `torch.cat`, and "
-            "a tensor of the rows where each ends), the other fields in lists or tensors of their own"
+            f"one tensor for {_listed(fields)} of all records (`torch.stack` where shapes are equal; else `torch.cat`, "
+            "and a tensor of the rows where each ends), the other fields in lists or tensors of their own"
         )
     if each.value.kind is Kind.DICT:
         return (

@@ -68,7 +68,7 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.early import Early, early
-from flake8_torchleak.model.handles import Shared, shared
+from flake8_torchleak.model.handles import Handle, Shared, shared
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
 
@@ -85,8 +85,7 @@ def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
         yield Report(
             each.place,
-            f"workers fail or read wrong data: all share `{each.name}` ({each.handle.what}); "
-            f"{_closed(module, each)}",
+            f"workers fail or read wrong data: all share `{each.name}` ({each.handle.what}); {_closed(module, each)}",
             severity=Severity.NOTE if each.handle.is_only_read else Severity.ERROR,
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
@@ -118,20 +117,30 @@ def _closed(module: Module, each: Shared) -> str:
 
     A stream that is read from its start to its end is opened whenever it is gone over.
     """
-    video, reader = each.handle.what == "video", each.read.function.name
-    steps = [] if video else ["close it"]
+    video, reader, opened = each.handle.what == "video", each.read.function.name, _bound(module, each.handle)
+    apart = bool(opened) and opened != each.name
+    steps = [] if video else [f"close `{opened}`" if apart else "close it"]
     length = each.dataset.facts.methods.get("__len__")
     if length is not None and each.name.removeprefix("self.") in module.classes.self_uses(length):
         steps.insert(0, f"store {'its' if video else 'the'} length")
     if reader == "__iter__":
         return f"in `__init__` {' and '.join(steps) or 'do not open it'}; open it in `__iter__`"
+    if apart and opened.startswith("self."):
+        return f"in `__init__` {', '.join([*steps, 'set both None'])}; reopen both in `{reader}`"
+    if apart:
+        return f"in `__init__` {', '.join([*steps, f'set `{each.name}` None'])}; reopen in `{reader}`"
     return f"in `__init__` {', '.join([*steps, 'set it None'])}; if None, reopen it in `{reader}`"
+
+
+def _bound(module: Module, handle: Handle) -> str:
+    """The variable or attribute that what is opened gets first; "" if none."""
+    parent = module.tree.parents[handle.call]
+    return key_of(parent.targets[0]) if isinstance(parent, ast.Assign) else ""
 
 
 def _ended(module: Module, first: Early) -> str:
     """What closes it, if it is the very object that was opened."""
-    bound = module.tree.parents[first.handle.call]
-    is_own = isinstance(bound, ast.Assign) and any(key_of(each) == first.name for each in bound.targets)
+    is_own = _bound(module, first.handle) == first.name
     return f"{first.name}.close(); " if is_own and first.handle.what != "video" else ""
 
 

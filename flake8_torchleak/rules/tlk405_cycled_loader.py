@@ -227,8 +227,7 @@ def _report(
         remedy = f"use `next(iter({short(iterable)}))`"
     yield Report(
         node,
-        f"all batches stay in memory: `{shown}` keeps every batch; "
-        f"{remedy or instead(module, node, iterable)}",
+        f"all batches stay in memory: `{shown}` keeps every batch; {remedy or instead(module, node, iterable)}",
         notes=((loader.made, "the loader is made here"),) if loader.made is not None else (),
         severity=Severity.NOTE if by_name else None,
         target=target,
@@ -273,17 +272,18 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
 
 def _is_read_again(module: Module, loader: ast.expr) -> bool:
     """Whether it gives its batches as often as it is asked: a loader, not an iterator over one."""
-    return module.infer.value(loader).kind is Kind.LOADER and "iter" not in last_name(loader)
+    named = loader.func if isinstance(loader, ast.Call) else loader
+    return module.infer.value(loader).kind is Kind.LOADER and "iter" not in last_name(named)
 
 
 def _repeated(module: Module, call: ast.Call) -> str:
-    """The expression that gives the same batches without end; a generator where it is long, or for what is no loader."""
+    """The expression that gives the same batches without end; a generator where it is long, or no loader is given."""
     (given,) = call.args
+    while isinstance(given, ast.Call) and last_name(given.func) == "iter" and given.args:
+        given = given.args[0]
     code = f"itertools.chain.from_iterable({short(call.func)}([{short(given)}]))"
     if _is_read_again(module, given) and len(code) <= _LONGEST:
         return f"use `{code}`"
-    while isinstance(given, ast.Call) and last_name(given.func) == "iter" and given.args:
-        given = given.args[0]
     return f"in a generator `while True: yield from {short(given)}`"
 
 

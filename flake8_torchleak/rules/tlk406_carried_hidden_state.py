@@ -100,7 +100,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             method,
             f"memory grows with every batch: `{facts.node.name}.{method.name}` detaches nothing, so the state keeps "
-            "its autograd graph; assign the detached tensors to it",
+            "its autograd graph; for each tensor `self.h = self.h.detach()`",
             notes=((evidence, "this has to be detached"),),
         )
 

@@ -57,7 +57,6 @@ from flake8_torchleak.model.tree import LOOPS, FunctionNode, Loop
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
-
 _OF_WORKERS = ("persistent_workers", "prefetch_factor", "multiprocessing_context", "timeout")
 """Arguments that a DataLoader without workers refuses."""
 
@@ -121,7 +120,9 @@ def _is_same(module: Module, call: ast.Call, around: Loop | FunctionNode) -> boo
     parts = [node for each in (*call.args, *call.keywords) for node in ast.walk(each)]
     if any(isinstance(node, (ast.Call, ast.Await, ast.NamedExpr)) and not _is_class(module, node) for node in parts):
         return False
-    keys = {key: node for node in parts if isinstance(node, (ast.Name, ast.Attribute)) and (key := key_of(node))}
+    names = [node for node in parts if isinstance(node, (ast.Name, ast.Attribute))]
+    names = [node for node in names if not isinstance(module.tree.parents[node], ast.Attribute)]
+    keys = {key: node for node in names if (key := key_of(node))}
     for key, node in keys.items():
         if any(module.tree.inside(d.node, around) for d in module.flow.reaching(key, node)):
             return False
