@@ -94,7 +94,7 @@ def test_a_shared_file_is_closed_when_what_is_asked_of_it_is_known(init: str, le
     """
     found = said("import h5py\n" + dedent(text.format(init=init, length=length, sample="pass")), "TLK105")
     assert found == (
-        f"workers fail or read wrong data: all share `self.file` (HDF5 file); in `__init__` {advice}; if None, reopen "
+        f"workers fail or read wrong data: all share `self.file` (HDF5 file); in `__init__` {advice}; if None reopen "
         "it in `__getitem__`"
     )
     closed = "self.count = len(self.file['x']); self.file.close(); self.file = None"
@@ -105,7 +105,7 @@ def test_a_shared_file_is_closed_when_what_is_asked_of_it_is_known(init: str, le
 
 def test_a_video_has_no_close() -> None:
     text = dataset("self.data = decord.VideoReader(root)", "return self.data[i].asnumpy()")
-    assert "; in `__init__` store its length, set it None; if None, reopen " in said(f"import decord\n{text}", "TLK105")
+    assert "; in `__init__` store its length, set it None; if None reopen " in said(f"import decord\n{text}", "TLK105")
 
 
 EARLY = """\

@@ -70,6 +70,8 @@ from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.early import Early, early
 from flake8_torchleak.model.handles import Handle, Shared, shared
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.state import StateFacts
+from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 
 
@@ -112,6 +114,9 @@ def check(module: Module) -> Iterator[Report]:
         )
 
 
+_MANY = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
+
+
 def _closed(module: Module, each: Shared) -> str:
     """When to close it: after the length was read, where that is asked of it; videos have no common method for that.
 
@@ -119,7 +124,8 @@ def _closed(module: Module, each: Shared) -> str:
     """
     video, reader, opened = each.handle.what == "video", each.read.function.name, _bound(module, each.handle)
     apart = bool(opened) and opened != each.name
-    steps = [] if video else [f"close `{opened}`" if apart else "close it"]
+    several = isinstance(each.place, ast.Call) or StateFacts(module, each.dataset, each.name[5:]).value.kind in _MANY
+    steps = [] if video else [f"close `{opened}`" if apart else "close each" if several else "close it"]
     length = each.dataset.facts.methods.get("__len__")
     if length is not None and each.name.removeprefix("self.") in module.classes.self_uses(length):
         steps.insert(0, f"store {'its' if video else 'the'} length")
@@ -129,7 +135,7 @@ def _closed(module: Module, each: Shared) -> str:
         return f"in `__init__` {', '.join([*steps, 'set both None'])}; reopen both in `{reader}`"
     if apart:
         return f"in `__init__` {', '.join([*steps, f'set `{each.name}` None'])}; reopen in `{reader}`"
-    return f"in `__init__` {', '.join([*steps, 'set it None'])}; if None, reopen it in `{reader}`"
+    return f"in `__init__` {', '.join([*steps, 'set it None'])}; if None reopen it in `{reader}`"
 
 
 def _bound(module: Module, handle: Handle) -> str:

@@ -101,10 +101,12 @@ def check(module: Module) -> Iterator[Report]:
                 output = next((d for d in module.flow.reaching(kept.id, kept) if d in outputs), None)
                 if output is None or _is_released(facts, attr) or _is_plain(module, function, kept):
                     continue
+                among = isinstance(node.value, (ast.Tuple, ast.List)) and len(node.value.elts) > 1
+                first = f"take `{kept.id}` out, " if among else ""
                 yield Report(
                     node,
                     f"memory stays until garbage collection: `{ctx}.{attr}` and output `{kept.id}` keep each other; "
-                    f"use `{ctx}.save_for_backward({kept.id})` and `{ctx}.saved_tensors`",
+                    f"{first}use `{ctx}.save_for_backward({kept.id})` and `{ctx}.saved_tensors`",
                     notes=((output.node, "this is returned as an output"),),
                     remedy=f"call `{ctx}.save_for_backward({kept.id})` instead of setting `{ctx}.{attr}`",
                 )
@@ -130,7 +132,7 @@ def _outputs(module: Module, function: FunctionNode) -> set[Definition]:
     return {d for d in outputs if d.how is not How.PARAMETER}
 
 
-def _kept(module: Module, function: FunctionNode, ctx: str) -> Iterator[tuple[ast.stmt, str, ast.Name]]:
+def _kept(module: Module, function: FunctionNode, ctx: str) -> Iterator[tuple[ast.Assign, str, ast.Name]]:
     """(statement, attribute, variable) for the plain variables that are kept on ctx, also in a display."""
     for node in module.tree.within(function):
         if not isinstance(node, ast.Assign):
