@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from flake8_torchleak.lint import lint
 from tests.model import IMPORTS, messages
 from tests.test_messages_pasted import run, said
 
@@ -32,3 +33,12 @@ def test_a_loader_is_repeated_without_its_batches(repeated: str, code: str) -> N
     assert not messages(IMPORTS + remedied, "TLK405")
     batches = itertools.islice(run(remedied, itertools=itertools)["train"](range(4)), 4)
     assert [(x[1] if isinstance(x, tuple) else x).tolist() for x in batches] == [[0, 1], [2, 3]] * 2
+
+
+def test_an_iterator_is_not_repeated_by_a_fix() -> None:
+    """It has ended after the first round, and would be asked for ever."""
+    text = f"{IMPORTS}def train(data):\n    loader = DataLoader(data)\n    return itertools.cycle({{}})\n"
+    (fixed,) = [each for each in lint(text.format("loader"), fixes=True) if each.code == "TLK405"]
+    (left,) = [each for each in lint(text.format("iter(loader)"), fixes=True) if each.code == "TLK405"]
+    assert fixed.fixes
+    assert not left.fixes

@@ -101,12 +101,14 @@ def check(module: Module) -> Iterator[Report]:
                 output = next((d for d in module.flow.reaching(kept.id, kept) if d in outputs), None)
                 if output is None or _is_released(facts, attr) or _is_plain(module, function, kept):
                     continue
-                among = isinstance(node.value, (ast.Tuple, ast.List)) and len(node.value.elts) > 1
-                first = f"take `{kept.id}` out, " if among else ""
+                saved = f"`{ctx}.save_for_backward({kept.id})`"
+                advice = f"use {saved} and `{ctx}.saved_tensors`"
+                if isinstance(node.value, (ast.Tuple, ast.List)):
+                    advice = f"take `{kept.id}` out: {saved}, `{ctx}.saved_tensors`"
                 yield Report(
                     node,
                     f"memory stays until garbage collection: `{ctx}.{attr}` and output `{kept.id}` keep each other; "
-                    f"{first}use `{ctx}.save_for_backward({kept.id})` and `{ctx}.saved_tensors`",
+                    f"{advice}",
                     notes=((output.node, "this is returned as an output"),),
                     remedy=f"call `{ctx}.save_for_backward({kept.id})` instead of setting `{ctx}.{attr}`",
                 )
