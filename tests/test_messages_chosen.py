@@ -27,7 +27,7 @@ COLLECTED = {
     "returned": ("return list(loader)", RETURN),
     "returned as one of two": ("batches = [*loader]\nreturn batches, 1", RETURN),
     "returned by number": ("return {i: x for i, x in enumerate(loader)}", RETURN.replace("`loader`", "the loader")),
-    "put into an order": ("return sorted(loader, key=len)", GO_OVER),
+    "put into an order": ("return sorted(loader, key=len)", f"sort only what is used of each batch{GO_OVER[38:]}"),
     "handed on": ("show(list(loader))", GO_OVER),
     "an attribute": ("self.batches = list(loader)", GO_OVER),
     "two names": ("one = other = list(loader)\nreturn one", GO_OVER),

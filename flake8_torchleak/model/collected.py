@@ -25,6 +25,8 @@ def instead(module: Module, node: ast.expr, loader: ast.expr) -> str:
         return f"loop over {name} itself"
     if _is_in_order(node) and places and all(_is_returned(module, each) for each in places):
         return f"return {name}, loop over that where batches are used"
+    if isinstance(node, ast.Call) and last_name(node.func) == "sorted":
+        return "sort only what is used of each batch (numbers, `.clone()` of a field)"
     return "go over the loader, store what is used (numbers, `.clone()` of a field)"
 
 

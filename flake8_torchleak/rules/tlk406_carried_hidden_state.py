@@ -65,7 +65,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.recurrence import Carried, carried_states, idle_detaches
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import is_long, short
+from flake8_torchleak.wording import is_long, released, short
 
 
 def _may_carry(outline: Outline) -> bool:
@@ -99,8 +99,8 @@ def check(module: Module) -> Iterator[Report]:
     for facts, method, evidence in idle_detaches(module):
         yield Report(
             method,
-            f"memory grows with every batch: `{facts.node.name}.{method.name}` detaches nothing, so the state keeps "
-            "its autograd graph; for each tensor `self.h = self.h.detach()`",
+            f"memory grows with every batch: `{facts.node.name}.{method.name}` leaves the state its autograd graph; "
+            f"{_assigned(module, evidence)}",
             notes=((evidence, "this has to be detached"),),
         )
 
@@ -116,6 +116,20 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     if state.pair is None:
         raise Unfixable(f"`{name}` may be a tensor or a pair of tensors")
     yield Fix(FixLevel.UNSAFE, f"detach `{name}` after the call", build.after(state.last, _cut_off(state)))
+
+
+def _assigned(module: Module, evidence: ast.AST) -> str:
+    """What to write in the place of a `detach()` whose result is dropped; in words where the method does nothing."""
+    if not isinstance(evidence, ast.Call) or not isinstance(evidence.func, ast.Attribute):
+        return "in it write `self.h = self.h.detach()` for each tensor"
+    part = evidence.func.value
+    loop = module.tree.parents[module.tree.parents[evidence]]
+    if isinstance(loop, ast.For) and is_long(loop.iter):
+        return "assign what `.detach()` gives"
+    if isinstance(loop, ast.For):
+        whole, each = short(loop.iter), short(loop.target)
+        return f"write `{whole} = tuple({each}.detach() for {each} in {whole})`"
+    return f"write `{short(part)} = {released(part)}`"
 
 
 def _detached(state: Carried) -> str:
