@@ -104,7 +104,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             first.place,
             f"workers fail or read wrong data: `{first.entry.name}` opens `{first.name}` ({first.handle.what}) "
-            f"before they start; before it returns, `{_ended(module, first)}{first.name} = None`",
+            f"before they start; {_ended(module, first)}",
             notes=(
                 (first.handle.call, f"opens the {first.handle.what}"),
                 (first.call, f"`{first.entry.name}` runs this before the workers start"),
@@ -145,9 +145,12 @@ def _bound(module: Module, handle: Handle) -> str:
 
 
 def _ended(module: Module, first: Early) -> str:
-    """What closes it, if it is the very object that was opened."""
+    """What closes it, if it is the very object that was opened; the length is asked of it before."""
     is_own = _bound(module, first.handle) == first.name
-    return f"{first.name}.close(); " if is_own and first.handle.what != "video" else ""
+    closed = f"{first.name}.close(); " if is_own and first.handle.what != "video" else ""
+    if first.entry.name == "__len__":
+        return f"take the length, then `{closed}{first.name} = None`, and return it"
+    return f"before it returns, `{closed}{first.name} = None`"
 
 
 def _may_be_sent(first: Early) -> bool:
