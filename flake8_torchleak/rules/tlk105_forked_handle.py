@@ -48,7 +48,8 @@ the Dataset is only used without workers.
 How to fix it
 -------------
 By hand: open it on first use, in the worker, as above. What else is read from it, such as the length, is stored in
-`__init__`, before the file is closed there. So that the Dataset can also be sent to spawned workers, leave
+`__init__`, before the file is closed there and the attribute set to None. What is read as a stream is opened in
+`__iter__`. So that the Dataset can also be sent to spawned workers, leave
 the open file out:
 
     def __getstate__(self):

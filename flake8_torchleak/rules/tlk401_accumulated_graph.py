@@ -47,7 +47,8 @@ How to fix it
 -------------
 Safe: `.detach()` on what is proven to be a tensor, where that cannot change what is trained. Either the value is
 differentiated, and its graph freed, on every path of the same iteration. Or the sum is only printed, logged or turned
-into numbers. `.detach()` does not wait for the GPU.
+into numbers. `.detach()` does not wait for the GPU. An average that starts with a loss
+(`mean = loss if mean is None else ...`) is detached there too: else each step adds an operation to that first graph.
 
 Unsafe, where the sum is only printed, formatted or logged: `.item()`, which gives a float and waits for the GPU.
 

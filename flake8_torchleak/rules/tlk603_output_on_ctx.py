@@ -48,7 +48,8 @@ What is kept is no output (an input, a shape, a flag), is marked as not differen
 
 How to fix it
 -------------
-By hand: `ctx.save_for_backward(y)`, and `(y,) = ctx.saved_tensors` in backward.
+By hand: `ctx.save_for_backward(y)`, and `(y,) = ctx.saved_tensors` in backward. Of a tuple take the output out
+alone: what is no tensor cannot be saved so.
 """
 
 from __future__ import annotations

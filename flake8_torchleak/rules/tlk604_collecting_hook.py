@@ -44,8 +44,9 @@ is registered under a condition, in the first step, or on a network of the same 
 How to fix it
 -------------
 By hand: clear the list after each step, where the hook goes on to be used; of a dict of lists clear each list. Or keep
-the handle and call `.remove()` on it, or use `with module.register_forward_hook(...):`. A hook that `forward` registers
-belongs into `__init__`.
+the handle and call `.remove()` on it, or use `with module.register_forward_hook(...):`. An object that registers
+several keeps all handles in a list, and removes them in a method that its owner calls when done with it. A hook that
+`forward` registers belongs into `__init__`.
 """
 
 from __future__ import annotations
