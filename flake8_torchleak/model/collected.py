@@ -20,7 +20,7 @@ _COLLECTING = frozenset({"list", "tuple", "set", "frozenset", "deque", "dict"})
 def instead(module: Module, node: ast.expr, loader: ast.expr) -> str:
     """A loop over the loader itself where the batches are gone over; else the loader goes where they went."""
     name = "the loader" if is_long(loader) else f"`{short(loader)}`"
-    places = _places(module, node)
+    places = [each for each in _places(module, node) if not _is_counted(module, each)]
     if places and all(_is_gone_over(module, each) for each in places):
         return f"loop over {name} itself"
     if _is_in_order(node) and places and all(_is_returned(module, each) for each in places):
@@ -43,6 +43,12 @@ def _places(module: Module, node: ast.expr) -> list[ast.expr]:
         for each in module.tree.within(module.tree.scope(node))
         if isinstance(each, ast.Name) and each.id == target.id and isinstance(each.ctx, ast.Load)
     ]
+
+
+def _is_counted(module: Module, node: ast.expr) -> bool:
+    """`len(batches)`, which the loader tells as well."""
+    parent = module.tree.parents[node]
+    return isinstance(parent, ast.Call) and last_name(parent.func) == "len"
 
 
 def _is_gone_over(module: Module, node: ast.expr) -> bool:
