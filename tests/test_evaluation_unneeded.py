@@ -41,7 +41,9 @@ BODIES = {
     "differentiated": ("model(x).sum().backward()", 0),
     "given to the caller": ("return model(x)", 0),
     "what a helper gives": ("rows.append(through(model, x))", 0),  # and what it does with it
-    "dropped": ("model(x)", 1),  # for the statistics of its layers
+    "dropped": ("model(x)", 0),  # for the statistics of its layers
+    "bound, and dropped": ("out = model(x)", 0),
+    "in training mode": ("model.train()\n        rows.append(model(x).argmax(1).tolist())", 0),
     "without gradients": ("with torch.no_grad():\n            rows.append(model(x).argmax(1).tolist())", 0),
 }
 

@@ -45,7 +45,7 @@ When it stays silent
   forward pass (forces that are the derivative of an energy).
 
 A note where the loop goes over no loader and nothing shows that it is run beside training, or ends in its first round,
-or where neither `eval()` nor a name says that it evaluates: then all outputs are turned into numbers, or dropped.
+or where neither `eval()` nor a name says that it evaluates: then all outputs are turned into numbers.
 
 How to fix it
 -------------
