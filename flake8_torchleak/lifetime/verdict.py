@@ -56,7 +56,14 @@ def left(run: Run) -> list[Kept]:
         if each.how == "sum" and each.parts & run.seen.spent:
             continue
         found.append(each)
-    return found
+    sums = {each.at for each in found if each.how == "sum"}
+    # `totals[phase] += loss` adds up and sets an entry: one cause.
+    return [each for each in found if each.how != "store" or each.at not in sums or not _sets_entry(each.at)]
+
+
+def _sets_entry(node: ast.AST) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    return any(isinstance(each, ast.Subscript) for each in targets)
 
 
 def _is_in_vain(run: Run, kept: Kept) -> bool:
