@@ -95,6 +95,15 @@ class Keeper(Part):
             replaced = each.lasting and each.ids & loop.replaced
             if each.loop is loop and (each.ids & loop.emptied or replaced or few):
                 each.dead = True
+            elif each.loop is loop and each.how == "sum" and self._is_set_back(loop, each):
+                self.renewed.add(each.at)
+
+    def _is_set_back(self, loop: Loop, kept: Kept) -> bool:
+        """Whether a loop that is over set a sum to a number now and then, perhaps not in its first iteration."""
+        run, target = self.run, kept.target
+        if kept.holders or len(kept.calls) != len(run.frames) - 1 or not isinstance(target, ast.Name):
+            return False
+        return any(atom.kind is Kind.NUMBER and atom.born >= loop.start for atom in run.names.value(target))
 
     def _weigh(self, node: ast.AST, value: Iterable[Atom]) -> None:
         found = [atom for atom in value if atom.graph is Graph.YES]
