@@ -308,6 +308,9 @@ class Keeper(Part):
         inner: frozenset[Site] = NOTHING,
     ) -> None:
         run = self.run
+        
+        is_entry = how == "sum" and isinstance(target, ast.Subscript)
+        table = list(run.evaluate(target.value)) if is_entry else []
         frames = run.frames
         at = place_of(run, atom)
         if at is None:
@@ -338,7 +341,8 @@ class Keeper(Part):
                 atom,
                 owner_of(frames[-1]),
                 is_lasting(loop, holders) or not run.lasting.isdisjoint(map(id, made)),
-                gets_one_pass(run, loop, holders),
+                gets_one_pass(run, loop, holders or table),
+                frozenset(a.made.node for a in table if isinstance(a.made, Obj) and a.made.node is not None),
             )
         )
 
