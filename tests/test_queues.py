@@ -32,8 +32,8 @@ ADDS = "self.waiting[row['label']].append(row)"
         ("[]", ADDS, "waiting", "each.pop(0)", 0),
         ("[]", "self.waiting[row['label']].extend([row])", "waiting", "each.pop()", 0),
         ("deque(maxlen=9)", ADDS, "waiting", "each[0]", 1),
-        ("deque(maxlen=9)", ADDS, "other", "each.popleft()", 2),
-        ("{}", "self.waiting[row['label']].update(row)", "waiting", "each.pop(0)", 2),
+        ("deque(maxlen=9)", ADDS, "other", "each.popleft()", 1),
+        ("{}", "self.waiting[row['label']].update(row)", "waiting", "each.pop(0)", 1),
     ],
 )
 def test_elements_that_are_filled_and_emptied(made: str, adds: str, taken: str, takes: str, count: int) -> None:
