@@ -70,13 +70,13 @@ class Containers(Part):
         return atom.kind is Kind.UNKNOWN and not {atom.site, site} & self.run.seen.tensors
 
     def _taken(self, made: Obj, args: list[Value]) -> Value:
-        """What is taken out is no longer the container's."""
+        """What is taken out is no longer the container's, but who differentiates it makes use of what that kept."""
         name = constant(args[0]) if args else Mark.ANY
         found = made.fields.get(name) if isinstance(name, str) else None
         value = found or join(list(made.fields.values()))
         if isinstance(name, str):
             self.run.journal.remove(made.fields, name)
-        return value or ANYTHING
+        return read_from(made, value) if value else ANYTHING
 
     def _of_dict(
         self,

@@ -139,6 +139,8 @@ class Operations(Part):
         handed = args and any(each.kind is not Kind.NUMBER for each in args[0])
         if name == "manual_backward" or (handed and atom.kind is not Kind.TENSOR and atom.graph is not Graph.YES):
             self.run.differentiate(args[0] if args else (), retained)
+            for each in args[1:]:  # of a pipeline: what came in, what went out, and the gradient of that
+                self.run.differentiate(tuple(part for part in each if part.graph is Graph.YES), retained)
             return NONE
         self.run.differentiate((atom,), retained)
         return NONE

@@ -283,7 +283,7 @@ def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:
 
 
 _ENTERING = frozenset({"append", "appendleft", "extend", "extendleft"})
-_LEAVING = frozenset({"pop", "popleft", "remove", "clear"})
+_LEAVING = frozenset({"pop", "popleft", "remove", "clear", "del"})
 
 
 def _is_queue(module: Module, change: Mutation, value: Value) -> bool:

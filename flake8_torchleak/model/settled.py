@@ -7,6 +7,7 @@ import ast
 from flake8_torchleak.model.edits import Edit, root
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.model.values import Kind
 
 _SETTLING = frozenset({"clip", "clamp", "minimum", "maximum", "abs", "absolute", "sort", "sorted", "round", "unique"})
@@ -26,6 +27,8 @@ def is_settled(module: Module, edit: Edit) -> bool:
     if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Subscript):
         return False
     target, value = node.targets[0], node.value
+    if _is_mended(module, node, target):
+        return True
     if isinstance(value, ast.Call) and last_name(value.func) in _SETTLING:
         receiver = [value.func.value] if isinstance(value.func, ast.Attribute) else []
         if ast.unparse(target) in map(ast.unparse, (*value.args[:1], *receiver)):
@@ -33,6 +36,32 @@ def is_settled(module: Module, edit: Edit) -> bool:
     if edit.value.kind not in (Kind.ARRAY, Kind.TENSOR) or not _is_fixed(target.slice):
         return False
     return not _depends(module, value, root(target))
+
+
+_KINDS = frozenset({"isinstance", "isnan", "isinf", "isfinite", "is_tensor", "hasattr", "type"})
+"""Functions that tell what kind of thing something is, or of number."""
+
+
+def _is_mended(module: Module, edit: ast.Assign, target: ast.Subscript) -> bool:
+    """Whether a part is set only where it is of another kind than it should be: `if np.isnan(x[i]): x[i] = 0`.
+
+    What is set is of another kind than what was there: once it is, the condition holds no more.
+    """
+    shown = ast.unparse(target)
+    for up in module.tree.ancestors(edit):
+        if isinstance(up, FUNCTIONS):
+            return False
+        if not isinstance(up, ast.If) or edit not in up.body:
+            continue
+        for node in ast.walk(up.test):
+            asked: list[ast.expr] = []
+            if isinstance(node, ast.Call) and last_name(node.func) in _KINDS:
+                asked = node.args[:1]
+            elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is):
+                asked = [node.left]
+            if shown in map(ast.unparse, asked):
+                return True
+    return False
 
 
 def _is_fixed(index: ast.expr) -> bool:
