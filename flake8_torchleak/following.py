@@ -50,9 +50,12 @@ def reports(
     found = followed(module)
     parts = worth(found.run)
     told: set[tuple[ast.AST, ast.AST]] = set()
+    sums = {each.at for each in found.kept if each.how == "sum"}
     for each in found.kept:
         if (each.node, each.at) in told or _code(each) != code or (code == "TLK403" and _is_safe(each, module)):
             continue
+        if each.how == "store" and each.at in sums:
+            continue  # `sums[name] += loss`: one finding, of the sum
         if excused(each) or (each.is_graph and (_is_run_without(module, each.node) or is_of_record(module, each.at))):
             continue
         told.add((each.node, each.at))

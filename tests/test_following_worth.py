@@ -160,6 +160,49 @@ def test_sums_in_a_table_of_one_step(outside: str, inside: str, after: str, expe
     assert [each.severity.value for each in findings(text)] == expected
 
 
+PIPELINE = """
+def f(model, loader, count, receive, send):
+    kept, inputs = [], []
+    for _ in range(count):
+        x = receive()
+        batch = next(loader)
+        out = model.forward(batch["x"], x)
+        inputs.append(x)
+        kept.append(out)
+    {}
+"""
+BEHIND = "for _ in range(count):\n        x, out = inputs.pop(0), kept.pop(0)\n        "
+
+
+@pytest.mark.parametrize(
+    ("behind", "count"),
+    [
+        (BEHIND + "send(model.backward(x, out, receive()))", 0),
+        (BEHIND + "model.backward(out)", 0),
+        (BEHIND + "out.backward()", 0),
+        ("model.backward(x)", 1),
+    ],
+)
+def test_what_is_taken_out_and_differentiated(behind: str, count: int) -> None:
+    assert len([each for each in findings(program(PIPELINE.format(behind))) if each.severity > Severity.NOTE]) == count
+
+
+def test_a_sum_in_a_table_is_one_finding() -> None:
+    text = """
+        def f(loader: DataLoader, opt, modes):
+            net = nn.Linear(2, 2)
+            sums = {mode: 0.0 for mode in modes}
+            for mode in modes:
+                for x, y in loader:
+                    loss = nn.functional.mse_loss(net(x), y)
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+                    sums[mode] += loss * len(y)  # TLK401
+    """
+    assert reported(program(text)) == marked(program(text))
+
+
 DECODING = """
 class Decoder(nn.Module):
     def __init__(self):

@@ -30,6 +30,7 @@ ADDS = "self.waiting[row['label']].append(row)"
     [
         ("deque(maxlen=9)", ADDS, "waiting", "each.popleft()", 0),
         ("[]", ADDS, "waiting", "each.pop(0)", 0),
+        ("[]", ADDS, "waiting", "each[:]\n                del each[:]", 0),
         ("[]", "self.waiting[row['label']].extend([row])", "waiting", "each.pop()", 0),
         ("deque(maxlen=9)", ADDS, "waiting", "each[0]", 1),
         ("deque(maxlen=9)", ADDS, "other", "each.popleft()", 1),

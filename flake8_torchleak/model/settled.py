@@ -54,13 +54,9 @@ def _is_mended(module: Module, edit: ast.Assign, target: ast.Subscript) -> bool:
         if not isinstance(up, ast.If) or edit not in up.body:
             continue
         for node in ast.walk(up.test):
-            asked: list[ast.expr] = []
             if isinstance(node, ast.Call) and last_name(node.func) in _KINDS:
-                asked = node.args[:1]
-            elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is):
-                asked = [node.left]
-            if shown in map(ast.unparse, asked):
-                return True
+                if shown in map(ast.unparse, node.args[:1]):
+                    return True
     return False
 
 
