@@ -26,8 +26,13 @@ def fit(rows, labels, other, step, loader):
         ("loader = DataLoader(TensorDataset(rows), batch_size=4)", ["note"]),
         ("loader = DataLoader(other, batch_size=4)", ["warning"]),
         ("loader = DataLoader(batch_size=4)", ["warning"]),
-        ("pass", ["warning"]),
+        ("pass", ["note"]),
     ],
 )
 def test_batches_of_tensors(loader: str, expected: list[str]) -> None:
     assert [each.severity.value for each in lint(KEPT.format(loader)) if each.code == "TLK405"] == expected
+
+
+def test_batches_of_what_is_handed_in() -> None:
+    text = KEPT.format("pass").replace("[batch for batch in loader]", "list(loader)")
+    assert [each.severity.value for each in lint(text) if each.code == "TLK405"] == ["warning"]

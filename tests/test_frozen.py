@@ -52,12 +52,13 @@ def severities(text: str) -> list[str]:
             "for p in net.parameters():\n        if p.dim() > 1: p.requires_grad = False\n    evaluate(net, loader)",
             "warning",
         ),
+        ("net.requires_grad_(False)\n    evaluate(nn.Linear(2, 2), loader)", "warning"),
         ("evaluate(loader=loader)", "warning"),
         ("pass", "warning"),
     ],
 )
 def test_networks_that_callers_freeze(body: str, expected: str) -> None:
-    """Run on torch: with `requires_grad_(False)` the output has no grad_fn; with a new last layer only that is recorded."""
+    """Run on torch: after `requires_grad_(False)` no output has a grad_fn; after that, a new layer records itself."""
     assert severities(PROGRAM.format(body)) == [expected]
 
 

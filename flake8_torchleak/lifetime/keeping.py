@@ -308,9 +308,7 @@ class Keeper(Part):
         inner: frozenset[Site] = NOTHING,
     ) -> None:
         run = self.run
-        
-        is_entry = how == "sum" and isinstance(target, ast.Subscript)
-        table = list(run.evaluate(target.value)) if is_entry else []
+        table = list(run.evaluate(target.value)) if how == "sum" and isinstance(target, ast.Subscript) else []
         frames = run.frames
         at = place_of(run, atom)
         if at is None:

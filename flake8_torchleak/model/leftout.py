@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.few import numbers
@@ -24,9 +25,7 @@ def _is_skipped(module: Module, dataset: DatasetFacts, node: ast.AST | None) -> 
     """Whether a condition that is settled otherwise is around a node, or around a call that leads there."""
     while node is not None:
         below = node
-        for up in module.tree.ancestors(node):
-            if isinstance(up, FUNCTIONS):
-                break
+        for up in takewhile(lambda each: not isinstance(each, FUNCTIONS), module.tree.ancestors(node)):
             if isinstance(up, ast.If) and below is not up.test and _holds(module, up.test) is (below in up.orelse):
                 return True
             below = up

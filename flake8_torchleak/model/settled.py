@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 
 from flake8_torchleak.model.edits import Edit, root
 from flake8_torchleak.model.module import Module
@@ -48,16 +49,10 @@ def _is_mended(module: Module, edit: ast.Assign, target: ast.Subscript) -> bool:
     What is set is of another kind than what was there: once it is, the condition holds no more.
     """
     shown = ast.unparse(target)
-    for up in module.tree.ancestors(edit):
-        if isinstance(up, FUNCTIONS):
-            return False
-        if not isinstance(up, ast.If) or edit not in up.body:
-            continue
-        for node in ast.walk(up.test):
-            if isinstance(node, ast.Call) and last_name(node.func) in _KINDS:
-                if shown in map(ast.unparse, node.args[:1]):
-                    return True
-    return False
+    around = takewhile(lambda each: not isinstance(each, FUNCTIONS), module.tree.ancestors(edit))
+    tests = [up.test for up in around if isinstance(up, ast.If) and edit in up.body]
+    asked = [each for test in tests for each in ast.walk(test) if isinstance(each, ast.Call)]
+    return any(shown in map(ast.unparse, each.args[:1]) for each in asked if last_name(each.func) in _KINDS)
 
 
 def _is_fixed(index: ast.expr) -> bool:

@@ -5,7 +5,8 @@ list of 11 numbers 450, what is in them not counted: 40,000 paths are 5 MB, a mi
 source hardly ever tells how many there are: of 75 findings in repositories where somebody looked it up, 13 were worth
 the change. What was read from a file of annotations as a whole, for workers that the project shows, is a warning: its
 records are large, and so is the file, if it is a file of the data. One entry of each record, and what is only evaluated
-with, are small, and what only a flag that is off by default makes samples read is rarely there; all else is as true, and small more often than not.
+with, are small; what samples read only behind a flag that is off by default is seldom there; all else is as true, and
+small more often than not.
 """
 
 from __future__ import annotations

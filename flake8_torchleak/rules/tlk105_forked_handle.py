@@ -55,8 +55,8 @@ the open file out:
         return {**self.__dict__, "archive": None}
 
 An LMDB environment opened with `lock=False` that is only read (`readonly=True`, or no transaction of the class writes)
-is a note: LMDB says not to use it across a fork, and forked workers read what is there. A class that has a `__getstate__` is written for workers that are spawned: an early
-opening there is a note.
+is a note: LMDB says not to use it across a fork, and forked workers read what is there. A class that has a
+`__getstate__` is written for workers that are spawned: an early opening there is a note.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ When it stays silent
 - A `deque` has a largest length; a comprehension has a condition; it, or a loop, gives out something
   other than whole batches.
 - Only a name makes it a loader, and it is sorted, or used as a list or a dict. (A note where only the name suggests a
-  loader and nothing speaks against it.)
+  loader and nothing speaks against it, and where a `TensorDataset` has all data in memory anyway.)
 
 How to fix it
 -------------
