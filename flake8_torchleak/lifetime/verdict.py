@@ -56,14 +56,7 @@ def left(run: Run) -> list[Kept]:
         if each.how == "sum" and each.parts & run.seen.spent:
             continue
         found.append(each)
-    sums = {each.at for each in found if each.how == "sum"}
-    # `totals[phase] += loss` adds up and sets an entry: one cause.
-    return [each for each in found if each.how != "store" or each.at not in sums or not _sets_entry(each.at)]
-
-
-def _sets_entry(node: ast.AST) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
-    return any(isinstance(each, ast.Subscript) for each in targets)
+    return found
 
 
 def _is_in_vain(run: Run, kept: Kept) -> bool:
@@ -144,6 +137,8 @@ def is_freed(run: Run, kept: Kept) -> bool:
 def _stays(run: Run, kept: Kept) -> bool:
     """Whether what keeps something is a variable's value or a container of the function, and goes nowhere else."""
     if kept.how == "sum" and not kept.holders:
+        if kept.table:
+            return kept.one_pass and kept.table.isdisjoint(run.seen.escaped | run.seen.placed)
         return isinstance(kept.target, ast.Name) and kept.value.site not in run.seen.placed
     return kept.local and kept.holders.isdisjoint(run.seen.escaped | run.seen.placed)
 
