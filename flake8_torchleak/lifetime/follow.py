@@ -213,6 +213,8 @@ class Runner:
         Those that have a constructor where it has none, and those that have the methods which it only declares.
         """
         below = self._below.get(info, [])
+        if not below:
+            return [info]
         if info.method("__init__") is None:
             return [each for each in below if each.method("__init__") is not None][:_MOST_BELOW] or [info]
         left = left_open(info, function)
