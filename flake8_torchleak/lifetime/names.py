@@ -136,10 +136,16 @@ class Names(Part):
 
     def imported(self, target: str, place: Place) -> Value:
         """What a dotted name that is imported stands for."""
+        known = place.libraries.get(target)
+        if known is not None:
+            return known
         found = place.definition(target)
         if found is not None:
             return self.defined(*found)
-        return self._variable(target, place) or (Atom(Kind.LIBRARY, target, made=target),)
+        value: Value = self._variable(target, place) or (Atom(Kind.LIBRARY, target, made=target),)
+        if place.variable(target) is None:
+            place.libraries[target] = value
+        return value
 
     def _variable(self, target: str, place: Place) -> Value:
         """A variable of another module of the project that is imported, or read of that module; () if there is none."""

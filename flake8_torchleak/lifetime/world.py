@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.nodes import below, walk
-from flake8_torchleak.lifetime.values import Obj
+from flake8_torchleak.lifetime.values import Obj, Value
 from flake8_torchleak.model.files import File, imported
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
@@ -36,6 +36,8 @@ class Place:
 
     def __init__(self, path: str, root: ast.Module | None, file: File | None, finder: Finder | None) -> None:
         self.path, self._root, self._file, self._finder = path, root, file, finder
+        self.libraries: dict[str, Value] = {}
+        """Of dotted names that are imported here: what those are that the project does not define."""
 
     @property
     def is_own(self) -> bool:
