@@ -11,7 +11,7 @@ from collections.abc import Callable
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import BOUND, OF_CALLS, OF_PROJECT, Finding, FixLevel, Severity, Span
 from flake8_torchleak.gate import by_statements, by_words, by_words_of_loops, imports_pytorch
-from flake8_torchleak.lifetime.follow import followed
+from flake8_torchleak.lifetime.follow import followed, forget
 from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED, unfinished
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
@@ -77,9 +77,12 @@ def _linted(
     if not rules:
         return []
     module = Module(Source(source), tree, config, path)
-    if not any(each.may_find_apart(source) for each in rules) and not _keeps_anything(module):
-        return []
-    found = _found(rules, module, fixes)
+    try:
+        if not any(each.may_find_apart(source) for each in rules) and not _keeps_anything(module):
+            return []
+        found = _found(rules, module, fixes)
+    finally:
+        forget(module)
     return sorted((each for each in found if wanted is None or wanted(each.code)), key=Finding.sort_key)
 
 

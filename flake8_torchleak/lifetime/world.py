@@ -102,6 +102,11 @@ class Place:
     def _places(self) -> dict[str, Place]:
         return {}
 
+    def forget(self) -> None:
+        """Let go of all that is known of this module, and of those around it, for good."""
+        for each in (*self._places.values(), self):
+            vars(each).clear()
+
 
 class _Bound:
     """What statements do to the names of their scope, by one walk; functions and classes in them are left alone."""
