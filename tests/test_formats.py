@@ -322,6 +322,10 @@ def without_advice(output_format: str, out: str) -> object:
         return re.findall(r"^\S+.*? TLK.*\]$", out, re.MULTILINE)
     if output_format == "github":
         return [annotation(line)[1] for line in out.splitlines()]
+    if output_format == "azure":
+        return [line.partition("%5D. ")[0] for line in out.splitlines()]
+    if output_format == "junit":
+        return re.sub(r"\n(fix|not fixed|remedy)\b[^\n<]*", "", out)
     if output_format == "sarif":
         return [{**result, "message": ""} for result in json.loads(out)["runs"][0]["results"]]
     if output_format.startswith("json"):

@@ -72,8 +72,8 @@ def is_tame(shown: str) -> None:
 
 
 def without_commands_of_ours(shown: str) -> str:
-    """A report for GitHub without its own commands; what they say is looked at all the same."""
-    return re.sub(r"(?m)^::(?:error|warning|notice) ", "", shown)
+    """A report for GitHub or Azure without its own commands; what they say is looked at all the same."""
+    return re.sub(r"(?m)^(?:::(?:error|warning|notice)|##vso\[task\.logissue) ", "", shown)
 
 
 LINTED: dict[tuple[str, bool], list[Finding]] = {}

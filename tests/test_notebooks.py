@@ -402,6 +402,11 @@ def test_programs_that_know_only_lines_of_json_are_told_the_cell_in_words(capsys
     (row,) = json.loads(capsys.readouterr().out)
     assert row["description"].startswith("cell 2, line ")
     assert row["location"] == {"path": "nb.ipynb", "lines": {"begin": 1}}
+    assert main(["check", "--output-format=azure"]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("##vso[task.logissue type=warning;sourcepath=nb.ipynb;code=TLK401;]cell 2, line ")
+    assert main(["check", "--output-format=junit"]) == 1
+    assert ', cell 2, line 9" classname="nb.ipynb" file="nb.ipynb" line="1">' in capsys.readouterr().out
     assert main(["check", "--output-format=sarif"]) == 1
     (result,) = json.loads(capsys.readouterr().out)["runs"][0]["results"]
     assert result["message"]["text"].startswith("cell 2, line ")

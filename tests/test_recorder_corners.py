@@ -53,13 +53,32 @@ def test_a_view_that_torch_does_not_tell_the_history_of() -> None:
 
 
 def test_weights() -> None:
-    tensor = torch.zeros(100)
+    tensor, seen = torch.zeros(100), graphs.Graphs()
     counted: set[int] = set()
-    assert graphs.weight(tensor, counted) == 400
-    assert graphs.weight(tensor[2:], counted) == 0
-    assert graphs.weight(torch.zeros(100, requires_grad=True), set()) == 0
-    assert graphs.weight(torch.zeros(2, 2).to_sparse(), set()) == 0
-    assert graphs.weight(torch.zeros(2, device="meta"), set()) == 0
+    assert seen.weight(tensor, counted) == 400
+    assert seen.weight(tensor[2:], counted) == 0
+    assert seen.weight(torch.zeros(100, requires_grad=True), set()) == 0
+    assert seen.weight(torch.zeros(100, requires_grad=True)[2:], set()) == 0
+    assert seen.weight(torch.zeros(2, 2).to_sparse(), set()) == 0
+    assert seen.weight(torch.zeros(2, device="meta"), set()) == 0
+
+
+def test_what_every_step_saves_is_kept_once() -> None:
+    """The weights of a layer, as a view, frozen or not, and its input; a storage is free again with its node."""
+    trained, frozen, images = torch.nn.Linear(100, 100), torch.nn.Linear(100, 100), torch.zeros(10, 100)
+    frozen.requires_grad_(False)
+    seen, sizes = graphs.Graphs(), []
+    outputs = [frozen(trained(trained(images + 0))) for _ in range(3)]
+    for output in outputs:
+        numbers = seen.below(output.grad_fn, weigh=True)
+        sizes.append(seen.size(numbers) - graphs.NODE_BYTES * len(numbers))
+    inputs = 2 * images.nbytes
+    assert sizes == [inputs + frozen.weight.nbytes, inputs, inputs]
+    # A sum of what is saved already weighs nothing more; what no graph has saved does.
+    assert seen.weight(frozen.weight, set()) == 0
+    for _ in range(2):  # what was met in a census is known until the end of the next one
+        seen.end([graphs.number_of(outputs[1].grad_fn)])
+    assert seen.weight(frozen.weight, set()) == frozen.weight.nbytes
 
 
 class Scaled(torch.autograd.Function):

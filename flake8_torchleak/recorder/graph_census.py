@@ -80,7 +80,7 @@ class GraphCollector:
             fresh = self._graphs.below(node, weigh) - held.numbers
             held.roots.add(root)
             held.numbers |= fresh
-            held.size += self._graphs.size(fresh) + (graphs.weight(tensor, held.storages) if weigh else 0)
+            held.size += self._graphs.size(fresh) + (self._graphs.weight(tensor, held.storages) if weigh else 0)
             self._place(held.made, tensor)
         return held
 
@@ -100,7 +100,7 @@ class GraphCollector:
                     continue
                 beside |= below
                 young |= above
-                size += graphs.weight(tensor, storages) if weigh else 0
+                size += self._graphs.weight(tensor, storages) if weigh else 0
                 self._place(made, tensor)
             last = path
         value = len(held.roots) + len(held.numbers) + len(beside)

@@ -56,6 +56,9 @@ class Graphs:
 
     def __init__(self) -> None:
         self._sizes: dict[int, int] = {}
+        self._places: dict[int, int] = {}
+        """Storages that saved tensors have, by address, with the number of the node that is charged with each: the
+        weights of a network are saved by every step, and kept once."""
         self._below: dict[int, frozenset[int]] = {}
         self._used: set[int] = set()
 
@@ -89,12 +92,11 @@ class Graphs:
         if known is not None:
             return known
         numbers = {top}
-        storages: set[int] = set()
         stack = [root]
         while stack and len(numbers) < CAP:
             node = stack.pop()
             if weigh and (number := number_of(node)) not in self._sizes:
-                self._sizes[number] = _saved(node, storages)
+                self._sizes[number] = self._saved(node, number)
             for each, _ in node.next_functions:
                 # Half of them are leaves, or were met before: those are not to be had again from the stack.
                 if each is None or (number := each._sequence_nr()) == _LEAF or number in numbers:
@@ -121,39 +123,47 @@ class Graphs:
             self._below = {number: below for number, below in self._below.items() if number in live}
             kept = frozenset[int]().union(*self._below.values())
             self._sizes = {number: size for number, size in self._sizes.items() if number in kept}
+            self._places = {place: number for place, number in self._places.items() if number in kept}
+
+    def weight(self, tensor: torch.Tensor, storages: set[int]) -> int:
+        """Bytes that a tensor holds beside old nodes; 0 where its storage is among `storages`, which it then is."""
+        place, size = _storage(tensor)
+        if not place or place in storages or place in self._places:
+            return 0
+        storages.add(place)
+        return size
+
+    def _saved(self, node: Any, number: int) -> int:
+        """Bytes of the tensors that a node has saved and that no other one is charged with."""
+        kind = type(node)
+        names = _saved_names.get(kind)
+        if names is None:
+            names = _saved_names[kind] = tuple(name for name in dir(kind) if name.startswith(_PREFIX))
+        total = 0
+        for name in names:
+            try:
+                value = getattr(node, name)
+            except RuntimeError:
+                # Freed by backward (then all are), or changed since.
+                break
+            for each in value if isinstance(value, (tuple, list)) else (value,):
+                tensor = each.data if _TELLS and each is not None else each
+                if isinstance(tensor, torch.Tensor):
+                    place, size = _storage(tensor)
+                    if place and place not in self._places:
+                        self._places[place] = number
+                        total += size
+        return total
 
 
-def _saved(node: Any, storages: set[int]) -> int:
-    """Bytes of the tensors that a node has saved, without parameters and storages that were counted before."""
-    kind = type(node)
-    names = _saved_names.get(kind)
-    if names is None:
-        names = _saved_names[kind] = tuple(name for name in dir(kind) if name.startswith(_PREFIX))
-    size = 0
-    for name in names:
-        try:
-            value = getattr(node, name)
-        except RuntimeError:
-            # Freed by backward (then all are), or changed since.
-            break
-        for each in value if isinstance(value, (tuple, list)) else (value,):
-            tensor = each.data if _TELLS and each is not None else each
-            if isinstance(tensor, torch.Tensor):
-                size += weight(tensor, storages)
-    return size
-
-
-def weight(tensor: torch.Tensor, storages: set[int]) -> int:
-    """Bytes of a tensor's storage; 0 for parameters, for what has none, and for what was counted before."""
-    if tensor.is_leaf and tensor.requires_grad:
-        return 0
+def _storage(tensor: torch.Tensor) -> tuple[int, int]:
+    """Address and bytes of a tensor's storage; nothing for parameters and their views, and for what has none."""
+    base = tensor if tensor._base is None else tensor._base
+    if base.is_leaf and base.requires_grad:
+        return 0, 0
     try:
         storage = tensor.untyped_storage()
-        place = storage.data_ptr()
+        return storage.data_ptr(), storage.nbytes()
     except (RuntimeError, NotImplementedError):
         # Sparse, meta and wrapped tensors.
-        return 0
-    if not place or place in storages:
-        return 0
-    storages.add(place)
-    return storage.nbytes()
+        return 0, 0

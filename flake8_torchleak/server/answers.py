@@ -45,10 +45,15 @@ class Asked:
     def __init__(self, checker: Checker, view: View, able: Able, versions: Versions) -> None:
         self._checker, self._view, self._able, self._versions = checker, view, able, versions
 
-    def actions(self, uri: str, where: types.Range, only: list[str] | None) -> list[types.CodeAction]:
-        """What can be done about the findings in a range of `uri`."""
+    def actions(self, uri: str, where: types.Range, context: types.CodeActionContext) -> list[types.CodeAction]:
+        """What can be done about the findings in a range of `uri`, and about those that the editor names.
+
+        Neovim and others ask for the place of the cursor, and name all that is found in its line.
+        """
         found = self._checker.fixable(self._view)
-        here = [each for each in found if self._is_in(each, uri, where)]
+        named = {(each.code, _pair(each.range.start)) for each in context.diagnostics}
+        here = [each for each in found if self._is_in(each, uri, where) or self._is_among(each, uri, named)]
+        only = None if context.only is None else [str(getattr(kind, "value", kind)) for kind in context.only]
         kinds = [types.CodeActionKind.QuickFix.value, FIX_ALL]
         quick, everything = (only is None or any(f"{kind}.".startswith(f"{each}.") for each in only) for kind in kinds)
         actions = [action for each in here if quick for action in self._quick(uri, each)]
@@ -95,6 +100,10 @@ class Asked:
         place = self._view.location(finding.span)
         start, end = _pair(place.range.start), _pair(place.range.end)
         return place.uri == uri and start <= _pair(where.end) and _pair(where.start) <= end
+
+    def _is_among(self, finding: Finding, uri: str, named: set[tuple[int | str | None, tuple[int, int]]]) -> bool:
+        place = self._view.location(finding.span)
+        return place.uri == uri and (finding.code, _pair(place.range.start)) in named
 
     def _quick(self, uri: str, finding: Finding) -> Iterator[types.CodeAction]:
         found = diagnostics(self._view, [finding], Shown(), self._checker.overlay.lines_of)[uri]

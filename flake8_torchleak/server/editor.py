@@ -150,8 +150,8 @@ class Server(LanguageServer):
         asked = self.asked(params.text_document.uri)
         if asked is None:
             return []
-        only = None if params.context.only is None else [str(getattr(k, "value", k)) for k in params.context.only]
-        return await self.session.do(Urgency.ASKED, lambda: asked.actions(params.text_document.uri, params.range, only))
+        uri, where, context = params.text_document.uri, params.range, params.context
+        return await self.session.do(Urgency.ASKED, lambda: asked.actions(uri, where, context))
 
     async def resolve(self, action: types.CodeAction) -> types.CodeAction:
         """An action with its edit."""

@@ -110,6 +110,7 @@ def _parser() -> _Parser:
         "--fix-baselined", action="store_true", help="with --fix or --diff: also fix findings of the baseline"
     )
     check.add_argument("--show-fixes", action="store_true", help="with --fix or --diff: list what is fixed, by file")
+    check.add_argument("--ignore-noqa", action="store_true", help="also report what `# noqa` comments hide")
     check.add_argument("--add-noqa", action="store_true", help="add a `# noqa` comment to every current finding")
     check.add_argument(
         "--diff", action="store_true", help="show what --fix or --add-noqa would change, without writing it"

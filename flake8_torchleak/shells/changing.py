@@ -29,6 +29,8 @@ def wants_change(arguments: argparse.Namespace) -> bool:
             f"--diff prints a diff, --output-format={arguments.output_format} findings:"
             " choose one, or a place for the findings by --output-file"
         )
+    if arguments.ignore_noqa and (arguments.fix or arguments.diff or arguments.add_noqa):
+        raise ConfigError("--ignore-noqa only reports: somebody has decided about what the comments hide")
     changes: bool = arguments.fix or arguments.diff or arguments.add_noqa
     return changes
 

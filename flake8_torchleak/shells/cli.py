@@ -108,7 +108,7 @@ def _checked(arguments: argparse.Namespace) -> int:
 
     settings = _settings(arguments)
     inputs = _inputs(arguments, settings)
-    policy = Policy(settings, _baseline(inputs, settings))
+    policy = Policy(settings, _baseline(inputs, settings), heeds=not arguments.ignore_noqa)
     if arguments.show is not None and (arguments.show < 0 or arguments.output_format not in FOR_PEOPLE):
         raise ConfigError("--show takes a number, and works with the formats text and concise")
     output = Output(

@@ -22,13 +22,17 @@ class Policy:
     """The settings of a run, applied to what is found in each file.
 
     baseline: hides old findings, if there is one. report_unused: whether a `# noqa` that hides nothing is a finding.
+    heeds: whether `# noqa` comments hide anything.
     """
 
-    def __init__(self, settings: Mapping[str, Setting], baseline: Baseline | None = None) -> None:
+    def __init__(
+        self, settings: Mapping[str, Setting], baseline: Baseline | None = None, *, heeds: bool = True
+    ) -> None:
         value = {name: each.value for name, each in settings.items()}
         self.config = Config(**{option.field: value[option.name] for option in OPTIONS})
         self.levels = Levels(value["extend-safe-fixes"], value["extend-unsafe-fixes"], value["unfixable"])
         self.baseline = baseline
+        self._heeds = heeds
         self.report_unused: bool = value["report-unused-noqa"]
         self._least = Severity(self.config.min_severity)
         ignored = value["ignore"] + value["extend-ignore"]
@@ -64,9 +68,13 @@ class Policy:
         """Those of all that was found in a text that are selected, and that no `# noqa` hides."""
         return [self.levels.apply(each) for each in self._standing(path, text, found) if self.tells(each)]
 
+    def _hides(self, text: str) -> Callable[[str, int], bool]:
+        """Whether a comment in a text hides findings of a code in a line."""
+        return Suppressions(text).hides if self._heeds else lambda code, line: False
+
     def _standing(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
         """As `selected`, of every severity."""
-        takes, hides = self.takes(path), Suppressions(text).hides
+        takes, hides = self.takes(path), self._hides(text)
         return [each for each in found if takes(each.code) and not hides(each.code, each.span.line)]
 
     def shown(self, path: str, text: str, found: Iterable[Finding], whole: bool = True) -> list[Finding]:
@@ -86,7 +94,7 @@ class Policy:
         if not all(map(self.tells, found)):
             self._below += sum(not self.tells(each) for each in self._standing(path, text, found))
         if self.baseline is not None:
-            hides = Suppressions(text).hides
+            hides = self._hides(text)
             standing = [each for each in found if not hides(each.code, each.span.line)]
             self.baseline.meet(path, text, standing, whole and not any(each.code == INTERNAL for each in standing))
             old = self.old(path, text, shown)

@@ -155,8 +155,16 @@ class Editor:
         text: str = self.until(lambda message: message.get("method") == "window/showMessage")["params"]["message"]
         return text
 
-    def actions(self, line: int, name: str = "leak.py", only: list[str] | None = None, col: int = 8) -> list[Object]:
-        context: Object = {"diagnostics": []} if only is None else {"diagnostics": [], "only": only}
+    def actions(
+        self,
+        line: int,
+        name: str = "leak.py",
+        only: list[str] | None = None,
+        col: int = 8,
+        named: list[Object] | None = None,
+    ) -> list[Object]:
+        """named: the diagnostics that the editor says it asks about."""
+        context: Object = {"diagnostics": named or []} | ({} if only is None else {"only": only})
         where = span(line, col, line, col)
         params = {"textDocument": {"uri": self.uri(name)}, "range": where, "context": context}
         found: list[Object] = self.ask("textDocument/codeAction", params)

@@ -57,6 +57,10 @@ def test_what_is_offered(started: Opened) -> None:
         "arguments": ["TLK401"],
     }
     assert editor.actions(0) == [named(found, "Fix all")]
+    assert editor.actions(8, col=0) == [named(found, "Fix all")]
+    (shown,) = found[0]["diagnostics"]
+    assert editor.actions(8, col=0, named=[shown]) == found
+    assert editor.actions(8, col=0, named=[shown | {"code": "TLK402"}]) == [named(found, "Fix all")]
     assert [each["kind"] for each in editor.actions(8, only=["source"])] == ["source.fixAll.torchleak"]
     assert {each["kind"] for each in editor.actions(8, only=["quickfix"])} == {"quickfix"}
     assert editor.actions(8, only=["refactor"]) == []

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from flake8_torchleak.finding import Finding
     from flake8_torchleak.source import Source
 
-FORMATS = ("text", "concise", "json", "json-lines", "github", "gitlab", "sarif", "rdjsonl", "lintrunner")
+FORMATS = (
+    "text", "concise", "json", "json-lines", "github", "gitlab", "azure", "junit", "sarif", "rdjsonl", "lintrunner"
+)  # fmt: skip
 """The formats by name; the module of "json-lines" is `json_lines`."""
 FOR_PEOPLE = ("text", "concise")
 """Those that are read by people: a summary goes with them. The others leave stdout to the program that reads it."""
