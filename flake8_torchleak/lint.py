@@ -127,11 +127,11 @@ def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
     try:
         found = {f for each in rules if each.local for f in _guarded(each, module, fixes)}
         left = _unfinished(module)
-        for default in (True, False):
-            group = [each for each in rules if not each.local and each.default is default]
-            if group:
-                found |= _asking(group, module, fixes, left)
+        groups = [[each for each in rules if not each.local and each.default is default] for default in (True, False)]
+        for at, group in enumerate(filter(None, groups)):
+            if at:
                 module = Module(module.source, module.root, module.config, module.path)
+            found |= _asking(group, module, fixes, left)
     finally:
         module.forget()
     return found | set(sorted(left, key=lambda each: each.slug in (OF_CALLS, OF_PROJECT))[:1])  # once a file

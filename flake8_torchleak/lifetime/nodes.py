@@ -13,8 +13,8 @@ T = TypeVar("T")
 
 _LEAVES = frozenset(
     {
-        *("ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "names", "kwd_attrs", "name", "rest"),
-        *("arg", "module", "level", "simple", "is_async", "conversion", "asname"),
+        *("ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "names", "kwd_attrs"),
+        *("name", "rest", "arg", "module", "level", "simple", "is_async", "conversion", "asname"),
     }
 )
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
@@ -56,7 +56,7 @@ def below(node: ast.AST) -> list[ast.AST]:
 
 def walk(root: ast.AST) -> Iterator[ast.AST]:
     """A node and all that is below it, in no order."""
-    stack = [root]
+    stack: list[ast.AST | None] = [root]
     while stack:
         node = stack.pop()
         if node is None:
