@@ -15,7 +15,7 @@ from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import BOUND
 from flake8_torchleak.lifetime import builtin, containers, follow, foreign, libraries, networks, operations, unseen
 from flake8_torchleak.lifetime.follow import Followed, followed
-from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.nodes import has_fewer, walk
 from flake8_torchleak.lifetime.stepping import Stepping
 from flake8_torchleak.lifetime.values import Atom, Kind, Value, few_loops, few_past, join
 from flake8_torchleak.lifetime.world import Scope
