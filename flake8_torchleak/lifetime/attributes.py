@@ -32,6 +32,8 @@ class Attributes(Part):
 
     def value(self, base: Value, name: str, node: ast.expr) -> Value:
         """`base.name`."""
+        if len(base) == 1:
+            return self._attribute(base[0], name, node)
         found = [self._attribute(atom, name, node) for atom in base]
         return join(found) if found else ANYTHING
 

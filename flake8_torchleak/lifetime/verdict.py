@@ -137,6 +137,8 @@ def is_freed(run: Run, kept: Kept) -> bool:
 def _stays(run: Run, kept: Kept) -> bool:
     """Whether what keeps something is a variable's value or a container of the function, and goes nowhere else."""
     if kept.how == "sum" and not kept.holders:
+        if kept.table:
+            return kept.one_pass and kept.table.isdisjoint(run.seen.escaped | run.seen.placed)
         return isinstance(kept.target, ast.Name) and kept.value.site not in run.seen.placed
     return kept.local and kept.holders.isdisjoint(run.seen.escaped | run.seen.placed)
 
