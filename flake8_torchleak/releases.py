@@ -46,7 +46,12 @@ def releases(kept: Store, build: Builder) -> Iterator[Fix]:
             continue
         if not (kept.sums and module.proof.sums_tensors(kept.key, kept.value, kept.node)):
             raise Unfixable(f"`{short(part)}` is not proven to be a tensor")
-    parts += _starts(kept, build) if kept.sums else ()
+    for value in starts(module, kept):
+        if not module.proof.is_tensor(value):
+            raise Unfixable(
+                f"`{kept.key}` starts with the graph of `{short(value)}`, which is not proven to be a tensor"
+            )
+        parts.append(value)
     for part in parts:
         if isinstance(part, ast.Name) and _has_attributes(module, part):
             raise Unfixable(f"attributes are set on `{part.id}`, and `.detach()` gives a tensor without them")
@@ -64,12 +69,13 @@ def _has_attributes(module: Module, name: ast.Name) -> bool:
     return name.id in module.flow.with_attributes(module.tree.scope(name))
 
 
-def _starts(kept: Store, build: Builder) -> Iterator[ast.expr]:
+def starts(module: Module, kept: Store) -> Iterator[ast.expr]:
     """What else a sum gets with its graph: where it starts (`avg = loss`), or in the other branch of a ternary.
 
-    It would carry every later step's addition along. Raises Unfixable for what is not proven a tensor.
+    It would carry every later step's addition along.
     """
-    module = build.module
+    if not kept.sums:
+        return
     scope = module.tree.scope(kept.node)
     values: list[ast.expr] = []
     for each in module.flow.giving(scope, kept.key):
@@ -79,13 +85,8 @@ def _starts(kept: Store, build: Builder) -> Iterator[ast.expr]:
         elif each.statement is not kept.node and each.how is How.ASSIGN and each.value is not None:
             values.append(each.value)
     for value in values:
-        if not module.infer.value(value).graph or any(each.key == kept.key for each in _reads(module, value)):
-            continue
-        if not module.proof.is_tensor(value):
-            raise Unfixable(
-                f"`{kept.key}` starts with the graph of `{short(value)}`, which is not proven to be a tensor"
-            )
-        yield value
+        if module.infer.value(value).graph and all(each.key != kept.key for each in _reads(module, value)):
+            yield value
 
 
 def _reads(module: Module, value: ast.expr) -> list[Definition]:

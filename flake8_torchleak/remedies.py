@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flake8_torchleak.model.held import Held
 from flake8_torchleak.model.values import Kind, Value
 
 _LISTED = (Kind.LIST, Kind.TUPLE, Kind.DEQUE)
@@ -21,7 +22,7 @@ def copied(name: str, value: Value) -> str:
         and value.element.kind is Kind.UNKNOWN
     ):
         return f"memory grows by a copy of `{name}` (unless it holds arrays) in each worker"
-    return f"memory grows by a copy of {held} in each worker that reads it"
+    return f"memory grows by a copy of {held} in each worker"
 
 
 _OPEN = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.DEQUE, Kind.PICKLE, Kind.UNKNOWN})
@@ -34,33 +35,49 @@ def described(value: Value) -> str:
     if value.kind in (Kind.PICKLE, Kind.UNKNOWN):
         return "Python objects"
     if value.kind is Kind.JSON:
-        return "parsed records"
+        return "parsed data"
     if element in (Kind.UNKNOWN, Kind.NONE) or value.kind is Kind.INDEX:
         return str(value.kind.value)
-    return f"{value.kind.value} of {element.value}"
+    return f"{value.kind.value} of {'parsed values' if element is Kind.JSON else element.value}"
 
 
-def remedy(value: Value) -> str:
-    """What to store instead, by element type."""
+def remedy(value: Value, held: Held) -> str:
+    """What to store instead, by element type and use."""
     element = value.element.kind if value.element is not None else Kind.UNKNOWN
     if value.kind is Kind.INDEX:
-        return "store what samples need by id as `PackedDict(...)` (class: `torchleak explain TLK101`)"
+        return f"store what samples need by id as `PackedDict(...)` {_SHOWN}"
+    packed, kind = ("PackedDict", "dict") if held.keyed else ("PackedRecords", "list")
+    if held.later:
+        return f"read from a `{packed}(...)` made each epoch {_BRIEFLY}"
     if value.kind in _LISTED and element is Kind.NUMBER:
         return "store `torch.tensor(...)` of it"
-    if value.kind in _LISTED and element in (Kind.STRING, Kind.PATH):
-        encoded = "bytes(p) for p" if element is Kind.PATH else "s.encode() for s"
-        return f"store `np.array([{encoded} in ...])`, `.decode()` at the read"
+    if value.kind in _LISTED and element is Kind.PATH:
+        return "store `np.array([bytes(p) for p in ...])`, `Path(x.decode())` at the read"
+    if value.kind in _LISTED and element is Kind.STRING and held.names:
+        return "store `np.array([s.encode() for s in ...])`, `.decode()` at the read"
     if value.kind in _LISTED and element is Kind.ARRAY:
         return "store one `torch.cat(...)`, and offsets"
     if value.kind in _LISTED and _are_rows(value):
         return "store `torch.tensor(...)` of it, a row for each"
     if value.kind is Kind.SET:
         return "store `np.array(sorted(...))`"
-    name = "PackedDict" if value.kind is Kind.DICT else "PackedRecords"
-    return f"store `{name}(...)` (class: `torchleak explain TLK101`)"
+    if held.columns:
+        return f"store `{{k: PackedRecords(v) for k, v in x.items()}}` {_BRIEFLY}"
+    if held.part and len(held.part) <= _LONGEST:
+        return f"keep only `PackedDict({held.part})` {_READ_ONLY.format('dict')}"
+    if held.keyed is None:
+        return "store PackedRecords, of a dict PackedDict (classes: `torchleak explain TLK101`)"
+    return f"store `{packed}(...)` {_READ_ONLY.format(kind)}"
 
 
-def advice(name: str, value: Value) -> str:
+_SHOWN = "(class: `torchleak explain TLK101`)"
+_BRIEFLY = "(`torchleak explain TLK101`)"
+_READ_ONLY = "(read-only {}: `torchleak explain TLK101`)"
+_LONGEST = 30
+"""Of parts that a message shows."""
+
+
+def advice(name: str, value: Value, held: Held) -> str:
     """The remedy in code, and what it does under each start method."""
     element = value.element.kind if value.element is not None else Kind.UNKNOWN
     if value.kind is Kind.INDEX:
@@ -68,7 +85,7 @@ def advice(name: str, value: Value) -> str:
     if value.kind in _LISTED and (element is Kind.NUMBER or _are_rows(value)):
         number = ", `.item()` where a Python number is needed (as a key, an id)" if element is Kind.NUMBER else ""
         return f"`{name} = torch.tensor({name})` once it is filled{number}: all workers share it"
-    if value.kind in _LISTED and element in (Kind.STRING, Kind.PATH):
+    if value.kind in _LISTED and (element is Kind.PATH or element is Kind.STRING and held.names):
         read = f"Path({name}[i].decode())" if element is Kind.PATH else f"{name}[i].decode()"
         return (
             f"`{name} = np.array([str(each).encode() for each in {name}], dtype=np.bytes_)` once it is filled, "
@@ -82,9 +99,11 @@ def advice(name: str, value: Value) -> str:
         )
     if value.kind is Kind.SET:
         return f"`{name} = np.array(sorted({name}))` once it is filled; `np.searchsorted` tells what is in it"
-    packed = f"PackedRecords({name})"
-    if value.kind is Kind.DICT:
-        packed = f"PackedDict({name})"
+    packed = f"{'PackedDict' if held.keyed else 'PackedRecords'}({name})"
+    if held.columns:
+        packed = f"{{k: PackedRecords(v) for k, v in {name}.items()}}"
+    if held.part:
+        packed = f"PackedDict({held.part})"
     return (
         f"`{name} = {packed}` once it is filled; `torchleak explain TLK101` prints the class, to be pasted: "
         "all workers "

@@ -162,8 +162,8 @@ def copied_by(node: ast.expr, method: str) -> str:
 def copied_first(name: str, method: str = "") -> str:
     """The statement that makes a variable a copy, before what it holds is changed: by a method of it, or deep."""
     if len(name) > _BRIEF:
-        return f"copy it first (`{f'.{method}()' if method else 'copy.deepcopy'}`)"
-    return f"first write `{name} = {f'{name}.{method}()' if method else f'copy.deepcopy({name})'}`"
+        return f"copy it just before (`{f'.{method}()' if method else 'copy.deepcopy'}`)"
+    return f"just before, write `{name} = {f'{name}.{method}()' if method else f'copy.deepcopy({name})'}`"
 
 
 def _line(node: ast.AST) -> str:

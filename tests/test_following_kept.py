@@ -327,3 +327,35 @@ def test_the_calls_between_are_shown() -> None:
     (found,) = findings(text)
     said = [(note.text, text.splitlines()[note.span.line - 1].strip()) for note in found.notes[:2]]
     assert said == [("passed on here", "keep(where, what)"), ("stored here", "where.append(what)")]
+
+
+ALL_FORWARD = """
+def step(model, loader, receive):
+    inputs, outputs = [], []
+    for _ in range(loader.count):
+        batch = next(loader)
+        inputs.append(batch["ids"] + 0)
+        outputs.append(nn.functional.cross_entropy(model(batch["ids"]), batch["target"])){}
+    {}
+    return len(outputs)
+"""
+"""All forward, then all backward: what is kept is differentiated one by one."""
+
+
+@pytest.mark.parametrize(
+    ("later", "mark"),
+    [
+        ("while outputs:\n        outputs.pop().backward()", ""),
+        ("for _ in range(loader.count):\n        torch.autograd.backward(tensors=outputs.pop(0))", ""),
+        (
+            "for _ in range(loader.count):\n        x, output = inputs.pop(0), outputs.pop(0)\n"
+            "        model.backward(x, output, receive())",
+            "",
+        ),
+        ("for _ in range(loader.count):\n        model.backward(1, outputs.pop(0), receive())", ""),
+        ("last = outputs[0]\n    last.backward()", "  # TLK402"),
+    ],
+)
+def test_what_is_taken_out_is_differentiated(later: str, mark: str) -> None:
+    text = program(ALL_FORWARD.format(mark, later))
+    assert reported(text) == marked(text)

@@ -13,8 +13,9 @@ from flake8_torchleak.lint import lint
 from tests.test_fixtures import FIXTURES
 
 CODE = re.compile(
-    r"; (write|first write|in the sum write|end each batch with|store|pass|return|add|wrap the list:|change a copy:) "
-    r"`([^`]*)`$"
+    r"; (write|just before, write|in the sum write|end each batch with|store|pass|return|add|wrap the list:|"
+    r"change a copy:) "
+    r"`([^`]*)`(?:, and start with `([^`]*)`)?$"
 )
 METHOD = re.compile(
     r"(?:keeps|keeps its slice|Dataset:) `([^`]*)`.*; (?:return it|store it|store a copy) .*`(\.\w+\(\))`\)?$"
@@ -39,11 +40,11 @@ def remedied(text: str, finding: Finding) -> str | None:
         kept = ast.unparse(ast.parse(method[1], mode="eval").body)
         return _put(text, simple[-1], [_replaced(old, kept, f"{kept}{method[2]}")])
     assert code is not None
-    verb, new = code.groups()
+    verb, new, start = code.groups()
     if verb == "end each batch with":
         loop = [each for each in around if isinstance(each, (ast.For, ast.While))][-1]
         return _put(text, loop.body[-1], [ast.unparse(loop.body[-1]), new])
-    if verb == "first write":
+    if verb == "just before, write":
         return _put(text, simple[-1], [new, old])
     if verb == "write":
         return _put(text, simple[-1], [new])
@@ -52,7 +53,10 @@ def remedied(text: str, finding: Finding) -> str | None:
     part = call.args[0] if call.args or not isinstance(call.func, ast.Attribute) else call.func.value
     if isinstance(part, ast.Name) and any(isinstance(n, ast.comprehension) for n in ast.walk(simple[-1])):
         return None  # the name stands in two places
-    return _put(text, simple[-1], [_replaced(old, ast.unparse(part), ast.unparse(call))])
+    remedied = _replaced(old, ast.unparse(part), ast.unparse(call))
+    if start is not None:
+        remedied = remedied.replace(f"= {start.removesuffix('.detach()')} ", f"= {start} ")
+    return _put(text, simple[-1], [remedied])
 
 
 def _replaced(old: str, part: str, new: str) -> str:

@@ -160,7 +160,7 @@ def test_a_row_is_copied_alone(data: str, edit: str, statement: str) -> None:
     """Of a part of a tensor, `copy.deepcopy` copies the whole tensor."""
     np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
     text = dataset(f"self.data = {data}", f"x = self.data[i]\n{edit}\nreturn x + 0")
-    assert said(text, "TLK203").endswith(f"; first write `{statement}`")
+    assert said(text, "TLK203").endswith(f"; just before, write `{statement}`")
     remedied = text.replace(edit, f"{statement}; {edit}")
     assert not messages(IMPORTS + remedied, "TLK203")
     named: dict[str, Any] = {"np": np, "torch": torch, "Dataset": object}
@@ -200,7 +200,7 @@ def test_a_fix_copies_the_memory_of_a_sample(data: str, edit: str, statement: st
     np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
     text = IMPORTS + COLLATED.format(data=data, edit=edit, given="new")
     (found,) = [each for each in lint(text, fixes=True) if each.code == "TLK206"]
-    assert found.message.endswith(f"; first write `{statement}`")
+    assert found.message.endswith(f"; just before, write `{statement}`")
     assert [edit.text.strip() for fix in found.fixes for edit in fix.edits] == [statement]
     remedied = COLLATED.format(data=data, edit=f"{statement}; {edit}", given="new")
     assert not messages(IMPORTS + remedied, "TLK206")
@@ -278,4 +278,6 @@ def test_for_the_first_batch_one_is_enough(collected: str) -> None:
     named: dict[str, Any] = {"DataLoader": torch.utils.data.DataLoader}
     exec(text.format(code), named)
     assert named["preview"](range(5)).tolist() == [0, 1]
-    assert said(text.format(f"{collected}[1]"), "TLK405").endswith("; iterate over the loader instead")
+    assert said(text.format(f"{collected}[1]"), "TLK405").endswith(
+        "; go over the loader, store what is used (numbers, `.clone()` of a field)"
+    )

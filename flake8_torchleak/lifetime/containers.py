@@ -70,7 +70,7 @@ class Containers(Part):
         return atom.kind is Kind.UNKNOWN and not {atom.site, site} & self.run.seen.tensors
 
     def _taken(self, made: Obj, args: list[Value]) -> Value:
-        """What is taken out is no longer the container's, but who differentiates it makes use of what that kept."""
+        """What is taken out is no longer the container's; who differentiates it does so with one after the other."""
         name = constant(args[0]) if args else Mark.ANY
         found = made.fields.get(name) if isinstance(name, str) else None
         value = found or join(list(made.fields.values()))

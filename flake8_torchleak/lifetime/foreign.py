@@ -52,7 +52,7 @@ class Foreign(Part):
         if name == "DataLoader":
             return self._loader(args, keywords, node)
         if path in ("torch.autograd.grad", "torch.autograd.backward"):
-            run.differentiate(args[0] if args else keywords.get("outputs", ()))
+            run.differentiate(args[0] if args else keywords.get("outputs", keywords.get("tensors", ())))
             created = constant(keywords.get("create_graph", PLAIN)) is True
             return run.make.tensor(node, Graph.YES if created else Graph.NO)
         if path.startswith("torch.autograd.functional."):

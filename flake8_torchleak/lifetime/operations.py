@@ -136,11 +136,11 @@ class Operations(Part):
     def backward(self, atom: Atom, name: str, args: list[Value], keywords: Keywords) -> Value:
         """`loss.backward()`, or a helper that is handed the loss."""
         retained = any(constant(keywords.get(each, PLAIN)) is True for each in ("retain_graph", "create_graph"))
-        handed = args and any(each.kind is not Kind.NUMBER for each in args[0])
+        handed = any(each.kind is not Kind.NUMBER for value in args for each in value)
         if name == "manual_backward" or (handed and atom.kind is not Kind.TENSOR and atom.graph is not Graph.YES):
             self.run.differentiate(args[0] if args else (), retained)
-            for each in args[1:]:  # of a pipeline: what came in, what went out, and the gradient of that
-                self.run.differentiate(tuple(part for part in each if part.graph is Graph.YES), retained)
+            for each in args[1:]:  # which of them it differentiates is its own affair: a stage of a pipeline
+                self.run.read_back(each)
             return NONE
         self.run.differentiate((atom,), retained)
         return NONE

@@ -243,14 +243,22 @@ class Run(Budget):
             self.seen.prove_network(made)
             if not retained:
                 self.seen.freed |= made
-            read = atom.via
-            if holder is not None and holder.node is not None:
-                read |= {holder.node}
-            self.seen.read_back |= read
-            self.seen.read_later.update(site for site in read if not self._is_new(site))
+            self._read_back(atom, holder)
             self.step(atom.born, TRAINING)
             for loop in self.loops:
                 loop.trains = True
+
+    def read_back(self, value: Value) -> None:
+        """A value may be differentiated: who keeps it does so for that."""
+        for atom, holder in self.within(value):
+            self._read_back(atom, holder)
+
+    def _read_back(self, atom: Atom, holder: Obj | None) -> None:
+        read = atom.via
+        if holder is not None and holder.node is not None:
+            read |= {holder.node}
+        self.seen.read_back |= read
+        self.seen.read_later.update(site for site in read if not self._is_new(site))
 
     def _is_new(self, site: Site) -> bool:
         """Whether an object was made in this very iteration: who reads it there reads nothing of an earlier one."""

@@ -52,10 +52,13 @@ How to fix it
 By hand, by what the elements are:
 
 - Numbers: a torch tensor, or `np.array`.
-- Strings: `np.array([s.encode() for s in ...])`, whose dtype is `np.bytes_`, and `.decode()` at the read, or Arrow.
+- File names: `np.array([s.encode() for s in ...])`, whose dtype is `np.bytes_`, and `.decode()` at the read, or Arrow.
   Never `dtype=object`. (`np.array(..., dtype=np.bytes_)` alone fails for what is not ASCII.)
-- Records: the class `PackedRecords` below, which pickles them into one tensor; for a dict, `PackedDict`. Or keep an
+- Texts, whose lengths differ (an array has room for the longest in each row), and records: the class `PackedRecords`
+  below, a list that is only read, which pickles its elements into one tensor; for a dict, `PackedDict`. Or keep an
   index only, and read each record from a file.
+- A dict of long lists, one for each field: `{name: PackedRecords(rows) for name, rows in fields.items()}`.
+- A list that grows between epochs: a `PackedRecords` of it, made anew before each epoch.
 - The index of a COCO file: `PackedDict({i: coco.imgToAnns[i] for i in coco.imgs})`, and do not keep the index itself.
 
 Both classes, to be pasted; `PackedDict` needs keys of one type, all texts or all numbers:
@@ -112,6 +115,7 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.containers import Container, containers
+from flake8_torchleak.model.held import held
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.packing import NotPackable, packing
 from flake8_torchleak.model.worth import worth
@@ -130,13 +134,14 @@ from flake8_torchleak.rule import Report, rule
 def check(module: Module) -> Iterator[Report]:
     for each in containers(module):
         if each.known:
+            used = held(module, each)
             yield Report(
                 each.place,
-                f"{copied(each.name, each.value)}; {remedy(each.value)}",
+                f"{copied(each.name, each.value)}; {remedy(each.value, used)}",
                 notes=each.notes,
                 severity=worth(module, each),
                 target=each,
-                remedy=advice(each.name, each.value),
+                remedy=advice(each.name, each.value, used),
             )
 
 

@@ -45,8 +45,8 @@ only used without workers. A note where the file does not say that its processes
 
 How to fix it
 -------------
-By hand: `torch.stack` where shapes are equal, else `torch.cat` with a tensor of offsets, as above. Of a dict also each
-key's row:
+By hand: `torch.stack` where shapes are equal, else `torch.cat` with a tensor of offsets, as above. Of records (dicts,
+tuples) the same for each field that is a tensor; the others stay in arrays of their own. Of a dict also each key's row:
 
     self.rows = {key: row for row, key in enumerate(self.vectors)}
     self.vectors = torch.stack(list(self.vectors.values()))  # self.vectors[self.rows[key]]
@@ -60,7 +60,7 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.containers import Container, tensor_containers
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.values import Kind
+from flake8_torchleak.model.values import UNKNOWN, Kind, Value
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.words import holds_any
 
@@ -79,20 +79,41 @@ def check(module: Module) -> Iterator[Report]:
     for each in tensor_containers(module):
         yield Report(
             each.place,
-            f'each spawned worker opens a file per tensor in `{each.name}`, until "too many open files"; '
-            f"store one `torch.stack(...)`{_BY_KEY if each.value.kind is Kind.DICT else _BY_NUMBER}",
+            f'"too many open files": spawned workers open one per tensor of `{each.name}`; {_stored(each)}',
             notes=each.notes,
             severity=Severity.WARNING if _spawns(module) else Severity.NOTE,
             remedy=_remedy(each),
         )
 
 
-_BY_NUMBER = ", or `torch.cat(...)` and offsets"
-_BY_KEY = " of its values, and each key's row"
+def _stored(each: Container) -> str:
+    """One tensor in the place of many: of records, for each field that is one; of a dict, by the row of each key."""
+    keyed = each.value.kind is Kind.DICT
+    fields = _fields(each.value.element)
+    if len(fields) == 1:
+        return f"store all `{fields[0]}` in one tensor (`torch.stack`; unequal: `torch.cat`, offsets)"
+    if fields:
+        return "store one tensor per field (`torch.stack`; unequal: `torch.cat`, offsets)"
+    if keyed:
+        return "store one `torch.stack(...)` of its values, and each key's row"
+    return "store one `torch.stack(...)`; if lengths differ `torch.cat(...)` and offsets"
+
+
+def _fields(element: Value | None) -> list[str]:
+    """The fields of a record that hold tensors, as they are read: `['ids']`, `[0]`; none for what is no record."""
+    element = element or UNKNOWN
+    named = [(repr(key), part) for key, part in element.fields]
+    placed = [(str(number), part) for number, part in enumerate(element.items)]
+    return [f"[{key}]" for key, part in (*named, *placed) if part.kind is Kind.TENSOR]
 
 
 def _remedy(each: Container) -> str:
-    name = each.name
+    name, fields = each.name, _fields(each.value.element)
+    if fields:
+        return (
+            f"one tensor for {_listed(fields)} of all records (`torch.stack` where shapes are equal; else `torch.cat`, "
+            "and a tensor of the rows where each ends), the other fields in lists or tensors of their own"
+        )
     if each.value.kind is Kind.DICT:
         return (
             f"`self.rows = {{key: row for row, key in enumerate({name})}}` once it is filled, then `{name} = "
@@ -102,6 +123,10 @@ def _remedy(each: Container) -> str:
         f"`{name} = torch.stack({name})` once it is filled, where shapes are equal; else "
         "`torch.cat`, and a tensor of the rows where each ends (the code is in `torchleak explain TLK103`)"
     )
+
+
+def _listed(fields: list[str]) -> str:
+    return " and one for ".join(f"`{field}`" for field in fields)
 
 
 def _spawns(module: Module) -> bool:

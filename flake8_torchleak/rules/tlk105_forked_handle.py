@@ -48,7 +48,8 @@ the Dataset is only used without workers.
 How to fix it
 -------------
 By hand: open it on first use, in the worker, as above. What else is read from it, such as the length, is stored in
-`__init__`, before the file is closed there. So that the Dataset can also be sent to spawned workers, leave
+`__init__`, before the file is closed there and the attribute set to None. What is read as a stream is opened in
+`__iter__`. So that the Dataset can also be sent to spawned workers, leave
 the open file out:
 
     def __getstate__(self):
@@ -61,13 +62,17 @@ is a note: LMDB says not to use it across a fork, and forked workers read what i
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.early import Early, early
-from flake8_torchleak.model.handles import Shared, is_only_read, shared
+from flake8_torchleak.model.handles import Handle, Shared, is_only_read, shared
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.state import StateFacts
+from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 
 
@@ -83,8 +88,7 @@ def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
         yield Report(
             each.place,
-            f"workers fail or read wrong data: all share the {each.handle.what} of `{each.name}`; "
-            f"{_closed(module, each)}, reopen on first use in `{each.read.function.name}`",
+            f"workers fail or read wrong data: all share `{each.name}` ({each.handle.what}); {_closed(module, each)}",
             severity=Severity.NOTE if is_only_read(module, each.dataset, each.handle) else Severity.ERROR,
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
@@ -101,7 +105,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             first.place,
             f"workers fail or read wrong data: `{first.entry.name}` opens `{first.name}` ({first.handle.what}) "
-            f"before they start; before it returns, write `{first.name} = None`",
+            f"before they start; {_ended(module, first)}",
             notes=(
                 (first.handle.call, f"opens the {first.handle.what}"),
                 (first.call, f"`{first.entry.name}` runs this before the workers start"),
@@ -111,13 +115,43 @@ def check(module: Module) -> Iterator[Report]:
         )
 
 
+_MANY = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
+
+
 def _closed(module: Module, each: Shared) -> str:
-    """When to close it: after the length was read, where that is asked of it; videos have no common method for that."""
-    close = "set it to None" if each.handle.what == "video" else "close it"
+    """When to close it: after the length was read, where that is asked of it; videos have no common method for that.
+
+    A stream that is read from its start to its end is opened whenever it is gone over.
+    """
+    video, reader, opened = each.handle.what == "video", each.read.function.name, _bound(module, each.handle)
+    apart = bool(opened) and opened != each.name
+    several = isinstance(each.place, ast.Call) or StateFacts(module, each.dataset, each.name[5:]).value.kind in _MANY
+    steps = [] if video else [f"close `{opened}`" if apart else "close each" if several else "close it"]
     length = each.dataset.facts.methods.get("__len__")
-    if length is None or each.name.removeprefix("self.") not in module.classes.self_uses(length):
-        return f"{close} at the end of `__init__`"
-    return f"in `__init__` store {'its' if each.handle.what == 'video' else 'the'} length and {close}"
+    if length is not None and each.name.removeprefix("self.") in module.classes.self_uses(length):
+        steps.insert(0, f"store {'its' if video else 'the'} length")
+    if reader == "__iter__":
+        return f"in `__init__` {' and '.join(steps) or 'do not open it'}; open it in `__iter__`"
+    if apart and opened.startswith("self."):
+        return f"in `__init__` {', '.join([*steps, 'set both None'])}; reopen both in `{reader}`"
+    if apart:
+        return f"in `__init__` {', '.join([*steps, f'set `{each.name}` None'])}; reopen in `{reader}`"
+    return f"in `__init__` {', '.join([*steps, 'set it None'])}; if None reopen it in `{reader}`"
+
+
+def _bound(module: Module, handle: Handle) -> str:
+    """The variable or attribute that what is opened gets first; "" if none."""
+    parent = module.tree.parents[handle.call]
+    return key_of(parent.targets[0]) if isinstance(parent, ast.Assign) else ""
+
+
+def _ended(module: Module, first: Early) -> str:
+    """What closes it, if it is the very object that was opened; the length is asked of it before."""
+    is_own = _bound(module, first.handle) == first.name
+    closed = f"{first.name}.close(); " if is_own and first.handle.what != "video" else ""
+    if first.entry.name == "__len__":
+        return f"take the length, then `{closed}{first.name} = None`, and return it"
+    return f"before it returns, `{closed}{first.name} = None`"
 
 
 def _is_harmless(module: Module, first: Early) -> bool:

@@ -79,14 +79,14 @@ def check(module: Module) -> Iterator[Report]:
             continue
         if value.element is not None and value.element.kind in _OTHERS:
             continue
-        name, packed, explained = short(site.dataset), "PackedRecords", "TLK106"
+        name, packed, what, explained = short(site.dataset), "PackedRecords", "list", "TLK106"
         if value.kind is Kind.DICT:
-            packed, explained = "PackedDict", "TLK101"
+            packed, what, explained = "PackedDict", "dict", "TLK101"
         given = "..." if is_long(site.dataset) else name
         yield Report(
             site.dataset,
-            f"memory grows by a copy of `{name}` ({value.kind.value}) in each worker that reads it; "
-            f"give the loader `{packed}({given})` (class: `torchleak explain {explained}`)",
+            f"memory grows by a copy of `{name}` ({value.kind.value}) in each worker; "
+            f"give the loader `{packed}({given})` (read-only {what}: `torchleak explain {explained}`)",
             notes=value.why[:3],
             remedy=f"pass `{packed}({name})`: `torchleak explain {explained}` prints the class, to be pasted",
         )

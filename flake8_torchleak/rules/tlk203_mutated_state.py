@@ -114,7 +114,7 @@ def _advice(module: Module, edit: Edit) -> str:
         return copied_first(name.id, COPIES.get(module.infer.value(name).kind, ""))
     if isinstance(edit.target, ast.Name):
         return f"change a copy: `copy.deepcopy({edit.target.id})`"
-    return "change a copy of it (`copy.deepcopy`)"
+    return "change a copy (`copy.deepcopy`), and use that from there on"
 
 
 def _is_harmless(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:

@@ -51,6 +51,10 @@ that must stay as they are, count all and yield a part:
         if not w or n % w.num_workers == w.id:
             yield n, parse(line)
 
+What is counted is what is yielded, whatever it is made of. Where `__iter__` returns an iterator,
+`islice(that, w and w.id, None, w and w.num_workers)` gives the same part of it (`from itertools import islice`; None is
+the start, or the step, without workers).
+
 Each worker shuffles in its own way: divide before (`rows = rows[w.id :: w.num_workers]`), or by the index itself.
 Several files are better divided than their lines (`self.files[info.id :: info.num_workers]`).
 """
@@ -90,8 +94,8 @@ def check(module: Module) -> Iterator[Report]:
         source = short(stream.source)
         yield Report(
             stream.entry,
-            f"every sample comes once per worker: each reads all of `{called(stream.source)}`; {_division(stream)} "
-            "(`w = get_worker_info()`)",
+            f"samples come once per worker: each reads all of `{called(stream.source)}`; "
+            f"{_division(module, stream)} (`w = get_worker_info()`)",
             notes=(
                 (stream.source, "every worker reads all of it"),
                 *stream.dataset.chain(stream.function),
@@ -103,14 +107,19 @@ def check(module: Module) -> Iterator[Report]:
         )
 
 
-def _division(stream: Stream) -> str:
+def _division(module: Module, stream: Stream) -> str:
     """How a worker takes its part: of what has an order of its own in each worker, before it gets that."""
     source = short(stream.source)
     if stream.indices:
         return "yield index i only if `not w or i % w.num_workers == w.id`"
     if stream.shuffled and not is_long(stream.source):
         return f"before shuffling `if w: {source} = {source}[w.id::w.num_workers]`"
-    return "yield sample n only if `not w or n % w.num_workers == w.id`"
+    if not any(isinstance(node, _YIELDS) for node in module.tree.within(stream.entry)):
+        return "return `islice(..., w and w.id, None, w and w.num_workers)`"
+    return "do the n-th yield only if `not w or n % w.num_workers == w.id`"
+
+
+_YIELDS = (ast.Yield, ast.YieldFrom)
 
 
 def _is_handed(module: Module, stream: Stream) -> bool:

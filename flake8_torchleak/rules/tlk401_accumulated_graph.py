@@ -49,7 +49,8 @@ How to fix it
 -------------
 Safe: `.detach()` on what is proven to be a tensor, where that cannot change what is trained. Either the value is
 differentiated, and its graph freed, on every path of the same iteration. Or the sum is only printed, logged or turned
-into numbers. `.detach()` does not wait for the GPU.
+into numbers. `.detach()` does not wait for the GPU. An average that starts with a loss
+(`mean = loss if mean is None else ...`) is detached there too: else each step adds an operation to that first graph.
 
 Unsafe, where the sum is only printed, formatted or logged: `.item()`, which gives a float and waits for the GPU.
 
@@ -70,9 +71,9 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, added, evidence
-from flake8_torchleak.releases import releases, remedy
+from flake8_torchleak.releases import releases, remedy, starts
 from flake8_torchleak.rule import Report, never, rule
-from flake8_torchleak.wording import released, short
+from flake8_torchleak.wording import is_long, released, short
 
 
 @rule(
@@ -99,6 +100,9 @@ def _said(module: Module, kept: Kept) -> Said | None:
     if advice == f"add `{code}`":
         sign = _SIGNS.get(type(store.node.op)) if isinstance(store.node, ast.AugAssign) else None
         advice = f"write `{name} {sign} {code}`" if sign is not None else f"in the sum write `{code}`"
+    first = next(starts(module, store), None)
+    if first is not None:
+        advice += ", and where it starts too" if is_long(first) else f", and start with `{released(first)}`"
     message = f"memory grows every step: `{name}` keeps each step's autograd graph; {advice}"
     return Said(message, store, notes=evidence(module, store))
 

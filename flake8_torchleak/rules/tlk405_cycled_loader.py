@@ -42,7 +42,9 @@ When it stays silent
 How to fix it
 -------------
 Unsafe, for `itertools.cycle`: repeat the loader, not its batches. It shuffles anew in each round and starts its
-workers again (persistent_workers=True keeps them). For `list(loader)`: `len(loader)`, or a loop.
+workers again (persistent_workers=True keeps them). For `list(loader)`: `len(loader)`, or a loop over the loader; where
+the batches are used elsewhere, hand the loader on, and loop over it there. Where some part of every batch must stay,
+store that alone (numbers, or a `.clone()` of one field).
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject, imports_pytorch
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.collected import instead
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.outline import Outline
@@ -63,13 +66,13 @@ from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
-_ITERATE = "iterate over the loader instead"
 _COLLECTING = ("list", "tuple", "set", "frozenset", "sorted", "dict", "collections.deque")
 _REMEDY = {
-    "itertools.cycle": "loop over the loader again instead",
-    "itertools.tee": "iterate over the loader twice instead",
-    **dict.fromkeys(_COLLECTING, _ITERATE),
+    "itertools.cycle": "",
+    "itertools.tee": "take `iter({})` twice instead",
+    **dict.fromkeys(_COLLECTING, ""),
 }
+"""By function; none for what depends on what is repeated, or on where the result goes."""
 _NAMES = ("cycle", "tee", "list", "tuple", "set", "frozenset", "sorted", "dict", "deque")
 _OF_CONTAINERS = frozenset({"items", "keys", "values", "append", "get", "pop", "index", "count", "sort", "copy"})
 """Methods that lists and dicts have, and DataLoaders have not."""
@@ -134,8 +137,10 @@ def _called(module: Module) -> Iterator[Report]:
                 name = short(call.args[0])
                 remedy = f"use `len({name})`, or count in the loop"
         target = call if qualname == "itertools.cycle" else None
-        if target is not None and _is_read_again(module, call.args[0]):
-            remedy = _repeated(call, remedy)
+        if target is not None:
+            remedy = _repeated(module, call)
+        elif qualname == "itertools.tee":
+            remedy = remedy.format(short(call.args[0]))
         shown = f"{short(call.func)}({short(call.args[0])})"
         yield from _report(module, call, call.args[0], shown, remedy, target)
 
@@ -148,7 +153,7 @@ def _unpacked(module: Module) -> Iterator[Report]:
             continue
         first, last = _MARKS[type(display)]
         shown = f"{first}*{short(starred.value)}{last}"
-        yield from _report(module, display, starred.value, shown, _ITERATE)
+        yield from _report(module, display, starred.value, shown)
 
 
 def _comprehended(module: Module) -> Iterator[Report]:
@@ -166,7 +171,7 @@ def _comprehended(module: Module) -> Iterator[Report]:
                 continue
             told = call
         place = told if isinstance(told, ast.Call) else node
-        yield from _report(module, place, loop.iter, short(place), _ITERATE, under=("TLK404", told))
+        yield from _report(module, place, loop.iter, short(place), under=("TLK404", told))
 
 
 def _looped(module: Module) -> Iterator[Report]:
@@ -174,7 +179,7 @@ def _looped(module: Module) -> Iterator[Report]:
     for loop in module.tree.all(ast.For):
         call = _put_by(loop)
         if call is not None and not loop.orelse and _is_whole_batch(call.args[0], loop):
-            yield from _report(module, call, loop.iter, short(call), _ITERATE, under=("TLK404", call))
+            yield from _report(module, call, loop.iter, short(call), under=("TLK404", call))
 
 
 def _put_by(loop: ast.For) -> ast.Call | None:
@@ -200,7 +205,7 @@ def _report(
     node: ast.expr,
     iterable: ast.expr,
     shown: str,
-    remedy: str,
+    remedy: str = "",
     target: ast.Call | None = None,
     under: tuple[str, ast.AST] | None = None,
 ) -> Iterator[Report]:
@@ -222,7 +227,7 @@ def _report(
         remedy = f"use `next(iter({short(iterable)}))`"
     yield Report(
         node,
-        f"all batches stay in memory at once: `{shown}` keeps every batch; {remedy}",
+        f"all batches stay in memory: `{shown}` keeps every batch; {remedy or instead(module, node, iterable)}",
         notes=((loader.made, "the loader is made here"),) if loader.made is not None else (),
         severity=Severity.NOTE if by_name or _is_in_memory(module, loader.made) else None,
         target=target,
@@ -276,13 +281,19 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
 
 def _is_read_again(module: Module, loader: ast.expr) -> bool:
     """Whether it gives its batches as often as it is asked: a loader, not an iterator over one."""
-    return module.infer.value(loader).kind is Kind.LOADER and "iter" not in last_name(loader)
+    named = loader.func if isinstance(loader, ast.Call) else loader
+    return module.infer.value(loader).kind is Kind.LOADER and "iter" not in last_name(named)
 
 
-def _repeated(call: ast.Call, otherwise: str) -> str:
-    """The expression that gives the same batches without end, where there is room for it."""
-    code = f"itertools.chain.from_iterable({short(call.func)}([{short(call.args[0])}]))"
-    return f"use `{code}`" if len(code) <= _LONGEST else otherwise
+def _repeated(module: Module, call: ast.Call) -> str:
+    """The expression that gives the same batches without end; a generator where it is long, or no loader is given."""
+    (given,) = call.args
+    while isinstance(given, ast.Call) and last_name(given.func) == "iter" and given.args:
+        given = given.args[0]
+    code = f"itertools.chain.from_iterable({short(call.func)}([{short(given)}]))"
+    if _is_read_again(module, given) and len(code) <= _LONGEST:
+        return f"use `{code}`"
+    return f"in a generator `while True: yield from {short(given)}`"
 
 
 _LONGEST = 65

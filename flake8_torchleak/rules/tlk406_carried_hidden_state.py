@@ -65,7 +65,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.recurrence import Carried, carried_states, idle_detaches
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import is_long, released, short
 
 
 def _may_carry(outline: Outline) -> bool:
@@ -99,8 +99,8 @@ def check(module: Module) -> Iterator[Report]:
     for facts, method, evidence in idle_detaches(module):
         yield Report(
             method,
-            f"memory grows with every batch: `{facts.node.name}.{method.name}` detaches nothing, so the state keeps "
-            "its autograd graph; assign the detached tensors to it",
+            f"memory grows with every batch: `{facts.node.name}.{method.name}` leaves the state its autograd graph; "
+            f"{_assigned(module, evidence)}",
             notes=((evidence, "this has to be detached"),),
         )
 
@@ -118,13 +118,28 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     yield Fix(FixLevel.UNSAFE, f"detach `{name}` after the call", build.after(state.last, _cut_off(state)))
 
 
+def _assigned(module: Module, evidence: ast.AST) -> str:
+    """What to write in the place of a `detach()` whose result is dropped; in words where the method does nothing."""
+    if not isinstance(evidence, ast.Call) or not isinstance(evidence.func, ast.Attribute):
+        return "in it write `self.h = self.h.detach()` for each tensor"
+    part = evidence.func.value
+    loop = module.tree.parents[module.tree.parents[evidence]]
+    if isinstance(loop, ast.For) and is_long(loop.iter):
+        return "assign what `.detach()` gives"
+    if isinstance(loop, ast.For):
+        whole, each = short(loop.iter), short(loop.target)
+        return f"write `{whole} = tuple({each}.detach() for {each} in {whole})`"
+    return f"write `{short(part)} = {released(part)}`"
+
+
 def _detached(state: Carried) -> str:
     """What to write; in words where it is not known whether the state is a pair, as an LSTM's."""
-    return (
-        "end each batch by detaching it, or each tensor of it"
-        if state.pair is None
-        else f"end each batch with `{_cut_off(state)}`"
-    )
+    if state.pair is not None:
+        return f"end each batch with `{_cut_off(state)}`"
+    parts = "or each tensor of it"
+    if not is_long(state.target):
+        parts = f"a tuple by `tuple(s.detach() for s in {short(state.target)})`"
+    return f"end each batch by detaching it, {parts}"
 
 
 def _cut_off(state: Carried) -> str:

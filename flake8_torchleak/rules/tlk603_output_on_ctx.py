@@ -48,7 +48,8 @@ What is kept is no output (an input, a shape, a flag), is marked as not differen
 
 How to fix it
 -------------
-By hand: `ctx.save_for_backward(y)`, and `(y,) = ctx.saved_tensors` in backward.
+By hand: `ctx.save_for_backward(y)`, and `(y,) = ctx.saved_tensors` in backward. Of a tuple take the output out
+alone: what is no tensor cannot be saved so.
 """
 
 from __future__ import annotations
@@ -101,10 +102,14 @@ def check(module: Module) -> Iterator[Report]:
                 output = next((d for d in module.flow.reaching(kept.id, kept) if d in outputs), None)
                 if output is None or _is_released(facts, attr) or _is_plain(module, function, kept):
                     continue
+                saved = f"`{ctx}.save_for_backward({kept.id})`"
+                advice = f"use {saved} and `{ctx}.saved_tensors`"
+                if isinstance(node.value, (ast.Tuple, ast.List)):
+                    advice = f"take `{kept.id}` out: {saved}, `{ctx}.saved_tensors`"
                 yield Report(
                     node,
                     f"memory stays until garbage collection: `{ctx}.{attr}` and output `{kept.id}` keep each other; "
-                    f"use `{ctx}.save_for_backward({kept.id})` and `{ctx}.saved_tensors`",
+                    f"{advice}",
                     notes=((output.node, "this is returned as an output"),),
                     remedy=f"call `{ctx}.save_for_backward({kept.id})` instead of setting `{ctx}.{attr}`",
                 )
@@ -130,7 +135,7 @@ def _outputs(module: Module, function: FunctionNode) -> set[Definition]:
     return {d for d in outputs if d.how is not How.PARAMETER}
 
 
-def _kept(module: Module, function: FunctionNode, ctx: str) -> Iterator[tuple[ast.stmt, str, ast.Name]]:
+def _kept(module: Module, function: FunctionNode, ctx: str) -> Iterator[tuple[ast.Assign, str, ast.Name]]:
     """(statement, attribute, variable) for the plain variables that are kept on ctx, also in a display."""
     for node in module.tree.within(function):
         if not isinstance(node, ast.Assign):

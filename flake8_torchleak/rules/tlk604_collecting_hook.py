@@ -44,8 +44,9 @@ is registered under a condition, in the first step, or on a network of the same 
 How to fix it
 -------------
 By hand: clear the list after each step, where the hook goes on to be used; of a dict of lists clear each list. Or keep
-the handle and call `.remove()` on it, or use `with module.register_forward_hook(...):`. A hook that `forward` registers
-belongs into `__init__`.
+the handle and call `.remove()` on it, or use `with module.register_forward_hook(...):`. An object that registers
+several keeps all handles in a list, and removes them in a method that its owner calls when done with it. A hook that
+`forward` registers belongs into `__init__`.
 """
 
 from __future__ import annotations
@@ -148,8 +149,8 @@ def check(module: Module) -> Iterator[Report]:
             told.add(guest.owner.node)
             yield Report(
                 call,
-                f"hooks pile up: every new `{guest.owner.node.name}` registers a hook on `{guest.parameter.arg}` and "
-                "never removes it; keep the handle that this returns, and call its `.remove()`",
+                f"hooks pile up: every new `{guest.owner.node.name}` leaves hooks on `{guest.parameter.arg}`; "
+                "keep all handles in a list `self.handles`; when done, `for h in self.handles: h.remove()`",
                 notes=((guest.parameter, "the module belongs to the caller, and outlives the object"),),
                 severity=Severity.WARNING if guests.is_made_again(module, guest.owner) else Severity.NOTE,
                 remedy=remedy,

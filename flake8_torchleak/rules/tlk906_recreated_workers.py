@@ -37,7 +37,9 @@ epoch), or an iterator that has ended is started again.
 
 How to fix it
 -------------
-By hand: one iterator above the loop, started again when it ends.
+By hand: one iterator above the loop, started again when it ends. A DataLoader of the same data in each step: make it
+once, with `persistent_workers=True`. Of other data in each step: `num_workers=0`, for workers that stay keep the data
+that they started with, and others start in each step.
 """
 
 from __future__ import annotations
@@ -49,10 +51,14 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.everystep import every_step
-from flake8_torchleak.model.loader import Workers
+from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.tree import LOOPS, FunctionNode, Loop
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
+
+_OF_WORKERS = ("persistent_workers", "prefetch_factor", "multiprocessing_context", "timeout")
+"""Arguments that a DataLoader without workers refuses."""
 
 
 @rule(
@@ -78,7 +84,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             call,
             f"workers start again in every step, for one batch: `next(iter({name}))`; "
-            "make the iterator before the loop, a new one at StopIteration",
+            f"{_kept(around)}, a new one at StopIteration",
             notes=((around, "runs in every step"),),
             remedy=f"`batches = iter({name})` above the loop, and `next(batches)` in it; after StopIteration "
             f"`batches = iter({name})` again",
@@ -86,13 +92,50 @@ def check(module: Module) -> Iterator[Report]:
     for site in module.loaders.sites:
         around = every_step(module, site.call)
         if around is not None and site.workers is Workers.YES:
+            where = "the loop" if isinstance(around, LOOPS) else f"`{around.name}`"
+            advice = _advice(module, site, around, where)
             yield Report(
                 site.call,
-                "workers start again in every step: the DataLoader is made inside the loop; make it once, "
-                "before the loop",
+                f"workers start again in every step: the DataLoader is made in {where}; {advice}",
                 notes=((around, "runs in every step"),),
-                remedy="make the DataLoader above the loop",
+                remedy=advice,
             )
+
+
+def _advice(module: Module, site: Site, around: Loop | FunctionNode, where: str) -> str:
+    """One loader where all have the same data; workers keep what they started with, so new data is loaded here."""
+    if _is_same(module, site.call, around):
+        kept = "" if "persistent_workers" in site.arguments else ", with `persistent_workers=True`"
+        return f"make it once, {'before' if isinstance(around, LOOPS) else 'outside'} {where}{kept}"
+    refused = [f"`{name}`" for name in _OF_WORKERS if name in site.arguments]
+    return f"its data is new each time: pass `num_workers=0`{', without ' + ', '.join(refused) if refused else ''}"
+
+
+def _kept(around: Loop | FunctionNode) -> str:
+    return "make the iterator before the loop" if isinstance(around, LOOPS) else "keep one iterator for all steps"
+
+
+def _is_same(module: Module, call: ast.Call, around: Loop | FunctionNode) -> bool:
+    """Whether nothing that a call is given is made, drawn or used in the step: it may be another, or changed, there."""
+    parts = [node for each in (*call.args, *call.keywords) for node in ast.walk(each)]
+    if any(isinstance(node, (ast.Call, ast.Await, ast.NamedExpr)) and not _is_class(module, node) for node in parts):
+        return False
+    names = [node for node in parts if isinstance(node, (ast.Name, ast.Attribute))]
+    names = [node for node in names if not isinstance(module.tree.parents[node], ast.Attribute)]
+    keys = {key: node for node in names if (key := key_of(node))}
+    for key, node in keys.items():
+        if any(module.tree.inside(d.node, around) for d in module.flow.reaching(key, node)):
+            return False
+    used = [key_of(node) for node in module.tree.within(around) if not module.tree.inside(node, call)]
+    return keys.keys().isdisjoint(used)
+
+
+def _is_class(module: Module, node: ast.AST) -> bool:
+    """Whether a call makes an object that is told apart by its arguments alone."""
+    return isinstance(node, ast.Call) and (
+        isinstance(module.names.definition(node.func), ast.ClassDef)
+        or module.names.qualname(node.func).startswith("torch.utils.data.")
+    )
 
 
 def _is_new(module: Module, loader: ast.expr, around: ast.AST) -> bool:
