@@ -26,6 +26,8 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
         return True
     if loop is None:
         return False
+    if evaluation.by_use:
+        return True  # the network may be frozen elsewhere
     if _ends_at_once(loop):
         return True
     if isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter):

@@ -45,7 +45,8 @@ When it stays silent
   forward pass (forces that are the derivative of an energy).
 
 A note where the loop goes over no loader and nothing shows that it is run beside training, where it ends in its first
-round, and where the network was frozen (`requires_grad_(False)`): a graph is recorded of the parts that are not.
+round, where the network was frozen (`requires_grad_(False)`): a graph is recorded of the parts that are not; and where
+neither `eval()` nor a name says that it evaluates: then all outputs are turned into numbers, or dropped.
 
 How to fix it
 -------------
