@@ -280,3 +280,17 @@ def test_a_state_that_another_file_carries_on(project: Path, new: str, marker: s
     assert [(each.span.line, each.code) for each in lint(text, path=str(path))] == [
         (at, "TLK406") for at, line in enumerate(text.splitlines(), 1) if "# TLK406" in line
     ]
+
+
+@pytest.mark.parametrize(("body", "found"), [("module.outputs.append(value)", True), ("print(module, value)", False)])
+def test_a_network_hands_itself_to_a_helper_that_keeps_its_output(tmp_path: Path, body: str, found: bool) -> None:
+    """Nothing in the network's own file sets or changes an attribute outside of the constructor."""
+    (tmp_path / "states.py").write_text(f"def remember(module, value):\n    {body}\n")
+    text = (
+        "import states\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.project = nn.Linear(8, 8)\n        self.outputs = []\n\n"
+        "    def forward(self, x):\n        y = self.project(x)\n        states.remember(self, y)\n        return y\n"
+    )
+    (tmp_path / "net.py").write_text(text)
+    told = [(each.code, each.span.line) for each in lint(text, path=str(tmp_path / "net.py"))]
+    assert told == [("TLK601", 13)] * found

@@ -55,6 +55,9 @@ def test_views_are_sought_where_an_array_is_made_cut_and_put(text: str, let_thro
         ("mean[0] = self.momentum", False),
         ("mean = self.momentum", False),
         ("self.update(self.momentum)", False),
+        ("keep(self, self.momentum)", True),
+        ("x = states.keep(x, owner=self)", True),
+        ("x = getattr(self, 'momentum')", False),
         ("'momentum'", False),
     ],
 )

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from flake8_torchleak.lifetime.nodes import below, of_node, walk
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import hands_over, last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -169,8 +169,10 @@ def _updates(function: ast.stmt) -> bool:
     first = next(iter(function.args.args), None) if isinstance(function, FUNCTIONS) else None
     if first is None or getattr(function, "name", "") == "__init__":
         return False
-    changing = (node for node in walk(function) if node.__class__ in _CHANGING)
-    return any(_attribute_of(changed, first.arg) for node in changing for changed in _changed(node))
+    changing = [node for node in walk(function) if node.__class__ in _CHANGING]
+    return any(_attribute_of(changed, first.arg) for node in changing for changed in _changed(node)) or any(
+        isinstance(node, ast.Call) and hands_over(node, first.arg) for node in changing
+    )
 
 
 def _changed(node: ast.AST) -> list[ast.expr]:

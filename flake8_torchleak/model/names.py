@@ -7,6 +7,7 @@ below its use counts, a parameter or assignment that shadows an import hides it.
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -291,3 +292,11 @@ def _bindings(tree: Tree, nodes: Callable[..., Sequence[Any]]) -> Bound:
 def _outer_function(tree: Tree, scope: Scope) -> Scope:
     outer = tree.scope(scope)
     return outer if not isinstance(outer, ast.ClassDef) else tree.scope(outer)
+
+
+def hands_over(call: ast.Call, name: str) -> bool:
+    """Whether what a variable holds is handed to a function that is none of Python's own: `keep(self, out)`."""
+    if isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id):
+        return False
+    given = (*call.args, *(each.value for each in call.keywords))
+    return any(isinstance(each, ast.Name) and each.id == name for each in given)

@@ -67,7 +67,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.classes import ClassFacts, self_name
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import hands_over, last_name
 from flake8_torchleak.model.outline import Outline, statements_of
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.rule import Report, never, rule
@@ -97,6 +97,8 @@ def _is_update(node: ast.AST, owner: str) -> bool:
     """Whether a statement has the form of an update of an attribute of `owner`: what `_updates` looks into."""
     if isinstance(node, ast.AugAssign):
         return _is_own(node.target, owner) and not isinstance(node.value, ast.Constant)
+    if isinstance(node, (ast.Expr, ast.Assign)) and isinstance(node.value, ast.Call) and hands_over(node.value, owner):
+        return True
     if isinstance(node, ast.Expr):
         if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
             if node.value.func.attr in ("append", "extend"):
