@@ -11,6 +11,8 @@ _LONGEST = 40
 _LONGEST_TROUBLE = 300
 _BRIEF = 20
 """The longest expression that a message shows a second time, in its remedy."""
+_MOST = 160
+"""Characters of a message."""
 _ENDLESS = "..."
 _BREAK = re.compile(r"\s\S|[(\[.]")
 """Where the end of what is cut may begin: at a word, a bracket, an attribute."""
@@ -157,6 +159,12 @@ def copied_by(node: ast.expr, method: str) -> str:
     if is_long(node) or not isinstance(node, (ast.Name, *_CHAINED)):
         return f"return it with `.{method}()`"
     return f"return `{short(node)}.{method}()`"
+
+
+def fitting(head: str, *advice: str) -> str:
+    """What happens, and the first way to say what to do that there is room for; the last if there is for none."""
+    said = [f"{head}; {each}" for each in advice]
+    return next((each for each in said if len(each) <= _MOST), said[-1])
 
 
 def copied_first(name: str, method: str = "") -> str:
