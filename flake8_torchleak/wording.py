@@ -170,8 +170,8 @@ def fitting(head: str, *advice: str) -> str:
 def copied_first(name: str, method: str = "") -> str:
     """The statement that makes a variable a copy, before what it holds is changed: by a method of it, or deep."""
     if len(name) > _BRIEF:
-        return f"copy it just before (`{f'.{method}()' if method else 'copy.deepcopy'}`)"
-    return f"just before, write `{name} = {f'{name}.{method}()' if method else f'copy.deepcopy({name})'}`"
+        return f"copy it just before the change (`{f'.{method}()' if method else 'copy.deepcopy'}`)"
+    return f"just before the change, write `{name} = {f'{name}.{method}()' if method else f'copy.deepcopy({name})'}`"
 
 
 def _line(node: ast.AST) -> str:

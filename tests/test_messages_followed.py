@@ -74,7 +74,7 @@ def boxes(stored: str = "self.targets[i]", copied: str = "pass", apart: bool = T
 def test_a_sample_with_a_name_of_its_own_is_copied_there() -> None:
     (message,) = messages(boxes(), "TLK206")
     statement = "target = copy.deepcopy(target)"
-    assert message.endswith(f"; just before, write `{statement}`")
+    assert message.endswith(f"; just before the change, write `{statement}`")
     assert not messages(boxes(copied=statement), "TLK206")
 
 
@@ -85,16 +85,19 @@ def test_a_sample_that_is_read_again_is_copied_by_its_dataset() -> None:
 
 
 EDITS = {
-    "a variable": ("x = self.data[i]\nx['n'] = 1\nreturn x", "just before, write `x = copy.deepcopy(x)`"),
-    "what is in one": ("x = self.data[i]\nx['n'].sort()\nreturn x", "just before, write `x = copy.deepcopy(x)`"),
+    "a variable": ("x = self.data[i]\nx['n'] = 1\nreturn x", "just before the change, write `x = copy.deepcopy(x)`"),
+    "what is in one": (
+        "x = self.data[i]\nx['n'].sort()\nreturn x",
+        "just before the change, write `x = copy.deepcopy(x)`",
+    ),
     "a long name": (
         "element_of_the_whole_dataset = self.data[i]\nelement_of_the_whole_dataset['n'] = 1\n"
         "return element_of_the_whole_dataset",
-        "copy it just before (`copy.deepcopy`)",
+        "copy it just before the change (`copy.deepcopy`)",
     ),
     "no variable": (
         "self.data[i]['n'] = 1\nreturn self.data[i]['n']",
-        "change a copy (`copy.deepcopy`), and use that from there on",
+        "just before, write `part = copy.deepcopy(self.data[i])`, then use `part`",
     ),
     "the variable of a loop": (
         "for x in self.data[i]['n']:\n    x['m'] = 1\nreturn self.data[i]['n']",
