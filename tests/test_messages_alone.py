@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from flake8_torchleak.wording import fitting
 from tests.model import IMPORTS, dataset, messages
-from tests.test_messages_pasted import said
+from tests.test_messages_chosen import classes
+from tests.test_messages_pasted import run, said
 
 
 def test_the_first_advice_that_fits_is_given() -> None:
     assert fitting("head", "a" * 154, "b") == f"head; {'a' * 154}"
     assert fitting("head", "a" * 155, "b") == "head; b"
     assert fitting("head", "a" * 155, "b" * 156) == f"head; {'b' * 156}"
+
+
+CACHES = {
+    "a short name": ("self.seen", "if len(self.seen) >= 1000: self.seen.pop(next(iter(self.seen)))"),
+    "a long one": ("self.spectra_by_number", "if len(d) >= 1000: d.pop(next(iter(d)))"),
+}
+
+
+@pytest.mark.parametrize(("name", "code"), CACHES.values(), ids=CACHES)
+def test_a_dict_loses_its_oldest_entry_before_it_gets_one(name: str, code: str) -> None:
+    def text(before: str) -> str:
+        missing = f"if i not in {name}:\n    {before}\n    {name}[i] = self.data[i].copy()"
+        return dataset(f"self.data = np.arange(5000)\n{name} = {{}}", f"{missing}\nreturn {name}[i] + 0")
+
+    assert f"before it, `{code}`" in said(text("pass"), "TLK104")
+    remedied = text(re.sub(r"\bd\b", name, code))
+    assert not messages(IMPORTS + remedied, "TLK104")
+    rows = run(remedied)["Rows"](None, None)
+    assert [int(rows[i]) for i in range(2000)] == list(range(2000))
+    assert list(getattr(rows, name[5:])) == list(range(1000, 2000))
+
+
+def test_what_may_be_no_dict_is_limited_in_words() -> None:
+    text = dataset("self.data = np.arange(9)\nself.seen = json.load(open(root))", "self.seen[i] = self.data[i].copy()")
+    assert said(text, "TLK104").endswith("; limit its size: drop the oldest entry when it is full")
 
 
 DIRECT = {
@@ -46,3 +75,112 @@ def test_a_change_too_long_to_be_shown_is_described() -> None:
     edit = "self.data[(i + self.offset_of_the_first) % self.number]['a'].sort()"
     text = dataset("self.data = [json.loads(line) for line in open(root)]", f"{edit}\nreturn 1")
     assert said(text, "TLK203").endswith("; change a copy (`copy.deepcopy`), and use that from there on")
+
+
+OBJECTS = {
+    "of texts": "np.array(sorted(glob.glob(root)), dtype=object)",
+    "of records": "np.array([{'n': int(line)} for line in open(root)])",
+}
+
+
+@pytest.mark.parametrize("made", OBJECTS.values(), ids=OBJECTS)
+def test_an_array_of_objects_is_packed_as_it_is(made: str) -> None:
+    text = dataset(f"self.data = {made}", "return self.data[i]")
+    (code,) = re.findall(r"store `(.*?)` \(", said(text, "TLK102"))
+    assert code == "PackedRecords(self.data)"
+    remedied = f"{classes()}\n" + dataset(f"self.data = {made}\nself.data = {code}", "return self.data[i]")
+    assert not messages(IMPORTS + remedied, "TLK102")
+    named: dict[str, Any] = {"glob": __import__("glob"), "open": lambda _: ["1", "2"]}
+    kept = run(classes(), **named)["PackedRecords"](run(f"data = {made}", root="/*", **named)["data"])
+    assert [kept[i] for i in range(len(kept))] == list(run(f"data = {made}", root="/*", **named)["data"])
+
+
+LENGTHS = {
+    "what a function opens": (
+        "self.open()", "return len(self.items)",
+        "end it by `n = len(self.items); self.items.close(); self.items = None; return n`",
+    ),
+    "no length in a line": (
+        "self.open()", "for each in self.items:\n            return 9",
+        "end it by `self.items.close(); self.items = None`, `open` reopens it",
+    ),
+    "what it opens itself": (
+        "self.items = h5py.File(self.path)", "return len(self.items)",
+        "end it by `n = len(self.items); self.items.close(); self.items = None; return n`",
+    ),
+    "a long name": (
+        "self.open()", "return len(self.items) * self.number_of_the_samples_of_each_of_the_items_of_the_file",
+        "before it returns, set `self.items = None`",
+    ),
+}  # fmt: skip
+COUNTED = """\
+import h5py
+
+
+class Rows(Dataset):
+    def __init__(self, path):
+        self.path, self.items = path, None
+
+    def open(self):
+        self.items = h5py.File(self.path)
+
+    def __len__(self):
+        if self.items is None:
+            {opening}
+        {length}
+
+    def __getitem__(self, i):
+        if self.items is None:
+            {opening}
+        return torch.tensor(self.items[i])
+"""
+
+
+@pytest.mark.parametrize(("opening", "length", "advice"), LENGTHS.values(), ids=LENGTHS)
+def test_a_length_closes_what_it_opened(opening: str, length: str, advice: str) -> None:
+    found = said(COUNTED.format(opening=opening, length=length), "TLK105")
+    assert found.startswith("workers fail or read wrong data: `__len__` opens `self.items` (HDF5 file); ")
+    assert advice in found
+    (code, *_) = re.findall("`(self.*?= None|n = .*?)`", advice)
+    assert not messages(IMPORTS + COUNTED.format(opening=opening, length=code), "TLK105")
+
+
+@pytest.mark.parametrize(("name", "packed"), [("rows", "rows"), ("records_of_the_whole_year", "...")])
+def test_an_argument_is_packed_if_it_is_a_list(name: str, packed: str) -> None:
+    init = f"    def __init__(self, {name}):\n        self.data = {name}\n\n"
+    length = "    def __len__(self):\n        return len(self.data)\n\n"
+    text = f"class Rows(Dataset):\n{init}{length}    def __getitem__(self, i):\n        return self.data[i]\n"
+    (found,) = messages(IMPORTS + text, "TLK901")
+    assert f"; if it is a list, store `PackedRecords({packed})` (class" in found
+    remedied = text.replace(f"self.data = {name}", f"self.data = PackedRecords({name})")
+    assert not messages(f"{IMPORTS}{classes()}\n{remedied}", "TLK901")
+    made = run(f"{classes()}\n{remedied}")["Rows"](["a", "b"])
+    assert [made[i] for i in range(2)] == ["a", "b"]
+
+
+def test_a_table_is_read_with_the_option_that_is_shown() -> None:
+    text = dataset("self.data = pd.read_csv(root)", "return self.data.iloc[i]['text']")
+    (code,) = re.findall(r"write `(.*?)` \(pandas 2, pyarrow\)$", said(text, "TLK902"))
+    assert code == 'pd.read_csv(..., dtype_backend="pyarrow")'
+    assert not messages(IMPORTS + text.replace("pd.read_csv(root)", code.replace("...", "root")), "TLK902")
+
+
+CORES = {
+    "os.cpu_count()": "machine's cores, not the job's; write `num_workers=min(8, len(os.sched_getaffinity(0)))`",
+    "os.process_cpu_count()": "may be dozens of processes; cap it: `num_workers=min(8, os.process_cpu_count())`",
+}
+
+
+@pytest.mark.parametrize("count", CORES)
+def test_workers_are_counted_by_the_cores_of_the_job(count: str) -> None:
+    text = f"loader = DataLoader(data, num_workers={count})\n"
+    found = said(text, "TLK907")
+    assert CORES[count] in found
+    (code,) = re.findall("`(num_workers=.*?)`", found)
+    assert not messages(IMPORTS + text.replace(f"num_workers={count}", code), "TLK907")
+
+
+def test_one_tensor_in_the_place_of_a_long_name_is_described() -> None:
+    name = "self.embeddings_of_all_the_sentences_and_of_their_translations"
+    text = dataset(f"{name} = [torch.load(f) for f in glob.glob(root)]", f"return {name}[i] + 0")
+    assert said(text, "TLK103").endswith("; store one tensor (code: `torchleak explain TLK103`)")

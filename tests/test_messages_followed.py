@@ -265,7 +265,7 @@ def test_a_loader_is_given_what_packs_the_records(made: str, tmp_path: Path) -> 
     pytest.importorskip("torch")
     read = f"with open(path) as file:\n    rows = {made}\n"
     (message,) = messages(f"{IMPORTS}{read}loader = DataLoader(rows, num_workers=2)\n", "TLK106")
-    given = re.findall("give the loader `(.*?)`", message)[0]
+    given = re.findall(r"write `DataLoader\((.*?), \.\.\.\)` \(class: `torchleak explain TLK101`\)", message)[0]
     to_paste = dedent(page("TLK101").partition("all texts or all numbers:\n")[2].partition("Unsafe, for")[0])
     assert f"class {given.partition('(')[0]}" in to_paste
     assert not messages(f"{IMPORTS}{to_paste}{read}loader = DataLoader({given}, num_workers=2)\n", "TLK106")

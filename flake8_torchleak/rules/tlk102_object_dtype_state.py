@@ -40,7 +40,8 @@ Dataset is only used without workers.
 
 How to fix it
 -------------
-By hand: a fixed-width or numeric dtype, Arrow, or the class `PackedRecords` (`torchleak explain TLK101` prints it).
+By hand: a fixed-width or numeric dtype, Arrow, or the class `PackedRecords` (`torchleak explain TLK101` prints it):
+once the array is filled, `self.paths = PackedRecords(self.paths)`.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.objects import arrays
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import fitting
 
 
 @rule(
@@ -66,8 +68,12 @@ def check(module: Module) -> Iterator[Report]:
     for each in arrays(module):
         yield Report(
             each.place,
-            f"memory grows by a copy of `{each.name}` ({each.why}) in each worker; "
-            "store `PackedRecords(...)` (class: `torchleak explain TLK101`)",
+            fitting(
+                f"memory grows by a copy of `{each.name}` ({each.why}) in each worker",
+                f"store `PackedRecords({each.name})` (class: `torchleak explain TLK101`)",
+                f"store `PackedRecords({each.name})` (`torchleak explain TLK101`)",
+                "store `PackedRecords(...)` (class: `torchleak explain TLK101`)",
+            ),
             notes=(
                 (each.node, each.why),
                 *each.dataset.chain(each.read.function),
