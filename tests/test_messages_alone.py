@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from flake8_torchleak.lint import lint
 from flake8_torchleak.wording import fitting
 from tests.model import IMPORTS, dataset, messages
+from tests.test_fixtures import FIXTURES
 from tests.test_messages_chosen import classes
 from tests.test_messages_pasted import run, said
 
@@ -145,6 +147,30 @@ def test_a_length_closes_what_it_opened(opening: str, length: str, advice: str) 
     assert not messages(IMPORTS + COUNTED.format(opening=opening, length=code), "TLK105")
 
 
+HOOKS = {
+    "of its own": ("lambda module, args: print(len(args))", "register it once, in `__init__`"),
+    "of a function": ("print", "register it once, in `__init__`"),
+    "with what the call gets": (
+        "lambda module, args: print(x)", "keep its `handle`, and before the return `handle.remove()`",
+    ),
+    "with what the call makes": (
+        "lambda module, args: seen.append(1)", "keep its `handle`, and before the return `handle.remove()`",
+    ),
+    "made with it": ("partial(print, x)", "keep its `handle`, and before the return `handle.remove()`"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("hook", "advice"), HOOKS.values(), ids=HOOKS)
+def test_a_hook_that_needs_the_call_is_removed_in_it(hook: str, advice: str) -> None:
+    text = "from functools import partial\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        seen = []\n"
+    call = f"self.body.register_forward_pre_hook({hook})"
+    found = messages(IMPORTS + f"{text}        {call}\n        return self.body(x)\n", "TLK604")
+    assert [each.rpartition("; ")[2] for each in found if "pile up" in each] == [advice]
+    if "handle" in advice:
+        after = "y = self.body(x)\n        handle.remove()\n        return y\n"
+        assert not messages(IMPORTS + f"{text}        handle = {call}\n        {after}", "TLK604")
+
+
 @pytest.mark.parametrize(("name", "packed"), [("rows", "rows"), ("records_of_the_whole_year", "...")])
 def test_an_argument_is_packed_if_it_is_a_list(name: str, packed: str) -> None:
     init = f"    def __init__(self, {name}):\n        self.data = {name}\n\n"
@@ -178,6 +204,77 @@ def test_workers_are_counted_by_the_cores_of_the_job(count: str) -> None:
     assert CORES[count] in found
     (code,) = re.findall("`(num_workers=.*?)`", found)
     assert not messages(IMPORTS + text.replace(f"num_workers={count}", code), "TLK907")
+
+
+DRAWN = """
+def train(model, data, optimizer, steps):
+    loader = DataLoader(data, batch_size=2, num_workers=2)
+    {before}
+    for step in range(steps):
+        loss = model({drawn}).mean()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_one_iterator_gives_each_step_its_batch() -> None:
+    itertools, torch = pytest.importorskip("itertools"), pytest.importorskip("torch")
+    found = said(DRAWN.format(before="pass", drawn="next(iter(loader))"), "TLK906")
+    before, drawn = re.findall("; before the loop `(.*?)`, then `(.*?)`$", found)[0]
+    remedied = DRAWN.format(before=before, drawn=drawn)
+    assert not {each.code for each in lint(IMPORTS + remedied)} & {"TLK906", "TLK405"}
+    weight, seen = torch.ones(1, requires_grad=True), []
+
+    def model(x: Any) -> Any:
+        seen.append(x.tolist())
+        return x * weight
+
+    text = remedied.replace("num_workers=2", "num_workers=1, multiprocessing_context='fork'")
+    run(text, itertools=itertools)["train"](model, torch.arange(4.0), torch.optim.SGD([weight]), 5)
+    assert seen == [[0.0, 1.0], [2.0, 3.0]] * 2 + [[0.0, 1.0]]
+
+
+def test_an_iterator_of_an_attribute_is_made_where_that_is_set() -> None:
+    setup = "    def setup(self, data):\n        self.loader = DataLoader(data, num_workers=2)\n\n"
+    step = "    def training_step(self, batch, batch_idx):\n        return self.f(next(iter(self.loader)))\n"
+    text = f"class Task(LightningModule):\n{setup}{step}"
+    made = "self.it = chain.from_iterable(cycle([self.loader]))"
+    assert said(text, "TLK906").endswith(f"; in `setup`, `{made}`, then `next(self.it)`")
+    remedied = text.replace("workers=2)\n", f"workers=2)\n        {made}\n").replace("iter(self.loader)", "self.it")
+    assert not {each.code for each in lint(f"{IMPORTS}from itertools import chain, cycle\n{remedied}")} & {
+        "TLK906",
+        "TLK405",
+    }
+
+
+def test_a_loader_with_a_long_name_is_drawn_from_in_words() -> None:
+    text = DRAWN.format(before="pass", drawn="next(iter(loader))").replace("loader", "loader_of_all_pictures_of_cats")
+    assert said(text, "TLK906").endswith(
+        "; before the loop make one iterator that begins again at its end, and take `next` of it"
+    )
+
+
+def test_a_sum_is_detached_where_it_is_added() -> None:
+    (fixture,) = FIXTURES.glob("TLK904*/bad_running_sums.py")
+    found = messages(fixture.read_text(encoding="utf-8"), "TLK904")
+    assert [each.rpartition(", ")[2] for each in found] == [
+        "add `result.sum().detach()`",
+        "add `result.pow(2).sum().detach()`",
+        "store it with `.detach()`",
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:Using backward:UserWarning")
+def test_gradients_are_none_after_what_is_shown() -> None:
+    torch = pytest.importorskip("torch")
+    text = "def penalty(model, x):\n    loss = model(x).sum()\n    loss.backward(create_graph=True)\n"
+    text += "    result = float(sum(p.grad.square().sum() for p in model.parameters()))\n    {}\n    return result\n"
+    (code,) = re.findall("once `.grad` is used, `(.*?)`$", said(text.format("pass"), "TLK602"))
+    remedied = text.format(code)
+    assert not messages(IMPORTS + remedied, "TLK602")
+    model = torch.nn.Linear(2, 1)
+    run(remedied)["penalty"](model, torch.ones(2))
+    assert all(each.grad is None for each in model.parameters())
 
 
 def test_one_tensor_in_the_place_of_a_long_name_is_described() -> None:

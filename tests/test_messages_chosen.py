@@ -64,7 +64,7 @@ def test_what_a_step_method_makes_is_made_outside_of_it() -> None:
         "made in `training_step`; make it once, outside `training_step`, with `persistent_workers=True`"
     )
     drawn = said(STEP.format("x = next(iter(self.loader))"), "TLK906")
-    assert drawn.endswith("; keep one iterator for all steps, a new one at StopIteration")
+    assert drawn.endswith("; outside `training_step` `it = chain.from_iterable(cycle([self.loader]))`, then `next(it)`")
 
 
 def classes() -> str:

@@ -86,8 +86,8 @@ class Net(nn.Module):
         return self.body(x)
 """
     assert said(text, "TLK604") == (
-        "hooks pile up: `self.body.register_forward_hook` adds one in every call of `forward`, and each runs all of "
-        "them; register it once, in `__init__`"
+        "hooks pile up: `self.body.register_forward_hook` adds one in every call of `Net.forward`, and each call "
+        "runs all; register it once, in `__init__`"
     )
 
 
