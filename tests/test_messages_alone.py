@@ -79,6 +79,21 @@ def test_a_change_too_long_to_be_shown_is_described() -> None:
     assert said(text, "TLK203").endswith("; change a copy (`copy.deepcopy`), and use that from there on")
 
 
+PACKED = {
+    "that is filled": ("np.empty(9, dtype=object)", "self.data[i]", "once filled, store `PackedRecords(self.data)` "),
+    "by columns": (
+        "pyarrow.parquet.read_table(root).to_pydict()", "self.data['text'][i]",
+        "store `{k: PackedRecords(v) for k, v in x.items()}` ",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "read", "stored"), PACKED.values(), ids=PACKED)
+def test_what_is_packed_is_whole_and_no_dict(made: str, read: str, stored: str) -> None:
+    text = f"import pyarrow.parquet\n{dataset(f'self.data = {made}', f'return {read}')}"
+    assert f"; {stored}(" in said(text, "TLK102")
+
+
 OBJECTS = {
     "of texts": "np.array(sorted(glob.glob(root)), dtype=object)",
     "of records": "np.array([{'n': int(line)} for line in open(root)])",
