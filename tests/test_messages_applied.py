@@ -15,7 +15,7 @@ from tests.test_fixtures import FIXTURES
 CODE = re.compile(
     r"; (write|just before the change, write|before it,|in the sum write|"
     r"end each batch with|store|pass|return|add|wrap the list:|change a copy:) "
-    r"`([^`]*)`(?:, and start with `([^`]*)`)?$"
+    r"`([^`]*)`(?:, and start with `([^`]*)`| to `\w+`)?$"
 )
 METHOD = re.compile(
     r"(?:keeps|keeps its slice|Dataset:) `([^`]*)`.*; (?:return it|store it|store a copy) .*`(\.\w+\(\))`\)?$"

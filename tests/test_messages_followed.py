@@ -187,7 +187,7 @@ def test_of_a_dict_that_is_spread_the_values_are_detached() -> None:
 
 UPDATES = {
     "added": ("self.seen += {}", "h.mean()", "add `h.mean().detach()`"),
-    "in place": ("self.seen.add_({})", "h.mean()", "pass `h.mean().detach()`"),
+    "in place": ("self.seen.add_({})", "h.mean()", "pass `h.mean().detach()` to `add_`"),
     "assigned": ("self.seen = {}", "self.seen + h", "store `(self.seen + h).detach()`"),
     "much": (
         "self.seen = {}",

@@ -192,6 +192,9 @@ def _said(module: Module, kept: Kept) -> Said | None:
         if node in (kept.at, module.tree.statement(kept.at)):
             detached = "the new value with `.detach()`" if is_cut(terms[0]) else f"`{released(terms[0])}`"
             how = "add" if isinstance(node, ast.AugAssign) else "store" if isinstance(node, ast.Assign) else "pass"
+            taking = module.tree.parents[terms[0]]
+            if isinstance(taking, ast.Call) and how == "pass":
+                detached += f" to `{last_name(taking.func)}`"
             return Said(
                 f"memory grows every call of `{where}`: `self.{attr}` keeps the autograd graphs of all "
                 f"earlier ones; {how} {detached}",
