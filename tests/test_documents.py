@@ -196,6 +196,7 @@ def test_a_packed_dict() -> None:
         assert (len(packed), keys[0] in packed, type(keys[0])(0) in packed) == (3, True, False)
         assert dict(packed.items()) == notes
         assert (packed.get(keys[1]), packed.get(type(keys[0])(0), "")) == (notes[keys[1]], "")
+        assert list(packed) == keys  # the order of the samples, where it is made of it
         assert [type(key) for key in packed] == [type(keys[0])] * 3
         with pytest.raises(KeyError):
             packed[type(keys[0])(99)]

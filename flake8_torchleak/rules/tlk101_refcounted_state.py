@@ -86,9 +86,9 @@ Both classes, to be pasted; `PackedDict` needs keys of one type, all texts or al
 
     class PackedDict(Mapping):
         def __init__(self, records):
-            names = sorted(records)
-            self.names = np.array(names)
-            self.records = PackedRecords([records[name] for name in names])
+            self.names = np.array(list(records))  # in their order
+            self.sorter = np.argsort(self.names)
+            self.records = PackedRecords(list(records.values()))
 
         def __len__(self):
             return len(self.names)
@@ -97,10 +97,10 @@ Both classes, to be pasted; `PackedDict` needs keys of one type, all texts or al
             return iter(self.names.tolist())
 
         def __getitem__(self, name):
-            at = int(np.searchsorted(self.names, name))
-            if at == len(self.names) or self.names[at] != name:
+            at = int(np.searchsorted(self.names, name, sorter=self.sorter))
+            if at == len(self.names) or self.names[self.sorter[at]] != name:
                 raise KeyError(name)
-            return self.records[at]
+            return self.records[int(self.sorter[at])]
 
 Unsafe, for a list whose elements are provably all str, all int or all float, which is bound once and only subscripted,
 counted and iterated: an array after the last assignment, and `.decode()` or `.item()` at each read, so that each read
