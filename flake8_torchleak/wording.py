@@ -11,6 +11,8 @@ _LONGEST = 40
 _LONGEST_TROUBLE = 300
 _BRIEF = 20
 """The longest expression that a message shows a second time, in its remedy."""
+_MOST = 160
+"""Characters of a message."""
 _ENDLESS = "..."
 _BREAK = re.compile(r"\s\S|[(\[.]")
 """Where the end of what is cut may begin: at a word, a bracket, an attribute."""
@@ -159,11 +161,17 @@ def copied_by(node: ast.expr, method: str) -> str:
     return f"return `{short(node)}.{method}()`"
 
 
+def fitting(head: str, *advice: str) -> str:
+    """What happens, and the first way to say what to do that there is room for; the last if there is for none."""
+    said = [f"{head}; {each}" for each in advice]
+    return next((each for each in said if len(each) <= _MOST), said[-1])
+
+
 def copied_first(name: str, method: str = "") -> str:
     """The statement that makes a variable a copy, before what it holds is changed: by a method of it, or deep."""
     if len(name) > _BRIEF:
-        return f"copy it just before (`{f'.{method}()' if method else 'copy.deepcopy'}`)"
-    return f"just before, write `{name} = {f'{name}.{method}()' if method else f'copy.deepcopy({name})'}`"
+        return f"copy it just before the change (`{f'.{method}()' if method else 'copy.deepcopy'}`)"
+    return f"just before the change, write `{name} = {f'{name}.{method}()' if method else f'copy.deepcopy({name})'}`"
 
 
 def _line(node: ast.AST) -> str:

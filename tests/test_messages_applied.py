@@ -13,9 +13,9 @@ from flake8_torchleak.lint import lint
 from tests.test_fixtures import FIXTURES
 
 CODE = re.compile(
-    r"; (write|just before, write|in the sum write|end each batch with|store|pass|return|add|wrap the list:|"
-    r"change a copy:) "
-    r"`([^`]*)`(?:, and start with `([^`]*)`)?$"
+    r"; (write|just before the change, write|before it,|in the sum write|"
+    r"end each batch with|store|pass|return|add|wrap the list:|change a copy:) "
+    r"`([^`]*)`(?:, and start with `([^`]*)`| to `\w+`)?$"
 )
 METHOD = re.compile(
     r"(?:keeps|keeps its slice|Dataset:) `([^`]*)`.*; (?:return it|store it|store a copy) .*`(\.\w+\(\))`\)?$"
@@ -44,7 +44,7 @@ def remedied(text: str, finding: Finding) -> str | None:
     if verb == "end each batch with":
         loop = [each for each in around if isinstance(each, (ast.For, ast.While))][-1]
         return _put(text, loop.body[-1], [ast.unparse(loop.body[-1]), new])
-    if verb == "just before, write":
+    if verb in ("just before the change, write", "before it,"):
         return _put(text, simple[-1], [new, old])
     if verb == "write":
         return _put(text, simple[-1], [new])

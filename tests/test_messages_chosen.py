@@ -64,7 +64,7 @@ def test_what_a_step_method_makes_is_made_outside_of_it() -> None:
         "made in `training_step`; make it once, outside `training_step`, with `persistent_workers=True`"
     )
     drawn = said(STEP.format("x = next(iter(self.loader))"), "TLK906")
-    assert drawn.endswith("; keep one iterator for all steps, a new one at StopIteration")
+    assert drawn.endswith("; outside `training_step` `it = chain.from_iterable(cycle([self.loader]))`, then `next(it)`")
 
 
 def classes() -> str:
@@ -145,10 +145,16 @@ def test_columns_that_are_packed_give_the_same_samples() -> None:
 
 
 TENSORS = {
-    "tensors": ("torch.load(f)", "store one `torch.stack(...)`; if lengths differ `torch", "`self.data = torch.stack"),
-    "a field": ("{'n': 1, 'x': torch.tensor(f)}", "store all `['x']` in one tensor", "one tensor for `['x']` of all"),
-    "an element": ("(1, torch.tensor(f))", "store all `[1]` in one tensor", "one tensor for `[1]` of all"),
-    "two": ("(torch.tensor(f), torch.tensor(f))", "store one tensor per field", "for `[0]` and one for `[1]` of all"),
+    "tensors": ("torch.load(f)", "store `torch.stack(...)`; if lengths differ", "`self.data = torch.stack"),
+    "a field": (
+        "{'n': 1, 'x': torch.tensor(f)}", "move them to `torch.stack([s['x'] for s in ...])`",
+        "one tensor for `['x']` of all",
+    ),
+    "an element": ("(1, torch.tensor(f))", "move them to `torch.stack([s[1] for s in ...])`", "one tensor for `[1]`"),
+    "two": (
+        "(torch.tensor(f), torch.tensor(f))", "move each field to `torch.stack([s[0] for s in ...])`",
+        "for `[0]` and one for `[1]` of all",
+    ),
 }  # fmt: skip
 
 

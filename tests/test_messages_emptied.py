@@ -86,8 +86,8 @@ class Net(nn.Module):
         return self.body(x)
 """
     assert said(text, "TLK604") == (
-        "hooks pile up: `self.body.register_forward_hook` adds one in every call of `forward`, and each runs all of "
-        "them; register it once, in `__init__`"
+        "hooks pile up: `self.body.register_forward_hook` adds one in every call of `Net.forward`, and each call "
+        "runs all; register it once, in `__init__`"
     )
 
 
@@ -160,7 +160,7 @@ def test_a_row_is_copied_alone(data: str, edit: str, statement: str) -> None:
     """Of a part of a tensor, `copy.deepcopy` copies the whole tensor."""
     np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
     text = dataset(f"self.data = {data}", f"x = self.data[i]\n{edit}\nreturn x + 0")
-    assert said(text, "TLK203").endswith(f"; just before, write `{statement}`")
+    assert said(text, "TLK203").endswith(f"; just before the change, write `{statement}`")
     remedied = text.replace(edit, f"{statement}; {edit}")
     assert not messages(IMPORTS + remedied, "TLK203")
     named: dict[str, Any] = {"np": np, "torch": torch, "Dataset": object}
@@ -200,7 +200,7 @@ def test_a_fix_copies_the_memory_of_a_sample(data: str, edit: str, statement: st
     np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
     text = IMPORTS + COLLATED.format(data=data, edit=edit, given="new")
     (found,) = [each for each in lint(text, fixes=True) if each.code == "TLK206"]
-    assert found.message.endswith(f"; just before, write `{statement}`")
+    assert found.message.endswith(f"; just before the change, write `{statement}`")
     assert [edit.text.strip() for fix in found.fixes for edit in fix.edits] == [statement]
     remedied = COLLATED.format(data=data, edit=f"{statement}; {edit}", given="new")
     assert not messages(IMPORTS + remedied, "TLK206")

@@ -74,7 +74,7 @@ def boxes(stored: str = "self.targets[i]", copied: str = "pass", apart: bool = T
 def test_a_sample_with_a_name_of_its_own_is_copied_there() -> None:
     (message,) = messages(boxes(), "TLK206")
     statement = "target = copy.deepcopy(target)"
-    assert message.endswith(f"; just before, write `{statement}`")
+    assert message.endswith(f"; just before the change, write `{statement}`")
     assert not messages(boxes(copied=statement), "TLK206")
 
 
@@ -85,16 +85,19 @@ def test_a_sample_that_is_read_again_is_copied_by_its_dataset() -> None:
 
 
 EDITS = {
-    "a variable": ("x = self.data[i]\nx['n'] = 1\nreturn x", "just before, write `x = copy.deepcopy(x)`"),
-    "what is in one": ("x = self.data[i]\nx['n'].sort()\nreturn x", "just before, write `x = copy.deepcopy(x)`"),
+    "a variable": ("x = self.data[i]\nx['n'] = 1\nreturn x", "just before the change, write `x = copy.deepcopy(x)`"),
+    "what is in one": (
+        "x = self.data[i]\nx['n'].sort()\nreturn x",
+        "just before the change, write `x = copy.deepcopy(x)`",
+    ),
     "a long name": (
         "element_of_the_whole_dataset = self.data[i]\nelement_of_the_whole_dataset['n'] = 1\n"
         "return element_of_the_whole_dataset",
-        "copy it just before (`copy.deepcopy`)",
+        "copy it just before the change (`copy.deepcopy`)",
     ),
     "no variable": (
         "self.data[i]['n'] = 1\nreturn self.data[i]['n']",
-        "change a copy (`copy.deepcopy`), and use that from there on",
+        "just before, write `part = copy.deepcopy(self.data[i])`, then use `part`",
     ),
     "the variable of a loop": (
         "for x in self.data[i]['n']:\n    x['m'] = 1\nreturn self.data[i]['n']",
@@ -184,7 +187,7 @@ def test_of_a_dict_that_is_spread_the_values_are_detached() -> None:
 
 UPDATES = {
     "added": ("self.seen += {}", "h.mean()", "add `h.mean().detach()`"),
-    "in place": ("self.seen.add_({})", "h.mean()", "pass `h.mean().detach()`"),
+    "in place": ("self.seen.add_({})", "h.mean()", "pass `h.mean().detach()` to `add_`"),
     "assigned": ("self.seen = {}", "self.seen + h", "store `(self.seen + h).detach()`"),
     "much": (
         "self.seen = {}",
@@ -262,7 +265,7 @@ def test_a_loader_is_given_what_packs_the_records(made: str, tmp_path: Path) -> 
     pytest.importorskip("torch")
     read = f"with open(path) as file:\n    rows = {made}\n"
     (message,) = messages(f"{IMPORTS}{read}loader = DataLoader(rows, num_workers=2)\n", "TLK106")
-    given = re.findall("give the loader `(.*?)`", message)[0]
+    given = re.findall(r"write `DataLoader\((.*?), \.\.\.\)` \(class: `torchleak explain TLK101`\)", message)[0]
     to_paste = dedent(page("TLK101").partition("all texts or all numbers:\n")[2].partition("Unsafe, for")[0])
     assert f"class {given.partition('(')[0]}" in to_paste
     assert not messages(f"{IMPORTS}{to_paste}{read}loader = DataLoader({given}, num_workers=2)\n", "TLK106")

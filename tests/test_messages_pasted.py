@@ -42,7 +42,7 @@ def test_the_newest_entries_of_a_log_are_kept(grows: str) -> None:
         return dataset("self.data = np.arange(5000)\nself.seen = []", f"{grows}\n{after}\nreturn self.data[i]")
 
     message = said(text(""), "TLK104")
-    statement = re.findall(r"keep the newest \(`(.*?)`\)", message)[0]
+    statement = re.findall("keep the newest 1000: after it, `(.*?)`$", message)[0]
     assert statement == "del self.seen[:-1000]"
     assert not messages(IMPORTS + text(statement), "TLK104")
     rows = run(text(statement))["Rows"](None, None)
@@ -58,16 +58,16 @@ def test_of_a_list_of_slots_nothing_is_dropped() -> None:
     assert said(text, "TLK104").endswith("; do without it, and make each entry anew")
 
 
-@pytest.mark.parametrize("kind", ["{}", "collections.deque()"])
-def test_what_is_no_list_is_limited_in_words(kind: str) -> None:
-    filled = "self.seen[i] = self.data[i].copy()" if kind == "{}" else "self.seen.append(self.data[i].copy())"
-    text = dataset(f"self.data = np.arange(9)\nself.seen = {kind}", f"{filled}\nreturn self.data[i]")
-    assert said(text, "TLK104").endswith("; limit its size (drop the oldest), or do without it")
+def test_a_deque_has_a_bound_of_its_own() -> None:
+    text = dataset("self.data = np.arange(9)\nself.seen = collections.deque()", "self.seen.append(self.data[i].copy())")
+    assert said(text, "TLK104").endswith("; make it with `maxlen=1000`")
+    assert not messages(IMPORTS + text.replace("deque()", "deque(maxlen=1000)"), "TLK104")
 
 
-def test_a_long_name_is_not_shown_twice() -> None:
-    text = dataset("self.data = np.arange(9)\nself.numbers_of_samples = []", "self.numbers_of_samples.append(i)")
-    assert "del " not in said(text, "TLK104")
+def test_a_very_long_name_is_not_shown_twice() -> None:
+    name = "self.numbers_of_all_samples_that_were_read_so_far"
+    text = dataset(f"self.data = np.arange(9)\n{name} = []", f"{name}.append(i)")
+    assert said(text, "TLK104").endswith("; keep the newest 1000 entries only")
 
 
 FILES = {
@@ -132,7 +132,10 @@ class Rows(Dataset):
 
 
 def test_a_connection_that_is_opened_too_early_is_dropped() -> None:
-    (statement,) = re.findall("before it returns, `(.*?)`", said(EARLY.format(last="pass"), "TLK105"))
+    statement, opens = re.findall("end it by `(.*?)`, `(.*?)` reopens it$", said(EARLY.format(last="pass"), "TLK105"))[
+        0
+    ]
+    assert opens == "ask"
     remedied = EARLY.format(last=statement)
     assert statement == "self.link.close(); self.link = None"
     assert not messages(IMPORTS + remedied, "TLK105")

@@ -105,7 +105,7 @@ def _objects(module: Module, node: ast.expr | None, depth: int) -> tuple[ast.AST
         if name in _UNPACKS:
             return node, f"`.{name}()` of a packed column"
         if name == "to_numpy" and not node.args and not node.keywords and _is_text_column(module, node.func.value):
-            return node, "`.to_numpy()` of a column of strings"
+            return node, "`.to_numpy()` of strings"
         if name in ("copy", "ravel", "flatten", "reshape"):
             return _objects(module, node.func.value, depth - 1)
     return None

@@ -40,18 +40,22 @@ Dataset is only used without workers.
 
 How to fix it
 -------------
-By hand: a fixed-width or numeric dtype, Arrow, or the class `PackedRecords` (`torchleak explain TLK101` prints it).
+By hand: a fixed-width or numeric dtype, Arrow, or the class `PackedRecords` (`torchleak explain TLK101` prints it):
+once the array is filled, `self.paths = PackedRecords(self.paths)`.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.objects import arrays
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.objects import Objects, arrays
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import fitting
 
 
 @rule(
@@ -66,8 +70,10 @@ def check(module: Module) -> Iterator[Report]:
     for each in arrays(module):
         yield Report(
             each.place,
-            f"memory grows by a copy of `{each.name}` ({each.why}) in each worker; "
-            "store `PackedRecords(...)` (class: `torchleak explain TLK101`)",
+            fitting(
+                f"memory grows by a copy of `{each.name}` ({each.why}) in each worker",
+                *_stored(each),
+            ),
             notes=(
                 (each.node, each.why),
                 *each.dataset.chain(each.read.function),
@@ -79,3 +85,18 @@ def check(module: Module) -> Iterator[Report]:
                 "dtype, records in `PackedRecords` (the class is in `torchleak explain TLK101`)"
             ),
         )
+
+
+def _stored(each: Objects) -> Iterator[str]:
+    """The array, packed, once it has its elements; of a dict of columns each."""
+    made = last_name(each.node.func) if isinstance(each.node, ast.Call) else ""
+    packed = f"PackedRecords({each.name})"
+    if made == "to_pydict":
+        packed = f"{{k: PackedRecords(v) for k, v in {each.name}.items()}}"
+    store = "once filled, store" if made in _UNFILLED else "store"
+    yield f"{store} `{packed}` (class: `torchleak explain TLK101`)"
+    yield f"{store} `{packed}` (`torchleak explain TLK101`)"
+    yield f"{store} `{packed.replace(each.name, 'x')}` (`torchleak explain TLK101`)"
+
+
+_UNFILLED = frozenset({"empty", "zeros", "full"})

@@ -62,6 +62,7 @@ from flake8_torchleak.model.containers import Container, tensor_containers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import UNKNOWN, Kind, Value
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import fitting
 from flake8_torchleak.words import holds_any
 
 _STARTED = ("spawn", "forkserver")
@@ -79,24 +80,34 @@ def check(module: Module) -> Iterator[Report]:
     for each in tensor_containers(module):
         yield Report(
             each.place,
-            f'"too many open files": spawned workers open one per tensor of `{each.name}`; {_stored(each)}',
+            fitting(f'"too many open files" in spawned workers, one per tensor of `{each.name}`', *_stored(each)),
             notes=each.notes,
             severity=Severity.WARNING if _spawns(module) else Severity.NOTE,
             remedy=_remedy(each),
         )
 
 
-def _stored(each: Container) -> str:
+def _stored(each: Container) -> tuple[str, ...]:
     """One tensor in the place of many: of records, for each field that is one; of a dict, by the row of each key."""
     keyed = each.value.kind is Kind.DICT
     fields = _fields(each.value.element)
-    if len(fields) == 1:
-        return f"store all `{fields[0]}` in one tensor (`torch.stack`; unequal: `torch.cat`, offsets)"
     if fields:
-        return "store one tensor per field (`torch.stack`; unequal: `torch.cat`, offsets)"
+        stacked = f"`torch.stack([s{fields[0]} for s in ...])`"
+        stored = f"move them to {stacked}" if len(fields) == 1 else f"move each field to {stacked}"
+        return (
+            f"{stored} (unequal: `torch.cat`, and start offsets)",
+            f"{stored} (unequal: `torch.cat`, offsets)",
+            f"store one tensor per field {_SHOWN}",
+        )
     if keyed:
-        return "store one `torch.stack(...)` of its values, and each key's row"
-    return "store one `torch.stack(...)`; if lengths differ `torch.cat(...)` and offsets"
+        return ("store one `torch.stack(...)` of its values, and each key's row",)
+    return (
+        "store `torch.stack(...)`; if lengths differ `torch.cat(...)` and where each starts",
+        f"store one tensor {_SHOWN}",
+    )
+
+
+_SHOWN = "(code: `torchleak explain TLK103`)"
 
 
 def _fields(element: Value | None) -> list[str]:

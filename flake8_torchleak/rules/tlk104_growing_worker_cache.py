@@ -52,7 +52,8 @@ A note, where it is filled only for who asks for that by an argument that is off
 
 How to fix it
 -------------
-By hand: bound it (of a list `del self.seen[:-1000]` keeps the newest), do without it (where workers end with the epoch
+By hand: bound it (`if len(self.cache) >= 1000: self.cache.pop(next(iter(self.cache)))` before a dict gets an entry; of
+a list `del self.seen[:-1000]` keeps the newest), do without it (where workers end with the epoch
 it is hardly ever hit), or fill it before the workers start, in one tensor: a list or dict that is filled there is
 copied into each worker again (TLK101). Unsafe, for `lru_cache(maxsize=None)`: a bound of 128, which keeps memory flat
 and loses the hits beyond it.
@@ -69,6 +70,7 @@ from flake8_torchleak.model.caches import Growing, growing
 from flake8_torchleak.model.memos import Memo, memos
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import fitting
 
 
 @rule(
@@ -81,10 +83,10 @@ from flake8_torchleak.rule import Report, rule
 )
 def check(module: Module) -> Iterator[Report]:
     for each in growing(module):
-        what = "keeps an entry for every sample" if each.keyed else "grows with every sample"
+        what = "gains an entry per sample" if each.keyed else "grows with every sample"
         yield Report(
             each.place,
-            f"memory grows in every worker: its copy of the {each.kind} `{each.name}` {what}; {_limit(each)}",
+            fitting(f"memory grows in every worker: `{each.name}` ({each.kind}) {what}", *_limit(each)),
             notes=(
                 (each.bound, "made here, then copied into every worker"),
                 *each.dataset.chain(each.function),
@@ -106,17 +108,22 @@ def check(module: Module) -> Iterator[Report]:
         )
 
 
-def _limit(growing: Growing) -> str:
+def _limit(growing: Growing) -> tuple[str, ...]:
     """What a reader may write: a list's oldest entries can go only where nobody counts on their numbers."""
+    name = growing.name
     if growing.kind == "list" and growing.keyed:
-        return "do without it, and make each entry anew"
-    if growing.kind == "list" and len(growing.name) <= _LONGEST:
-        return f"keep the newest (`del {growing.name}[:-1000]`), or do without it"
-    return "limit its size (drop the oldest), or do without it"
-
-
-_LONGEST = 20
-"""Of names that are shown twice."""
+        return ("do without it, and make each entry anew",)
+    if growing.kind == "list":
+        return (f"keep the newest 1000: after it, `del {name}[:-1000]`", "keep the newest 1000 entries only")
+    if growing.kind == "dict":
+        return (
+            f"before it, `if len({name}) >= 1000: {name}.pop(next(iter({name})))`",
+            "before it, `if len(d) >= 1000: d.pop(next(iter(d)))` (d: this dict)",
+            "limit its size: drop the oldest entry when it is full",
+        )
+    if growing.kind == "deque":
+        return ("make it with `maxlen=1000`",)
+    return ("limit its size: drop the oldest entry when it is full",)
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

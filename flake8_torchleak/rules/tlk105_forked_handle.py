@@ -74,6 +74,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.state import StateFacts
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import fitting
 
 
 @rule(
@@ -104,8 +105,10 @@ def check(module: Module) -> Iterator[Report]:
     for first in early(module):
         yield Report(
             first.place,
-            f"workers fail or read wrong data: `{first.entry.name}` opens `{first.name}` ({first.handle.what}) "
-            f"before they start; {_ended(module, first)}",
+            fitting(
+                f"workers fail or read wrong data: `{first.entry.name}` opens `{first.name}` ({first.handle.what})",
+                *_ended(module, first),
+            ),
             notes=(
                 (first.handle.call, f"opens the {first.handle.what}"),
                 (first.call, f"`{first.entry.name}` runs this before the workers start"),
@@ -145,13 +148,20 @@ def _bound(module: Module, handle: Handle) -> str:
     return key_of(parent.targets[0]) if isinstance(parent, ast.Assign) else ""
 
 
-def _ended(module: Module, first: Early) -> str:
-    """What closes it, if it is the very object that was opened; the length is asked of it before."""
+def _ended(module: Module, first: Early) -> Iterator[str]:
+    """What closes it, if it is the very object that was opened; the length is asked of it before.
+
+    Sample functions open it again where it is None, as this rule asks: who does that is said, where there is room.
+    """
     is_own = _bound(module, first.handle) == first.name
     closed = f"{first.name}.close(); " if is_own and first.handle.what != "video" else ""
-    if first.entry.name == "__len__":
-        return f"take the length, then `{closed}{first.name} = None`, and return it"
-    return f"before it returns, `{closed}{first.name} = None`"
+    opens, last = module.tree.function(first.place), first.entry.body[-1]
+    again = f"`{opens.name}` reopens" if opens is not None and opens is not first.entry else "the next read reopens"
+    code = f"{closed}{first.name} = None"
+    if first.entry.name == "__len__" and isinstance(last, ast.Return) and last.value is not None:
+        code = f"n = {ast.unparse(last.value)}; {code}; return n"
+    yield from (f"end it by `{code}`{each}" for each in (f", {again} it", f", {again}", ""))
+    yield f"before it returns, set `{first.name} = None`"
 
 
 def _is_harmless(module: Module, first: Early) -> bool:

@@ -43,7 +43,8 @@ The loader has no workers as far as the file shows, or the list is small, of unk
 
 How to fix it
 -------------
-By hand: a Dataset over one array, tensor or Arrow table, such as `PackedRecords` above.
+By hand: a Dataset over one array, tensor or Arrow table, such as `PackedRecords` above; of a dict `PackedDict`, which
+`torchleak explain TLK101` shows too.
 """
 
 from __future__ import annotations
@@ -56,10 +57,12 @@ from flake8_torchleak.model.loader import Workers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import is_long, short
+from flake8_torchleak.wording import fitting, is_cut, short
 
 _LISTS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.DEQUE, Kind.JSON})
 _OTHERS = frozenset({Kind.DATASET, Kind.LOADER})
+
+_SHOWN = "(class: `torchleak explain TLK101`)"
 
 
 @rule(
@@ -79,14 +82,15 @@ def check(module: Module) -> Iterator[Report]:
             continue
         if value.element is not None and value.element.kind in _OTHERS:
             continue
-        name, packed, what, explained = short(site.dataset), "PackedRecords", "list", "TLK106"
-        if value.kind is Kind.DICT:
-            packed, what, explained = "PackedDict", "dict", "TLK101"
-        given = "..." if is_long(site.dataset) else name
+        name, packed = short(site.dataset), "PackedDict" if value.kind is Kind.DICT else "PackedRecords"
+        given = "..." if is_cut(site.dataset) else name
         yield Report(
             site.dataset,
-            f"memory grows by a copy of `{name}` ({value.kind.value}) in each worker; "
-            f"give the loader `{packed}({given})` (read-only {what}: `torchleak explain {explained}`)",
+            fitting(
+                f"memory grows by a copy of `{name}` ({value.kind.value}) in each worker",
+                f"write `DataLoader({packed}({given}), ...)` {_SHOWN}",
+                f"write `DataLoader({packed}(...), ...)` {_SHOWN}",
+            ),
             notes=value.why[:3],
-            remedy=f"pass `{packed}({name})`: `torchleak explain {explained}` prints the class, to be pasted",
+            remedy=f"pass `{packed}({name})`: `torchleak explain TLK101` prints the class, to be pasted",
         )

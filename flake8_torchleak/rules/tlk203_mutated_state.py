@@ -71,7 +71,7 @@ from flake8_torchleak.model.release.repeating import repeats
 from flake8_torchleak.model.settled import is_settled
 from flake8_torchleak.model.values import COPIES, Kind
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import copied_first, short
+from flake8_torchleak.wording import copied_first, fitting, is_cut, short
 
 
 @rule(
@@ -87,8 +87,10 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(edit.node)
             yield Report(
                 edit.node,
-                f"later epochs see this change: `{short(edit.target)}` is part of `{origin.name}`, "
-                f"not a copy; {_advice(module, edit)}",
+                fitting(
+                    f"later epochs see this change of {_changed(edit, origin.name)}",
+                    *_advice(module, edit),
+                ),
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"), *dataset.chain(edit.function)),
                 severity=Severity.NOTE if _is_harmless(module, dataset, edit) else Severity.ERROR,
                 target=edit,
@@ -100,21 +102,40 @@ def check(module: Module) -> Iterator[Report]:
             yield Report(
                 edit.node,
                 f"device memory fills up: `{short(edit.target)}` is part of `{origin.name}`, "
-                f"which keeps what is moved to the device; {_advice(module, edit)}",
+                f"which keeps what is moved to the device; {_advice(module, edit)[-1]}",
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"),),
                 target=edit,
             )
 
 
-def _advice(module: Module, edit: Edit) -> str:
-    """The statement that makes a copy, where the element is assigned to a variable; else what to do, in words."""
+def _changed(edit: Edit, stored: str) -> str:
+    """What is changed, and what it is part of, unless that shows."""
+    text = short(edit.target)
+    return f"`{text}`" if text.startswith((f"{stored}[", f"{stored}.")) else f"`{text}`, part of `{stored}`"
+
+
+def _advice(module: Module, edit: Edit) -> tuple[str, ...]:
+    """The statement that makes a copy, under the variable's name or a new one; last, what to do in words."""
     name = root(edit.target)
     reaching = module.flow.reaching(name.id, edit.target) if isinstance(name, ast.Name) else []
     if isinstance(name, ast.Name) and reaching and all(each.how is How.ASSIGN for each in reaching):
-        return copied_first(name.id, COPIES.get(module.infer.value(name).kind, ""))
+        return (copied_first(name.id, COPIES.get(module.infer.value(name).kind, "")),)
     if isinstance(edit.target, ast.Name):
-        return f"change a copy: `copy.deepcopy({edit.target.id})`"
-    return "change a copy (`copy.deepcopy`), and use that from there on"
+        return (f"change a copy: `copy.deepcopy({edit.target.id})`",)
+    new, words = _name(module, edit), "change a copy (`copy.deepcopy`), and use that from there on"
+    if is_cut(edit.target):
+        return (words,)
+    text, method = short(edit.target), COPIES.get(module.infer.value(edit.target).kind, "")
+    copied = f"{text}.{method}()" if method else f"copy.deepcopy({text})"
+    return (f"just before, write `{new} = {copied}`, then use `{new}`", words)
+
+
+def _name(module: Module, edit: Edit) -> str:
+    """A new variable: the key of what is changed, unless that is the name of another."""
+    index = edit.target.slice if isinstance(edit.target, ast.Subscript) else None
+    key = index.value if isinstance(index, ast.Constant) else ""
+    taken = {node.id for node in ast.walk(edit.function) if isinstance(node, ast.Name)}
+    return next((each for each in (str(key), "part", "changed") if each.isidentifier() and each not in taken), "own")
 
 
 def _is_harmless(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:

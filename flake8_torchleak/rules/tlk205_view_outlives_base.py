@@ -56,6 +56,7 @@ from flake8_torchleak.wording import short
 
 _OF_TENSORS = frozenset({"detach", "cpu"})
 """Methods that arrays do not have."""
+_WORDS = {Kind.ARRAY: " array", Kind.TENSOR: " tensor"}
 _COPIED = {Kind.ARRAY: "`.copy()`", Kind.TENSOR: "`.clone()`"}
 
 
@@ -99,7 +100,7 @@ def check(module: Module) -> Iterator[Report]:
         copied = _COPIED.get(kind, "arrays `.copy()`, tensors `.clone()`")
         yield Report(
             kept.node,
-            f"each `{kept.base.key}` stays in memory whole: `{kept.key}` keeps its slice "
+            f"each{_WORDS.get(kind, '')} `{kept.base.key}` stays in memory whole: `{kept.key}` keeps its slice "
             f"`{short(kept.view)}`; store a copy ({copied})",
             notes=((kept.base.statement, f"a new `{kept.base.key}` is made here each time, and its view keeps it"),),
             target=kept,

@@ -106,7 +106,7 @@ def check(module: Module) -> Iterator[Report]:
         seen.add(edit.node)
         yield Report(
             edit.node,
-            f"later epochs see this change: `{short(edit.target)}` is part of `{origin.name}` of "
+            f"later epochs see this change of `{short(edit.target)}`, part of `{origin.name}` of "
             f"`{handed.dataset.name}`; {_advice(module, edit, handed)}",
             notes=(
                 (handed.given, f"`{handed.dataset.name}` returns it as a sample"),

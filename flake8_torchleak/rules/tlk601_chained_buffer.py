@@ -189,13 +189,17 @@ def _kept_by(module: Module, kept: Kept) -> Iterator[str]:
 
 def _said(module: Module, kept: Kept) -> Said | None:
     facts, function = module.classes.around(kept.at), module.tree.function(kept.at)
+    where = ".".join(each.name for each in (facts.node if facts is not None else None, function) if each is not None)
     for node, attr, terms in _updates(module, function, facts) if facts is not None and function is not None else ():
         if node in (kept.at, module.tree.statement(kept.at)):
             detached = "the new value with `.detach()`" if is_cut(terms[0]) else f"`{released(terms[0])}`"
             how = "add" if isinstance(node, ast.AugAssign) else "store" if isinstance(node, ast.Assign) else "pass"
+            taking = module.tree.parents[terms[0]]
+            if isinstance(taking, ast.Call) and how == "pass":
+                detached += f" to `{last_name(taking.func)}`"
             return Said(
-                f"memory grows every call: `self.{attr}` keeps the autograd graphs of all earlier calls; "
-                f"{how} {detached}",
+                f"memory grows every call of `{where}`: `self.{attr}` keeps the autograd graphs of all "
+                f"earlier ones; {how} {detached}",
                 terms,
             )
     return None

@@ -37,7 +37,8 @@ test.
 
 How to fix it
 -------------
-By hand: `model.zero_grad()`, or `p.grad = None`, once the gradients are used. Or `torch.autograd.grad(...,
+By hand: `model.zero_grad(set_to_none=True)` (the default from torch 2.0), or `p.grad = None`, once the gradients are
+used. Or `torch.autograd.grad(...,
 create_graph=True)`, which leaves `.grad` alone.
 """
 
@@ -76,8 +77,8 @@ def check(module: Module) -> Iterator[Report]:
         differentiated = short(call.args[0] if call.args else call.func.value)
         yield Report(
             call,
-            "memory grows with every call: `create_graph=True` makes each parameter and its `.grad` keep each other; "
-            "once the gradients are used, call `model.zero_grad()`",
+            "memory grows with every `backward`: `create_graph=True` makes parameters and `.grad` keep each other; "
+            "once `.grad` is used, `model.zero_grad(set_to_none=True)`",
             remedy=(
                 f"`torch.autograd.grad({differentiated}, parameters, create_graph=True)`, or `zero_grad()` after use"
             ),

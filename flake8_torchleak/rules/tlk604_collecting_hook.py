@@ -46,7 +46,7 @@ How to fix it
 By hand: clear the list after each step, where the hook goes on to be used; of a dict of lists clear each list. Or keep
 the handle and call `.remove()` on it, or use `with module.register_forward_hook(...):`. An object that registers
 several keeps all handles in a list, and removes them in a method that its owner calls when done with it. A hook that
-`forward` registers belongs into `__init__`.
+`forward` registers belongs into `__init__`; one that uses what only this call has is removed before the return.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.follow import followed
 from flake8_torchleak.model import guests, hooks, onerun
+from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.lastrun import kept_until_next
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.prospect import may_step
 from flake8_torchleak.model.unhooking import is_removed
@@ -70,7 +71,7 @@ from flake8_torchleak.wording import short
 from flake8_torchleak.words import holds_any
 
 _BY_CALL = "adds one in every step, and each pass runs all of them; register it once, before the loop"
-_IN_FORWARD = "adds one in every call of `forward`, and each runs all of them; register it once, in `__init__`"
+_IN_FORWARD = "adds one in every call of `{}`, and each call runs all; {}"
 _REGISTERING = ("register_forward", "register_full_backward", "register_backward_hook")
 
 
@@ -143,7 +144,7 @@ def check(module: Module) -> Iterator[Report]:
         if call in again or in_forward:
             told.add(call)
             if not (seen.whole and seen.run.hooks.is_once(call)):
-                when = _BY_CALL if call in again else _IN_FORWARD
+                when = _BY_CALL if call in again else _in_forward(module, call)
                 yield Report(call, f"hooks pile up: `{short(call.func)}` {when}", remedy=remedy)
         elif guest is not None and guest.owner.node not in told:
             told.add(guest.owner.node)
@@ -157,6 +158,24 @@ def check(module: Module) -> Iterator[Report]:
             )
             told.add(call)
     yield from _followed(module, told)
+
+
+def _in_forward(module: Module, call: ast.Call) -> str:
+    """Where the hook goes: into `__init__`, unless it uses what only this call of `forward` has."""
+    function, facts = hooks.functions_around(module, call)[0], module.classes.around(call)
+    name = f"{facts.node.name}.{function.name}" if facts is not None else function.name
+    own = {each.id for each in ast.walk(function) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    own |= {each.arg for each in parameters(function)} - {self_name(function)}
+    used = {
+        each.id
+        for node in (*call.args, *hooks.behind(module, call.args[0]))
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
+    }
+    given = {each.arg for hook in hooks.behind(module, call.args[0]) for each in parameters(hook)}
+    if own & used - given:
+        return _IN_FORWARD.format(name, "keep its `handle`, and before the return `handle.remove()`")
+    return _IN_FORWARD.format(name, "register it once, in `__init__`")
 
 
 def _one_run(module: Module, call: ast.Call, ran: ast.AST) -> str:

@@ -42,13 +42,15 @@ By hand: as TLK101 for a list or dict; for an array, a tensor or a table annotat
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.containers import containers
+from flake8_torchleak.model.containers import Container, containers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import is_long, short
 
 
 @rule("TLK901", "parameter-state", fix=FixLevel.HINT, severity=Severity.NOTE, subject=Subject.DATASET)
@@ -57,8 +59,17 @@ def check(module: Module) -> Iterator[Report]:
         if not each.known:
             yield Report(
                 each.place,
-                f"memory grows until each worker has a copy of `{each.name}`, if it is a list or dict; store "
-                "PackedRecords or PackedDict (classes: `torchleak explain TLK101`)",
+                f"memory may grow until each worker has a copy of `{each.name}`; if it is a list, store "
+                f"`{_stored(each)}` (class: `torchleak explain TLK101`)",
                 notes=each.notes,
                 remedy=f"annotate the argument (`{each.name.removeprefix('self.')}: np.ndarray`) if it is not a list",
             )
+
+
+def _stored(each: Container) -> str:
+    """The argument, packed."""
+    given = getattr(each.place, "value", None)
+    return f"PackedRecords({short(given)})" if isinstance(given, ast.Name) and not is_long(given) else _PACKED
+
+
+_PACKED = "PackedRecords(...)"

@@ -36,11 +36,13 @@ Dataset is only used without workers.
 
 How to fix it
 -------------
-By hand: `dtype_backend="pyarrow"`, or columns as arrays of a fixed-width or numeric dtype.
+By hand: `pd.read_csv(path, dtype_backend="pyarrow")` (pandas 2 and pyarrow; the other readers take it too), or columns
+as arrays of a fixed-width or numeric dtype.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.finding import FixLevel, Severity
@@ -48,6 +50,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.objects import frames
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import short
 
 
 @rule(
@@ -63,7 +66,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             each.place,
             f"memory grows until each worker has a copy of the texts in `{each.name}` (pandas); "
-            'read the table with `dtype_backend="pyarrow"`',
+            f'write `{_reader(each.node)}(..., dtype_backend="pyarrow")` (pandas 2, pyarrow)',
             notes=(
                 (each.node, each.why),
                 *each.dataset.chain(each.read.function),
@@ -71,3 +74,9 @@ def check(module: Module) -> Iterator[Report]:
             ),
             remedy=f'read `{each.name}` with `dtype_backend="pyarrow"`, or keep its columns as arrays',
         )
+
+
+def _reader(node: ast.AST) -> str:
+    """The function that reads the table."""
+    assert isinstance(node, ast.Call)
+    return short(node.func)

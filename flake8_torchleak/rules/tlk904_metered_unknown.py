@@ -56,6 +56,7 @@ How to fix it
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
@@ -83,12 +84,13 @@ _LONGEST = 35
 def check(module: Module) -> Iterator[Report]:
     for each in unreleased(module) if not module.is_test else ():
         name, kept = each.function.name, each.keeping
-        advice = remedy(module, "store", kept.value)
+        verb = "add" if isinstance(module.tree.statement(kept.node), ast.AugAssign) else "store"
+        advice = remedy(module, verb, kept.value)
         where = name if each.owner is None else f"{each.owner.node.name}.{name}"
         yield Report(
             kept.node,
-            f"memory grows every step if a model made `{short(kept.value)}`: `{kept.key}` keeps its graph; "
-            f"in `{where}`, {advice if len(advice) <= _LONGEST else 'store it with `.detach()`'}",
+            f"memory grows every step if `{short(kept.value)}` has an autograd graph: `{kept.key}` keeps it; "
+            f"in `{where}`, {advice if len(advice) <= _LONGEST else f'{verb} it with `.detach()`'}",
             notes=((each.joined, "joined here, so all of them are tensors"),) if each.joined is not None else (),
             target=each,
         )

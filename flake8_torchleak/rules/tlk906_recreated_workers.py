@@ -37,7 +37,11 @@ epoch), or an iterator that has ended is started again.
 
 How to fix it
 -------------
-By hand: one iterator above the loop, started again when it ends. A DataLoader of the same data in each step: make it
+By hand: one iterator before the first step, which begins again at its end, and `next(it)` in each step:
+
+    it = itertools.chain.from_iterable(itertools.cycle([loader]))
+
+A DataLoader of the same data in each step: make it
 once, with `persistent_workers=True`. Of other data in each step: `num_workers=0`, for workers that stay keep the data
 that they started with, and others start in each step.
 """
@@ -55,7 +59,7 @@ from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.tree import LOOPS, FunctionNode, Loop
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import fitting, short
 
 _OF_WORKERS = ("persistent_workers", "prefetch_factor", "multiprocessing_context", "timeout")
 """Arguments that a DataLoader without workers refuses."""
@@ -80,14 +84,20 @@ def check(module: Module) -> Iterator[Report]:
             continue
         if _is_new(module, started.args[0], around):
             continue
-        name = short(started.args[0])
+        name, (where, batches) = short(started.args[0]), _before(module, started.args[0], around)
+        endless = f"itertools.chain.from_iterable(itertools.cycle([{name}]))"
+        brief = endless.replace("itertools.", "")
         yield Report(
             call,
-            f"workers start again in every step, for one batch: `next(iter({name}))`; "
-            f"{_kept(around)}, a new one at StopIteration",
+            fitting(
+                f"workers restart each step: `next(iter({name}))`",
+                f"{where} `{batches} = {endless}`, then `next({batches})`",
+                f"{where} `{batches} = {brief}`, then `next({batches})`",
+                f"{where} make one iterator that begins again at its end, and take `next` of it",
+            ),
             notes=((around, "runs in every step"),),
-            remedy=f"`batches = iter({name})` above the loop, and `next(batches)` in it; after StopIteration "
-            f"`batches = iter({name})` again",
+            remedy=f"`batches = {endless}` before the first step (it starts the loader again whenever it "
+            "is at its end), and `next(batches)` in each",
         )
     for site in module.loaders.sites:
         around = every_step(module, site.call)
@@ -111,8 +121,14 @@ def _advice(module: Module, site: Site, around: Loop | FunctionNode, where: str)
     return f"its data is new each time: pass `num_workers=0`{', without ' + ', '.join(refused) if refused else ''}"
 
 
-def _kept(around: Loop | FunctionNode) -> str:
-    return "make the iterator before the loop" if isinstance(around, LOOPS) else "keep one iterator for all steps"
+def _before(module: Module, loader: ast.expr, around: Loop | FunctionNode) -> tuple[str, str]:
+    """Where one iterator for all steps is made, and its name: of an attribute, where that is set."""
+    if isinstance(around, LOOPS):
+        return "before the loop", "it"
+    owned = module.classes.self_attribute(loader)
+    setting = owned[0].attributes.get(f"self.{owned[1]}", []) if owned is not None else []
+    function = module.tree.function(setting[0].node) if setting else None
+    return (f"in `{function.name}`,", "self.it") if function is not None else (f"outside `{around.name}`", "it")
 
 
 def _is_same(module: Module, call: ast.Call, around: Loop | FunctionNode) -> bool:

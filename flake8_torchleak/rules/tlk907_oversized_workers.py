@@ -24,7 +24,9 @@ The count is bounded (`min`, a division), below 32, or comes from an option; pre
 
 How to fix it
 -------------
-By hand: measure with 4, 8 and 16 workers, and take the smallest that keeps the GPU busy.
+By hand: measure with 4, 8 and 16 workers, and take the smallest that keeps the GPU busy. The job's cores are counted by
+`len(os.sched_getaffinity(0))` (Linux), and from Python 3.13 on by `os.process_cpu_count()`; a limit of CPU time, as
+containers have it, is in neither.
 """
 
 from __future__ import annotations
@@ -65,12 +67,13 @@ def check(module: Module) -> Iterator[Report]:
                 "batches; try `num_workers=8`",
                 remedy="start with `num_workers=8`, and add workers only if the GPU waits for data",
             )
-        elif number is not None and _counts_cores(module, number):
+        elif number is not None and (counting := _counts_cores(module, number)):
+            counted, advice = _counted(counting)
             yield Report(
                 number,
-                f"too many workers: `{short(number)}` counts all cores of the machine, not those of this job; "
-                "cap it: `min(8, ...)`",
-                remedy=f"`num_workers=min(8, {short(number)})`",
+                f"too many workers: `{short(number)}` {counted}; {advice}",
+                remedy="`num_workers=min(8, len(os.sched_getaffinity(0)))` (Linux; from Python 3.13 everywhere "
+                "`os.process_cpu_count()`)",
             )
         if ahead is not None and _number(ahead) >= _MANY_BATCHES:
             yield Report(
@@ -85,8 +88,18 @@ def _number(node: ast.expr) -> int:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else 0
 
 
-def _counts_cores(module: Module, node: ast.expr) -> bool:
-    """Whether the count is that of the machine's cores or more: not a part of it, not the smaller of two."""
+def _counted(function: str) -> tuple[str, str]:
+    """Of which machine or job the cores are, and what to write; a loader needs few of either."""
+    if function == "process_cpu_count":
+        return "may be dozens of processes", "cap it: `num_workers=min(8, os.process_cpu_count())`"
+    return (
+        "counts the machine's cores, not the job's",
+        "write `num_workers=min(8, len(os.sched_getaffinity(0)))` (Linux)",
+    )
+
+
+def _counts_cores(module: Module, node: ast.expr) -> str:
+    """The function that counts the machine's cores, if it is that many or more: no part of it, no smaller of two."""
     stack = [node]
     for _ in range(_MOST_TERMS):
         if not stack:
@@ -99,5 +112,5 @@ def _counts_cores(module: Module, node: ast.expr) -> bool:
             if len(found) == 1 and found[0].how is How.ASSIGN and not found[0].path and found[0].value is not None:
                 stack.append(found[0].value)
         elif isinstance(each, ast.Call) and last_name(each.func) in _COUNTS:
-            return True
-    return False
+            return last_name(each.func)
+    return ""
