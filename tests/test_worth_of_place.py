@@ -230,6 +230,49 @@ def test_edits_in_workers_that_start_anew(given: str, expected: str) -> None:
     assert severities("TLK203", STORED.format("row -= 1", loader)) == [expected]
 
 
+RECORDS = """
+import json
+from torch.utils.data import Dataset
+
+class Records(Dataset):
+    def __init__(self, file):
+        self.records = json.load(open(file))
+
+    def __len__(self):
+        return len(self.records)
+
+    def __getitem__(self, i):
+        record = self.records[i]
+        {}
+        return str(record)
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        ('record["label"] = record["answer"]', "note"),
+        ('record["tags"] = record.setdefault("tags", [])', "note"),
+        ('record["name"] = record["name"] + str(record["id"])', "error"),
+        ('record["name"] = f"{record[\'id\']}-" + str(len(record["text"]))', "note"),
+        ('record["split"] = "train"', "note"),
+        ('record["length"] = len(record["text"]) > 4', "note"),
+        ('record["length"] = record["length"] + 1', "error"),
+        ('record["last"] = record["now"]; record["now"] = i', "error"),
+        ('record["last"] = record["now"]; record[name_of(i)] = i', "error"),
+        ('record["image"] = load(record["path"])', "error"),  # it stays in memory
+        ('record["image"] = record.pop("path")', "error"),
+        ('record["image"] = record.get("path", key=i)', "error"),
+        ('record["image"] = i', "error"),
+        ('record["image"] = other["path"]', "error"),
+        ('record["image"] = record[i]', "error"),
+        ('record[i] = "train"', "error"),
+    ],
+)
+def test_entries_that_are_settled(edit: str, expected: str) -> None:
+    assert severities("TLK203", RECORDS.format(edit))[:1] == [expected]
+
+
 MIXED = """
 from torch.utils.data import Dataset
 
@@ -242,7 +285,7 @@ class Mixed(Dataset):
 
     def __getitem__(self, i):
         row = self.parts["one"][i]
-        row["part"] = "one"
+        row["a"] = row["a"] + 1
         return row
 """
 
