@@ -224,14 +224,12 @@ class Loaders:
     def copies_batches(self, node: ast.ClassDef) -> bool:
         """Whether every loader that the file gives this class copies its samples at once (default collate)."""
         sites = self.serving(node) or self.sites
-        return bool(sites) and all(self._is_default(s.collate) and s.batches for s in sites)
+        return bool(sites) and all(self.is_default(s.collate) and s.batches for s in sites)
 
     def copies_arrays(self, node: ast.ClassDef) -> bool:
         """Whether every such loader copies at least arrays and tensors: by a collate function that stacks them."""
         sites = self.serving(node) or self.sites
-        return bool(sites) and all(
-            s.batches and (self._is_default(s.collate) or self._stacks(s.collate)) for s in sites
-        )
+        return bool(sites) and all(s.batches and (self.is_default(s.collate) or self._stacks(s.collate)) for s in sites)
 
     def passes_through(self, node: ast.ClassDef) -> bool:
         """Whether some loader of the file gives this class a collate function that may pass samples on, or no batches.
@@ -241,7 +239,7 @@ class Loaders:
         return any(not s.batches or self._may_pass_on(s.collate) for s in self.serving(node))
 
     def _may_pass_on(self, collate: ast.expr | None) -> bool:
-        if collate is None or self._is_default(collate):
+        if collate is None or self.is_default(collate):
             return False
         return self._passes_on(collate) or not isinstance(self.infer.names.definition(collate), FUNCTIONS)
 
@@ -274,7 +272,8 @@ class Loaders:
         return any(last_name(call.func) in _STACKING for call in self.tree.calls(function))
 
     @staticmethod
-    def _is_default(collate: ast.expr | None) -> bool:
+    def is_default(collate: ast.expr | None) -> bool:
+        """Whether samples are put together by torch's own function."""
         default = collate is None or (isinstance(collate, ast.Constant) and collate.value is None)
         return default or (collate is not None and last_name(collate) == "default_collate")
 
