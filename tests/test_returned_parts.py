@@ -7,6 +7,7 @@ from textwrap import indent
 
 import pytest
 
+from flake8_torchleak.config import Config
 from tests.model import codes, dataset
 from tests.test_users import found, project
 
@@ -202,3 +203,69 @@ def test_samples_that_are_no_display(tmp_path: Path) -> None:
     )
     root = project(tmp_path, rows=entries, run=run)
     assert "TLK202" not in [code for code, _ in found(root / "rows.py")]
+
+
+PATHS = """\
+from torch.utils.data import DataLoader, Dataset
+
+class Paths(Dataset):
+    def __init__(self, file):
+        self.paths = [line.strip() for line in open(file)]
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, i):
+        return len(self.paths[i])
+
+class Feeder(DataLoader):
+    def __init__(self, data, size, **more):
+        super().__init__(data, batch_size=size{given})
+
+class Plain(DataLoader):
+    pass
+"""
+ALONE = {
+    "nobody says how many": ("DataLoader(Paths(file), batch_size=8)", "", True),
+    "none": ("DataLoader(Paths(file), num_workers=0)", "", True),
+    "two": ("DataLoader(Paths(file), num_workers=2)", "", False),
+    "some": ("DataLoader(Paths(file), **more)", "", False),
+    "a class of its own": ("Feeder(Paths(file), 8)", "", False),  # no loader by its name
+    "one of two has some": ("DataLoader(Paths(file)), DataLoader(other, num_workers=2)", "", False),
+    "a loader of another function": ("load(Paths(file), 8)", "", False),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_loaders_of_other_files_without_workers(tmp_path: Path, name: str) -> None:
+    made, given, silent = ALONE[name]
+    run = "from torch.utils.data import DataLoader\nfrom building import load\nfrom paths import Feeder, Paths\n\n"
+    run += f"def main(file, other, more):\n    return {made}\n"
+    root = project(tmp_path, paths=PATHS.format(given=given), run=run.replace("{", "{{").replace("}", "}}"))
+    assert ("TLK101" in [code for code, _ in found(root / "paths.py")]) is not silent
+    assert "TLK101" in [code for code, _ in found(root / "paths.py", Config(assume_workers="yes"))]
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "silent"),
+    [
+        ("", "FeedLoader", False),
+        ("", "FeedDataLoader", True),
+        (", num_workers=4", "FeedDataLoader", False),
+        (", **more", "FeedDataLoader", False),
+        ("", "PlainDataLoader", False),  # made as torch's own
+    ],
+)
+def test_a_loader_class_that_asks_for_no_workers(tmp_path: Path, given: str, made: str, silent: bool) -> None:
+    paths = PATHS.format(given=given).replace("Feeder", "FeedDataLoader").replace("Plain", "PlainDataLoader")
+    run = f"from paths import Paths, {made}\n\ndef main(file):\n    return {made}(Paths(file), 8)\n"
+    root = project(tmp_path, paths=paths, run=run)
+    assert ("TLK101" in [code for code, _ in found(root / "paths.py")]) is not silent
+
+
+def test_a_split_of_a_memory_mapped_dataset_is_none_of_pythons_lists() -> None:
+    init = "import datasets\nself.data = datasets.load_from_disk(root){}"
+    read = "row = self.data[i]\nreturn row['image'], row.get('text').strip()"
+    length = "def __len__(self):\n    return len(self.data)"
+    for part in ("", "[data]", "['train']"):
+        assert "TLK101" not in codes(dataset(init.format(part), read, length))

@@ -61,9 +61,10 @@ class Loaders:
     @cached_property
     def sites(self) -> list[Site]:
         """Every DataLoader(...) call, in source order."""
-        return [self._site(c) for c in self.tree.all(ast.Call) if last_name(c.func).endswith("DataLoader")]
+        return [self.site(c) for c in self.tree.all(ast.Call) if last_name(c.func).endswith("DataLoader")]
 
-    def _site(self, call: ast.Call) -> Site:
+    def site(self, call: ast.Call) -> Site:
+        """What a call that makes a loader, or hands on to its constructor, gives it."""
         given: dict[str, ast.expr] = dict(zip(_POSITIONS, call.args, strict=False))
         given |= {k.arg: k.value for k in call.keywords if k.arg}
         open_ended = any(k.arg is None for k in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args)
@@ -141,7 +142,7 @@ class Loaders:
             made = self._made_by_method(iterable)
         if not isinstance(made, ast.Call):
             return None
-        return next((s for s in self.sites if s.call is made), None) or self._site(made)
+        return next((s for s in self.sites if s.call is made), None) or self.site(made)
 
     def _made_by_method(self, node: ast.expr) -> ast.AST | None:
         """The DataLoader(...) that a variable or attribute gets from a method of an object, or as a part of a tuple."""

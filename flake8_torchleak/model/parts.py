@@ -100,6 +100,8 @@ class Parts:
         if base.kind is Kind.FRAME:
             column = isinstance(index, ast.Constant) and isinstance(index.value, str)
             return Value(Kind.FRAME, why=base.why, ndim=1 if column else None)
+        if base.kind is Kind.SHARED:
+            return base  # a split of it, or a row: made anew at each read
         if base.kind is Kind.FILE:  # of HDF5: no other can be indexed; a slice reads
             reads = isinstance(index, (ast.Slice, ast.Tuple)) or getattr(index, "value", 0) is ...
             return Value(Kind.ARRAY, graph=False) if reads else base

@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.loader import Site
+from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.samples import Given
@@ -44,6 +44,19 @@ class Served:
         for user, sites in self.module.users.answers(lambda user: _serving(user, name), name, "DataLoader("):
             found += [(user, each) for each in sites]
         return found if self.module.users.are_all(name, "DataLoader(") else []
+
+    @remembered
+    def has_no_workers(self, dataset: DatasetFacts) -> bool:
+        """Whether whoever makes an object of the class makes loaders, and none of these can have workers."""
+        if self.module.config.assume_workers != "auto":
+            return False
+        name = dataset.facts.node.name
+        makers = self.module.users.paths(f"{name}(")
+        if not makers or not self.module.users.are_all(f"{name}("):
+            return False
+        answers = self.module.users.answers(_are_alone, f"{name}(")
+        own = all(_is_alone(self.module, each) for each in self.module.loaders.sites)
+        return own and all(alone for _, alone in answers)
 
     @remembered
     def _is_only_looked_at(self, name: str) -> bool:
@@ -116,7 +129,7 @@ def _looks(user: Module, name: str) -> bool | None:
 
 
 def _is_seen(user: Module, made: ast.Call) -> bool:
-    """Whether the object that a call makes gets one name, which is gone through, looked into or handed to the project."""
+    """Whether the object that a call makes gets one name, and that is gone through, looked into or handed on in sight."""
     parents = user.tree.parents
     assign = parents[made]
     if not isinstance(assign, ast.Assign) or len(assign.targets) != 1 or not isinstance(assign.targets[0], ast.Name):
@@ -131,3 +144,19 @@ def _is_seen(user: Module, made: ast.Call) -> bool:
             elif not isinstance(use, (ast.For, ast.comprehension, ast.Subscript, ast.Attribute)):
                 return False
     return True
+
+
+def _are_alone(user: Module) -> bool:
+    """Whether a file makes loaders, and none of them can have workers."""
+    return bool(user.loaders.sites) and all(_is_alone(user, each) for each in user.loaders.sites)
+
+
+def _is_alone(user: Module, site: Site) -> bool:
+    """Whether a loader can have no workers: nobody says how many, to torch's class or to one that is made of it."""
+    made = user.names.definition(site.call.func, True)
+    facts = user.classes.all.get(made) if isinstance(made, ast.ClassDef) else None
+    if facts is None:
+        return site.workers is Workers.NO and (made is None or not isinstance(made, FUNCTIONS))
+    start = facts.own_methods.get("__init__")
+    calls = [each for each in user.tree.calls(start) if last_name(each.func) == "__init__"] if start is not None else []
+    return bool(calls) and all(user.loaders.site(each).workers is Workers.NO for each in calls)

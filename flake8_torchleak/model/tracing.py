@@ -98,7 +98,8 @@ class Tracing:
             starred = any(isinstance(each, ast.Starred) for each in target.elts)
             for place, each in enumerate(target.elts):
                 self._bind(each, _picked(parts, None if starred else place))
-        elif isinstance(target, (ast.Subscript, ast.Attribute)):
+        else:
+            assert isinstance(target, (ast.Subscript, ast.Attribute))
             if not (isinstance(target.value, ast.Name) and target.value.id in self._fresh):
                 self._touch(self.of(target.value))
             self._put(target.value if isinstance(target, ast.Subscript) else target, parts)
