@@ -15,6 +15,7 @@ from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_le
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.needing import is_called_without
+from flake8_torchleak.model.records import is_of_record
 from flake8_torchleak.model.stores import Store, handed, stored
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.model.values import Kind
@@ -49,10 +50,13 @@ def reports(
     found = followed(module)
     parts = worth(found.run)
     told: set[tuple[ast.AST, ast.AST]] = set()
+    sums = {each.at for each in found.kept if each.how == "sum"}
     for each in found.kept:
         if (each.node, each.at) in told or _code(each) != code or (code == "TLK403" and _is_safe(each, module)):
             continue
-        if excused(each) or (each.is_graph and _is_run_without(module, each.node)):
+        if each.how == "store" and each.at in sums:
+            continue  # `sums[name] += loss`: one finding, of the sum
+        if excused(each) or (each.is_graph and (_is_run_without(module, each.node) or is_of_record(module, each.at))):
             continue
         told.add((each.node, each.at))
         metered = each.of_other and each.is_graph
@@ -144,8 +148,10 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
         return Severity.WARNING if module.config.assume_workers == "yes" else Severity.NOTE
     if kept.how == "batch" and is_let_go(run, kept):
         return Severity.WARNING  # a descriptor for each batch of one pass, until the function returns
-    bounded = kept.at in run.keeper.renewed or known is Worth.NODES
-    if kept.how == "error" or (kept.is_graph and (bounded or is_freed(run, kept))):
+    freed, renewed = known is Worth.NODES or is_freed(run, kept), kept.at in run.keeper.renewed
+    if kept.is_graph and freed and renewed:
+        return Severity.NOTE  # the nodes of a few steps' graphs, until it starts anew
+    if kept.how == "error" or (kept.is_graph and (freed or renewed)):
         return Severity.WARNING
     return Severity.ERROR
 

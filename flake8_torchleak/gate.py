@@ -92,7 +92,7 @@ def by_statements(subjects: frozenset[Subject], outline: Outline, bases: tuple[s
 def _may_evaluate(outline: Outline) -> bool:
     if not outline.evaluating.isdisjoint(outline.loops):
         return True
-    if outline.may_evaluate_beside:
+    if outline.may_evaluate_beside or outline.goes_over_loader:
         return True
     names = {name for name in outline.names if hints.is_evaluation(name)}
     if not names:

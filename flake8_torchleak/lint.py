@@ -11,7 +11,7 @@ from collections.abc import Callable
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import BOUND, OF_CALLS, OF_PROJECT, Finding, FixLevel, Severity, Span
 from flake8_torchleak.gate import by_statements, by_words, by_words_of_loops, imports_pytorch
-from flake8_torchleak.lifetime.follow import followed
+from flake8_torchleak.lifetime.follow import followed, forget
 from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED, unfinished
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
@@ -77,9 +77,12 @@ def _linted(
     if not rules:
         return []
     module = Module(Source(source), tree, config, path)
-    if not any(each.may_find_apart(source) for each in rules) and not _keeps_anything(module):
-        return []
-    found = _found(rules, module, fixes)
+    try:
+        if not any(each.may_find_apart(source) for each in rules) and not _keeps_anything(module):
+            return []
+        found = _found(rules, module, fixes)
+    finally:
+        forget(module)
     return sorted((each for each in found if wanted is None or wanted(each.code)), key=Finding.sort_key)
 
 
@@ -124,11 +127,11 @@ def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
     try:
         found = {f for each in rules if each.local for f in _guarded(each, module, fixes)}
         left = _unfinished(module)
-        for default in (True, False):
-            group = [each for each in rules if not each.local and each.default is default]
-            if group:
-                found |= _asking(group, module, fixes, left)
+        groups = [[each for each in rules if not each.local and each.default is default] for default in (True, False)]
+        for at, group in enumerate(filter(None, groups)):
+            if at:
                 module = Module(module.source, module.root, module.config, module.path)
+            found |= _asking(group, module, fixes, left)
     finally:
         module.forget()
     return found | set(sorted(left, key=lambda each: each.slug in (OF_CALLS, OF_PROJECT))[:1])  # once a file

@@ -15,7 +15,7 @@ from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import BOUND
 from flake8_torchleak.lifetime import builtin, containers, follow, foreign, libraries, networks, operations, unseen
 from flake8_torchleak.lifetime.follow import Followed, followed
-from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.nodes import has_fewer, walk
 from flake8_torchleak.lifetime.stepping import Stepping
 from flake8_torchleak.lifetime.values import Atom, Kind, Value, few_loops, few_past, join
 from flake8_torchleak.lifetime.world import Scope
@@ -253,3 +253,11 @@ def test_calls_with_any_arguments_are_followed(given: str, monkeypatch: pytest.M
     for text in (calls, methods):
         whole = f"from collections import deque\n{imports}{HEAD}" + step("train", text.rstrip("\n"))
         assert follow_text(whole).whole
+
+
+def test_nodes_are_counted_as_python_walks_them() -> None:
+    root = ast.parse(Path(__file__).read_text())
+    for node in (root, *root.body):
+        count = sum(1 for _ in ast.walk(node))
+        assert has_fewer(node, count + 1)
+        assert not has_fewer(node, count)

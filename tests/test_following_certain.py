@@ -126,6 +126,7 @@ def stepped(kept: str, result: str, loss: str, above: str = "", model: str = "mo
 
 PLUS = "def plus(one, other):\n    return one + other\n"
 NEW_NET = KEEP + "net = nn.Linear(2, 1)\nweight = nn.Parameter(torch.ones(1))\n"
+LATER = "if i % 10 == 0 and i != 0:\n    print(total)\n    total = 0"
 ANEW = "if i % 10 == 0:\n    print(total)\n    total = 0"
 
 
@@ -140,6 +141,15 @@ ANEW = "if i % 10 == 0:\n    print(total)\n    total = 0"
         (stepped("total += loss  # TLK401", "loss", "loss", model="criterion(model(x), y)", after=ANEW), Severity.NOTE),
         (
             stepped("total += model(x).mean()  # TLK401", "loss", "loss", model="criterion(model(x), y)", after=ANEW),
+            Severity.WARNING,
+        ),
+        # The same, but for the first iteration.
+        (
+            stepped("total += loss  # TLK401", "loss", "loss", model="criterion(model(x), y)", after=LATER),
+            Severity.NOTE,
+        ),
+        (
+            stepped("total += model(x).mean()  # TLK401", "loss", "loss", model="criterion(model(x), y)", after=LATER),
             Severity.WARNING,
         ),
         # The same by helpers.

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from flake8_torchleak.lifetime.frames import FORWARD
+from flake8_torchleak.lifetime.verdict import left
+from flake8_torchleak.rules import tlk601_chained_buffer
 from tests.kept import grows, marked, program, reported, training
+from tests.model import module
 
 KEEP = "def keep(store, value): store.append(value)\n"
 OR_NONE = KEEP + "def maybe(v, i):\n    if i % 2:\n        return v\n    return None\n"
@@ -194,3 +202,35 @@ def test_corners(name: str) -> None:
 def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
     pytest.importorskip("torch")
     assert grows(PROGRAMS[name]) is bool(marked(PROGRAMS[name]))
+
+
+def test_what_the_caller_of_a_network_gave_is_the_callers() -> None:
+    """A dict of states that is handed in, and what a variable of the run itself brings over from there."""
+    ours, theirs = ast.parse("self.states").body[0], ast.arg("states")
+
+    def kept(**given: object) -> Any:
+        known = {"how": "store", "is_graph": True, "sites": set(), "inner": frozenset(), "dead": False, "parts": set()}
+        loop = SimpleNamespace(step=FORWARD, trains=False)
+        return SimpleNamespace(
+            **{
+                "holders": frozenset(),
+                "ids": frozenset(),
+                "target": None,
+                "owner": "Net",
+                "loop": loop,
+                **known,
+                **given,
+            }
+        )
+
+    told = [kept(ids=frozenset({ours})), kept(how="sum", target=ast.parse("self.mean").body[0])]
+    callers = [kept(ids=frozenset({theirs})), kept(how="sum", target=ast.Name("k"))]
+    seen = SimpleNamespace(
+        read_back=set(), read_later=set(), refused=set(), unhooked=set(), escaped=set(), spent=set(), plain=set()
+    )
+    run: Any = SimpleNamespace(keeper=SimpleNamespace(found=[*told, *callers]), seen=seen)
+    assert left(run) == told
+    # A helper of another file keeps it: what is asked of the linted one is asked of the call.
+    linted = module("class Net:\n    def forward(self, x):\n        keep(self, x)\n")
+    (call,) = linted.tree.all(ast.Call)
+    assert not tlk601_chained_buffer._is_let_go(linted, kept(at=ast.Pass(), node=call))

@@ -359,3 +359,17 @@ def step(model, loader, receive):
 def test_what_is_taken_out_is_differentiated(later: str, mark: str) -> None:
     text = program(ALL_FORWARD.format(mark, later))
     assert reported(text) == marked(text)
+
+
+def test_a_sum_in_an_entry_is_one_finding() -> None:
+    text = program("""
+        def train(model, loaders, criterion, optimizer, phases):
+            for epoch in range(10):
+                totals = {phase: 0.0 for phase in phases}
+                for phase in phases:
+                    for x, y in loaders[phase]:
+                        STEP
+                        totals[phase] += loss * x.size(0)  # TLK401
+                print(totals)
+    """)
+    assert reported(text) == marked(text)

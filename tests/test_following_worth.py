@@ -91,6 +91,118 @@ def test_a_sum_that_is_returned_may_be_differentiated() -> None:
     assert [each.severity for each in findings(text)] == [Severity.NOTE]
 
 
+BACK = """
+        def f(loader: DataLoader, opt, count):
+            net, {} = nn.Linear(2, 2), 0
+            for epoch in range(count):
+                for i, (x, y) in enumerate(loader):
+                    loss = nn.functional.mse_loss(net(x), y)
+                    {}
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+                    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("adds", "later", "expected"),
+    [
+        ("total += loss", "if i % 9 == 0 and i != 0: total = 0", ["note"]),
+        ("total = total + loss", "if i % 9 == 0 and i: total = 0.0", ["note"]),
+        ("total += net(x).mean()", "if i % 9 == 0 and i != 0: total = 0", ["warning"]),
+        ("total += loss", "if i % 9 == 0 and i != 0: print(total)", ["warning"]),
+        ("total += loss", "if i % 9 == 0 and i != 0: other = 0", ["warning"]),
+        ("total += loss", "if i % 9 == 0 and i != 0: total = total / 9", ["warning"]),
+    ],
+)
+def test_sums_that_are_set_back_now_and_then(adds: str, later: str, expected: list[str]) -> None:
+    assert [each.severity.value for each in findings(program(BACK.format("total", adds, later)))] == expected
+
+
+TABLES = """
+def f(loader: DataLoader, opt, writer, chunks):
+    net = nn.Linear(2, 2)
+    drawn, kept = iter(loader), []
+    {outside}
+    for step in range(1000):
+        x, y = next(drawn)
+        opt.zero_grad()
+        {inside}
+        for a, b in chunks(x, y):
+            losses = chunks(net(a), b)
+            total = 0
+            for name, loss in losses.items():
+                one = loss.mean()
+                total += one / 4
+                parts[name] = parts.get(name, 0) + one
+            total.backward()
+        for name, value in parts.items():
+            writer.add_scalar(name, value, step)
+        opt.step()
+        {after}
+def make(): return {{}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("outside", "inside", "after", "expected"),
+    [
+        ("", "parts = {}", "", ["note"]),
+        ("", "parts = make()", "", ["note"]),
+        ("parts = {}", "", "", ["warning"]),
+        ("", "parts = {}", "writer.keep(parts)", ["warning"]),
+        ("", "parts = {}\n        kept.append(parts)", "", ["warning"]),
+    ],
+)
+def test_sums_in_a_table_of_one_step(outside: str, inside: str, after: str, expected: list[str]) -> None:
+    text = program(TABLES.format(outside=outside, inside=inside, after=after))
+    assert [each.severity.value for each in findings(text)] == expected
+
+
+PIPELINE = """
+def f(model, loader, count, receive, send):
+    kept, inputs = [], []
+    for _ in range(count):
+        x = receive()
+        batch = next(loader)
+        out = model.forward(batch["x"], x)
+        inputs.append(x)
+        kept.append(out)
+    {}
+"""
+BEHIND = "for _ in range(count):\n        x, out = inputs.pop(0), kept.pop(0)\n        "
+
+
+@pytest.mark.parametrize(
+    ("behind", "count"),
+    [
+        (BEHIND + "send(model.backward(x, out, receive()))", 0),
+        (BEHIND + "model.backward(out)", 0),
+        (BEHIND + "out.backward()", 0),
+        ("model.backward(x)", 1),
+    ],
+)
+def test_what_is_taken_out_and_differentiated(behind: str, count: int) -> None:
+    assert len([each for each in findings(program(PIPELINE.format(behind))) if each.severity > Severity.NOTE]) == count
+
+
+def test_a_sum_in_a_table_is_one_finding() -> None:
+    text = """
+        def f(loader: DataLoader, opt, modes):
+            net = nn.Linear(2, 2)
+            sums = {mode: 0.0 for mode in modes}
+            for mode in modes:
+                for x, y in loader:
+                    loss = nn.functional.mse_loss(net(x), y)
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+                    sums[mode] += loss * len(y)  # TLK401
+    """
+    assert reported(program(text)) == marked(program(text))
+
+
 DECODING = """
 class Decoder(nn.Module):
     def __init__(self):

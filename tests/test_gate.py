@@ -91,6 +91,9 @@ IMAGES = "from PIL import Image\n"
         ("TLK304", IMAGES + "images.append((Image.open(path), 1))", True),
         ("TLK304", IMAGES + "images = [Image.open(path) for path in paths]", True),
         ("TLK304", IMAGES + "images = {path: Image.open(path) for path in paths}", True),
+        ("TLK304", IMAGES + "images += [Image.open(path)]", True),
+        ("TLK304", IMAGES + "images.extend(Image.open(path) for path in paths)", True),
+        ("TLK304", IMAGES + "images.extend(load(path) for path in paths)", False),
         ("TLK304", IMAGES + "image = Image.open(path)", True),
         ("TLK304", IMAGES + "images.append(Image.open(path).convert('RGB'))", False),
         ("TLK304", IMAGES + "'''Image.open(path)'''", False),
@@ -137,6 +140,7 @@ def test_batches_are_drawn_from_what_is_a_loader_by_name(text: str, steps: bool)
     [
         ("def validate(net):\n    for x in data: net(x)\nnet.load_state_dict(x)", True),
         ("def validate(net):\n    for x in data: net(x)", False),
+        ("def gather(net):\n    for x in train_loader: net(x)", True),  # if only numbers are kept of it
         ("def validate(net): net(data)\nloss.backward()", True),
         ("def test_it(net):\n    for x in data: net(x)\nimport pytest\ntorch.load(x)", False),
     ],

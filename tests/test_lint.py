@@ -10,7 +10,11 @@ import pytest
 
 import flake8_torchleak.lint
 from flake8_torchleak.config import Config
+from flake8_torchleak.lifetime.run import Part, Run
+from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.lint import lint
+from flake8_torchleak.model.classes import ClassTable
+from flake8_torchleak.model.classfacts import ClassFacts
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.module import Module
@@ -115,16 +119,38 @@ def test_the_gate_lets_through_what_it_lost_once(code: str, text: str) -> None:
     assert [each.code for each in lint(f"import torch\n{text}")] == [code]
 
 
-def test_nothing_waits_for_the_garbage_collector() -> None:
-    def alive() -> list[object]:
-        return [each for each in gc.get_objects() if type(each) in (Module, Tree, Infer, Flow)]
+FREED = (Module, Tree, Infer, Flow, ClassTable, ClassFacts, Run, Part, Place, ClassInfo)
+CLASSES = f"""{LEAK}
+class Net(nn.Module):
+    def forward(self, x):
+        return self.last(x)
 
-    lint(LEAK)  # what is imported, and kept on purpose
+class Wide(Net):
+    def last(self, x):
+        return x
+
+class Files(torch.utils.data.Dataset):
+    def __init__(self, paths):
+        self.paths = list(paths)
+        self.known = {{}}
+
+    def __getitem__(self, index):
+        self.known[index] = open(self.paths[index])
+        return self.known[index].read()
+"""
+
+
+@pytest.mark.parametrize("text", [LEAK, CLASSES])
+def test_nothing_waits_for_the_garbage_collector(text: str) -> None:
+    def alive() -> list[object]:
+        return [each for each in gc.get_objects() if isinstance(each, FREED)]
+
+    lint(text)  # what is imported, and kept on purpose
     gc.collect()
     gc.disable()
     try:
         before = alive()  # of other tests, in whose process this one runs
-        lint(LEAK)
+        lint(text)
         assert [each for each in alive() if not any(each is other for other in before)] == []
     finally:
         gc.enable()

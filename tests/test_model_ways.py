@@ -127,6 +127,7 @@ def run(loader):
         except RuntimeError as error:
             if "out of memory" in str(error):
                 out = m{last}(x){marker}
+        yield out
 """
 
 

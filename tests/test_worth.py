@@ -298,12 +298,28 @@ class Rows(Dataset):
         (", readonly=True, lock=False", "note"),
         (", readonly=True", "error"),
         (", readonly=True, lock=lock", "error"),
+        (", lock=False", "note"),
         ("", "error"),
     ],
 )
 def test_databases_that_are_only_read(given: str, expected: str) -> None:
     """Measured with py-lmdb 3.0: of 100,000 reads of forked workers none was wrong."""
     assert of("TLK105", DATABASE.format(given)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("begin", "expected"),
+    [
+        ("write=False", "note"),
+        ("None, None, False", "note"),
+        ("buffers=True", "note"),
+        ("write=True", "error"),
+        ("None, None, True", "error"),
+        ("write=self.writes", "error"),
+    ],
+)
+def test_databases_without_locks_that_are_written(begin: str, expected: str) -> None:
+    assert of("TLK105", DATABASE.format(", lock=False").replace("begin()", f"begin({begin})")) == [expected]
 
 
 @pytest.mark.parametrize(("given", "expected"), [(", readonly=True, lock=False", "note"), ("", "warning")])
@@ -343,3 +359,47 @@ class Clouds(Dataset):
 )
 def test_rows_that_may_be_copies(index: str, read: str, expected: list[str]) -> None:
     assert of("TLK203", TAKEN.format(index, read)) == expected
+
+
+WN, WW = ["note", "warning"], ["warning", "warning"]
+ASKED = """
+import json
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, path, ready={default}):
+        self.ready = ready
+        self.done = json.load(open(path))
+        self.rows = json.load(open(path))
+
+    def __len__(self):
+        return len(self.rows)
+
+    def row(self, i):
+        return self.rows[i]
+
+    def __getitem__(self, i):
+        {read}
+
+loader = DataLoader(Rows("x.json"), num_workers=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "read", "expected"),
+    [
+        ("True", "return self.done[i] if self.ready else 0", ["warning"]),
+        ("True", "if self.ready:\n            return self.done[i]\n        else:\n            return self.row(i)", WN),
+        ("True", "if not self.ready:\n            return self.row(i)\n        return self.done[i]", WN),
+        ("True", "if not self.ready:\n            return self.rows[i]\n        return self.done[i]", WN),
+        ("False", "if self.ready:\n            return self.row(i)\n        return self.done[i]", WN),
+        # On by default, not known, no flag of the object, or read in another way, too.
+        ("False", "if not self.ready:\n            return self.row(i)\n        return self.done[i]", WW),
+        ("size()", "if not self.ready:\n            return self.row(i)\n        return self.done[i]", WW),
+        ("True", "if not ready:\n            return self.row(i)\n        return self.done[i]", WW),
+        ("True", "if not self.ready:\n            return self.row(i)\n        return self.done[i], self.rows[i]", WW),
+        ("True", "if self.row(i):\n            return self.done[i]\n        return 0", WW),
+    ],
+)
+def test_state_that_only_a_flag_has_samples_read(default: str, read: str, expected: list[str]) -> None:
+    assert sorted(severities(ASKED.format(default=default, read=read))) == expected

@@ -197,6 +197,10 @@ class Rows(Dataset):
         ("row[:, 0] = np.clip(row[:, 0], 0, 5)", "note"),
         ("row[:, 0] = row[:, 0].clip(0, 5)", "note"),
         ("row[:, 0] = np.clip(row[:, 1], 0, 5)", "error"),
+        ("row[:, 0] = np.clip(row[:, 0], a_min=0, a_max=new)", "note"),
+        ("row[:, 0] = np.clip(row[:, 0], 0, np.random.rand())", "error"),  # narrower each time
+        ("limit = np.random.rand(); row[:, 0] = np.clip(row[:, 0], 0, limit)", "error"),
+        ("row[:, 0] = np.clip(row[:, 0], 0, row.mean())", "error"),
         ("row[:, 0] = row[:, 0] / 2", "error"),
         ("row[:, 0] = half[:, 0]", "error"),
         ("row[:, -1] = new", "note"),

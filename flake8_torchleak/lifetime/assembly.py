@@ -22,9 +22,10 @@ from flake8_torchleak.lifetime.making import Making
 from flake8_torchleak.lifetime.names import Names
 from flake8_torchleak.lifetime.networks import Networks
 from flake8_torchleak.lifetime.operations import Operations
-from flake8_torchleak.lifetime.run import Run
+from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.statements import Statements
 from flake8_torchleak.lifetime.unseen import Unseen
+from flake8_torchleak.lifetime.world import Place
 
 
 def assembled() -> Run:
@@ -54,3 +55,14 @@ def assembled() -> Run:
     run.statements = Statements(run)
     run.evaluate = run.expressions.value
     return run
+
+
+def take_apart(run: Run, own: Place) -> None:
+    """Let go of all that a run knows, for good: it is full of circles, and only the garbage collector would free it."""
+    for info in run.names.classes.values():
+        vars(info).clear()
+    for part in vars(run).values():
+        if isinstance(part, Part):
+            vars(part).clear()
+    vars(run).clear()
+    own.forget()

@@ -32,6 +32,8 @@ class Attributes(Part):
 
     def value(self, base: Value, name: str, node: ast.expr) -> Value:
         """`base.name`."""
+        if len(base) == 1:
+            return self._attribute(base[0], name, node)
         found = [self._attribute(atom, name, node) for atom in base]
         return join(found) if found else ANYTHING
 
@@ -83,10 +85,14 @@ class Attributes(Part):
             return shared
         if cls.is_network and name == "training" and any(loop.step == FORWARD for loop in self.run.loops):
             return number(True)
-        site = (cls.node, name)
         if cls.is_network and name in ("parameters", "named_parameters"):
             return ANYTHING
-        value: Value = (Atom(Kind.UNKNOWN, site, Graph.MAYBE, parts=frozenset({site}), born=made.born),)
+        return self.unset(cls, name, made.born)
+
+    def unset(self, cls: ClassInfo, name: str, born: int) -> Value:
+        """An attribute that nothing in sight has set."""
+        site = (cls.node, name)
+        value: Value = (Atom(Kind.UNKNOWN, site, Graph.MAYBE, parts=frozenset({site}), born=born),)
         return self.run.names.suggested(name, value)
 
     def _of_class(self, cls: ClassInfo, name: str) -> Value:

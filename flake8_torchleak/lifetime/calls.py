@@ -65,6 +65,8 @@ class Calls(Part):
 
     def apply(self, callee: Value, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         """Call whatever a value may be."""
+        if len(callee) == 1:
+            return self._one(callee[0], args, keywords, node)
         return join([self._one(atom, args, keywords, node) for atom in callee]) if callee else ANYTHING
 
     def _one(self, atom: Atom, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
@@ -124,4 +126,4 @@ class Calls(Part):
                 found.append(run.functions.invoke(made, args, keywords, node) if name == "__call__" else ANYTHING)
             else:
                 found.append(run.foreign.method(atom, name, args, keywords, node, receiver))
-        return join(found) if found else ANYTHING
+        return found[0] if len(found) == 1 else join(found) if found else ANYTHING

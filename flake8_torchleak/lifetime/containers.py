@@ -131,7 +131,7 @@ class Containers(Part):
                 pair = run.new("tuple", made.node)
                 run.put(pair, 0, number(key) if key != ELEMENTS else PLAIN)
                 run.put(pair, 1, value)
-                run.put(new, ("pair", key), run.of(pair))
+                run.journal.put(new.fields, ("pair", key), run.of(pair))  # no place where the dict is put
         return run.of(new)
 
     def _copy(self, made: Obj, node: ast.expr) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FunctionNode
@@ -26,6 +26,7 @@ def left_open(info: ClassInfo, function: FunctionNode) -> set[str]:
     return found
 
 
+@of_node
 def _called(function: FunctionNode) -> set[str]:
     """The methods that a method calls on its object."""
     own = next(iter(function.args.args), None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.lifetime.assembly import assembled
+from flake8_torchleak.lifetime.assembly import assembled, take_apart
 from flake8_torchleak.lifetime.budget import Over
 from flake8_torchleak.lifetime.declared import left_open
 from flake8_torchleak.lifetime.frames import FORWARD, Frame, Function, Loop
@@ -59,6 +59,7 @@ class Followed:
     kept: list[Kept]
     run: Run
     whole: bool
+    own: Place
 
 
 def followed(module: Module) -> Followed:
@@ -67,6 +68,13 @@ def followed(module: Module) -> Followed:
     if not isinstance(known, Followed):
         known = module.shared["followed"] = _follow(module)
     return known
+
+
+def forget(module: Module) -> None:
+    """Let go of what was followed, if anything was: all of a module is done."""
+    known = module.shared.pop("followed", None)
+    if isinstance(known, Followed):
+        take_apart(known.run, known.own)
 
 
 def _follow(module: Module) -> Followed:
@@ -80,7 +88,7 @@ def _follow(module: Module) -> Followed:
             runner.all(root)
     if runner.given_up or runner.left_out:
         module.shared[UNFOLLOWED], module.shared[BEYOND] = runner.given_up, runner.left_out
-    return Followed(left(runner.run), runner.run, not runner.given_up)
+    return Followed(left(runner.run), runner.run, not runner.given_up, runner.own)
 
 
 class _Deep:
@@ -213,6 +221,8 @@ class Runner:
         Those that have a constructor where it has none, and those that have the methods which it only declares.
         """
         below = self._below.get(info, [])
+        if not below:
+            return [info]
         if info.method("__init__") is None:
             return [each for each in below if each.method("__init__") is not None][:_MOST_BELOW] or [info]
         left = left_open(info, function)

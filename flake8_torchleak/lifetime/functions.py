@@ -6,12 +6,11 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 
 from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime.frames import Frame, Function
 from flake8_torchleak.lifetime.journal import Flow, Journal
-from flake8_torchleak.lifetime.nodes import of_node
+from flake8_torchleak.lifetime.nodes import has_fewer, of_node
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -277,17 +276,12 @@ def _is_cache(node: ast.expr, decorator: Value, look: Callable[[ast.expr], Value
 
 @of_node
 def _is_small(node: ast.AST) -> bool:
-    return _has_fewer(node, _SMALL)
+    return has_fewer(node, _SMALL)
 
 
 @of_node
 def _is_not_large(node: ast.AST) -> bool:
-    return _has_fewer(node, _LARGE)
-
-
-def _has_fewer(node: ast.AST, count: int) -> bool:
-    """Whether a function has fewer nodes."""
-    return sum(1 for _ in islice(ast.walk(node), count)) < count
+    return has_fewer(node, _LARGE)
 
 
 def _is_of_torch(atom: Atom) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 
 from flake8_torchleak.lifetime.frames import Function
+from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
-from flake8_torchleak.lifetime.values import ANYTHING, Atom, Keywords, Kind, Obj, Value, join, objects
+from flake8_torchleak.lifetime.values import ANYTHING, PLAIN, Atom, Keywords, Kind, Obj, Value, constant, join, objects
 from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FUNCTIONS
 
 
 class Instances(Part):
@@ -45,10 +47,19 @@ class Instances(Part):
             owner, function = found
             start = Function(function, owner.place, None, owner, run.of(made))
             run.functions.invoke(start, [], {}, function)
-        for value in made.fields.values():
+        for name, value in list(made.fields.items()):
             for each in objects(value):
                 each.born = 0
+            if name in rebound(cls):
+                made.fields[name] = self._since(cls, name, value)
         return run.of(made)
+
+    def _since(self, cls: ClassInfo, name: str, value: Value) -> Value:
+        """What an attribute is when a method is called, if others set it: not the constant of the constructor."""
+        known = constant(value)
+        if known is None:
+            return join([self.run.attributes.unset(cls, name, 0), value])
+        return PLAIN if isinstance(known, bool) else value
 
     def _field(self, default: ast.expr, place: Place) -> Value:
         run = self.run
@@ -134,6 +145,24 @@ class Instances(Part):
         if isinstance(cls, ClassInfo) and cls.method("__enter__") is not None:
             return self.run.calls.method((atom,), "__enter__", [], node)
         return (atom,)
+
+
+def rebound(cls: ClassInfo) -> frozenset[str]:
+    """The attributes that methods other than the constructor set."""
+    return _NO_NAMES.union(*(_rebound(each.node) for each in cls.order))
+
+
+_NO_NAMES: frozenset[str] = frozenset()
+
+
+@of_node
+def _rebound(cls: ast.ClassDef) -> frozenset[str]:
+    found: set[str] = set()
+    for method in cls.body:
+        if isinstance(method, FUNCTIONS) and method.name != "__init__":
+            nodes = (each for each in walk(method) if isinstance(each, ast.Attribute))
+            found.update(each.attr for each in nodes if isinstance(each.ctx, ast.Store))
+    return frozenset(found)
 
 
 def is_super(node: ast.expr) -> bool:

@@ -103,6 +103,15 @@ class Journal:
             for fields, name, value in through[0].values():
                 self.put(fields, name, value)
             return
+        if len(through) == 2:  # most are: a branch, and what is without it
+            one, other = through
+            for key, (fields, name, value) in one.items():
+                beside = other[key][2] if key in other else fields.get(name, ())
+                self.put(fields, name, value if beside is value else join([value, beside]))
+            for key, (fields, name, value) in other.items():
+                if key not in one:
+                    self.put(fields, name, join([value, fields.get(name, ())]))
+            return
         counted: dict[tuple[int, Hashable], list[tuple[Fields, Hashable, Value]]] = {}
         for changes in through:
             for key, change in changes.items():

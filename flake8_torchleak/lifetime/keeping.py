@@ -95,6 +95,15 @@ class Keeper(Part):
             replaced = each.lasting and each.ids & loop.replaced
             if each.loop is loop and (each.ids & loop.emptied or replaced or few):
                 each.dead = True
+            elif each.loop is loop and each.how == "sum" and self._is_set_back(loop, each):
+                self.renewed.add(each.at)
+
+    def _is_set_back(self, loop: Loop, kept: Kept) -> bool:
+        """Whether a loop that is over set a sum to a number now and then, perhaps not in its first iteration."""
+        run, target = self.run, kept.target
+        if kept.holders or len(kept.calls) != len(run.frames) - 1 or not isinstance(target, ast.Name):
+            return False
+        return any(atom.kind is Kind.NUMBER and atom.born >= loop.start for atom in run.names.value(target))
 
     def _weigh(self, node: ast.AST, value: Iterable[Atom]) -> None:
         found = [atom for atom in value if atom.graph is Graph.YES]
@@ -299,6 +308,7 @@ class Keeper(Part):
         inner: frozenset[Site] = NOTHING,
     ) -> None:
         run = self.run
+        table = list(run.evaluate(target.value)) if how == "sum" and isinstance(target, ast.Subscript) else []
         frames = run.frames
         at = place_of(run, atom)
         if at is None:
@@ -329,7 +339,8 @@ class Keeper(Part):
                 atom,
                 owner_of(frames[-1]),
                 is_lasting(loop, holders) or not run.lasting.isdisjoint(map(id, made)),
-                gets_one_pass(run, loop, holders),
+                gets_one_pass(run, loop, holders or table),
+                frozenset(a.made.node for a in table if isinstance(a.made, Obj) and a.made.node is not None),
             )
         )
 

@@ -46,6 +46,8 @@ class Kept:
     """Whether the holder was made in the loop, in an earlier iteration."""
     one_pass: bool = False
     """Whether the holder was made in the same iteration of each loop around: it gets one pass over the data."""
+    table: frozenset[Site] = frozenset()
+    """What made the container that a sum is an entry of."""
     dead: bool = False
     """Whether it turned out to be harmless."""
 

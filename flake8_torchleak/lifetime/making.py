@@ -43,6 +43,8 @@ class Making(Part):
                     continue
                 plain = False
                 known = known and atom.kind is Kind.TENSOR
+                if atom.kind is Kind.NETWORK and isinstance(atom.site, tuple):  # a tensor that its last run left in it
+                    atom = atom.but(graph=Graph.MAYBE, parts=frozenset({atom.site}), since=run.clock)
                 if atom.graph is Graph.NO:
                     continue
                 parts |= atom.parts if atom.graph is not Graph.LEAF else {(LEAF, atom.site)}

@@ -21,7 +21,7 @@ class Names(Part):
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
-        self._classes: dict[ast.ClassDef, ClassInfo] = {}
+        self.classes: dict[ast.ClassDef, ClassInfo] = {}
         self._blocks: dict[ast.If | ast.Try, dict[str, list[ast.stmt]]] = {}
         self._asked: set[tuple[str, str]] = set()
         """Variables of modules whose value is being looked up."""
@@ -136,10 +136,16 @@ class Names(Part):
 
     def imported(self, target: str, place: Place) -> Value:
         """What a dotted name that is imported stands for."""
+        known = place.libraries.get(target)
+        if known is not None:
+            return known
         found = place.definition(target)
         if found is not None:
             return self.defined(*found)
-        return self._variable(target, place) or (Atom(Kind.LIBRARY, target, made=target),)
+        value: Value = self._variable(target, place) or (Atom(Kind.LIBRARY, target, made=target),)
+        if place.variable(target) is None:
+            place.libraries[target] = value
+        return value
 
     def _variable(self, target: str, place: Place) -> Value:
         """A variable of another module of the project that is imported, or read of that module; () if there is none."""
@@ -158,12 +164,12 @@ class Names(Part):
 
     def class_info(self, node: ast.ClassDef, place: Place) -> ClassInfo:
         """What is known of a class."""
-        known = self._classes.get(node)
+        known = self.classes.get(node)
         if known is not None:
             return known
         bases: list[ClassInfo] = []
         foreign: list[str] = []
-        self._classes[node] = ClassInfo(node, place, [], [])  # of a class that derives from itself
+        self.classes[node] = ClassInfo(node, place, [], [])  # of a class that derives from itself
         for base in node.bases:
             each = base.value if isinstance(base, ast.Subscript) else base
             parts = dotted(each)
@@ -175,7 +181,7 @@ class Names(Part):
                     foreign.append(atom.made)
             if not found and parts:
                 foreign.append(".".join(parts))
-        info = self._classes[node] = ClassInfo(node, place, bases, foreign)
+        info = self.classes[node] = ClassInfo(node, place, bases, foreign)
         return info
 
     def named(self, parts: list[str], place: Place) -> Value:

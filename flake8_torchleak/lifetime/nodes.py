@@ -11,7 +11,12 @@ from weakref import WeakKeyDictionary
 Node = TypeVar("Node", bound=ast.AST)
 T = TypeVar("T")
 
-_LEAVES = frozenset({"ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "names", "kwd_attrs"})
+_LEAVES = frozenset(
+    {
+        *("ctx", "op", "ops", "type_comment", "type_ignores", "kind", "id", "attr", "names", "kwd_attrs"),
+        *("name", "rest", "arg", "module", "level", "simple", "is_async", "conversion", "asname"),
+    }
+)
 _fields: dict[type[ast.AST], tuple[str, ...]] = {}
 
 
@@ -31,14 +36,16 @@ def of_node(function: Callable[[Node], T]) -> Callable[[Node], T]:
     return answer
 
 
+def _fields_of(kind: type[ast.AST]) -> tuple[str, ...]:
+    fields = _fields[kind] = tuple(each for each in kind._fields if each not in _LEAVES)
+    return fields
+
+
 def below(node: ast.AST) -> list[ast.AST]:
     """The nodes directly below another one, in order."""
     kind = node.__class__
-    fields = _fields.get(kind)
-    if fields is None:
-        fields = _fields[kind] = tuple(each for each in kind._fields if each not in _LEAVES)
     found: list[ast.AST] = []
-    for field in fields:
+    for field in _fields.get(kind) or _fields_of(kind):
         value = getattr(node, field, None)
         if value.__class__ is list:
             found += value  # a None in it stands for a default, or a key, that is not there
@@ -49,11 +56,34 @@ def below(node: ast.AST) -> list[ast.AST]:
 
 def walk(root: ast.AST) -> Iterator[ast.AST]:
     """A node and all that is below it, in no order."""
-    stack = [root]
+    stack: list[ast.AST | None] = [root]
     while stack:
         node = stack.pop()
-        if node.__class__ is ast.Name or node.__class__ is ast.Constant:
-            yield node
-        elif node is not None:
-            yield node
-            stack += below(node)
+        if node is None:
+            continue
+        yield node
+        kind = node.__class__
+        if kind is ast.Name or kind is ast.Constant:
+            continue
+        for field in _fields.get(kind) or _fields_of(kind):
+            value = getattr(node, field, None)
+            if value.__class__ is list:
+                stack += value
+            elif isinstance(value, ast.AST):
+                stack.append(value)
+
+
+def has_fewer(root: ast.AST, count: int) -> bool:
+    """Whether a node and all that is below it are fewer than that: all nodes count, as `ast.walk` gives them."""
+    stack = [root]
+    found = 1
+    while stack and found < count:
+        node = stack.pop()
+        for field in node._fields:
+            value = getattr(node, field, None)
+            for each in value if value.__class__ is list else (value,):
+                if isinstance(each, ast.AST):
+                    found += 1
+                    if each._fields:
+                        stack.append(each)
+    return found < count

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
-from flake8_torchleak.lifetime.nodes import below, walk
+from flake8_torchleak.lifetime.nodes import below, of_node, walk
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _APART = frozenset({*_LOOPS, *FUNCTIONS, ast.Lambda, ast.ClassDef})
+_REPEATING = frozenset({*_LOOPS, ast.comprehension})
+_CHANGING = frozenset({ast.Assign, ast.AugAssign, ast.Call})
 _ADDING = frozenset({"append", "appendleft", "extend", "add", "update", "setdefault"})
 _DIFFERENTIATING = frozenset({"backward", "manual_backward"})
 _TRAINING = _DIFFERENTIATING | {"autograd", "grad", "minimize"}
@@ -49,8 +51,8 @@ class Stepping:
     @cached_property
     def _keeping(self) -> set[FunctionNode]:
         """The forward passes of classes whose methods set, or add to, attributes of theirs."""
-        updating = {owner for function, owner in self.functions if owner is not None and _updates(function)}
-        return {function for function, owner in self.functions if function.name == "forward" and owner in updating}
+        forward = [(function, owner) for function, owner in self.functions if function.name == "forward"]
+        return {function for function, owner in forward if owner is not None and any(map(_updates, owner.body))}
 
     @cached_property
     def at_top(self) -> bool:
@@ -132,17 +134,20 @@ class _Uses:
         self.steps = not isinstance(root, ast.Module) and root.name in hints.STEP_METHODS | hints.STEP_HOOKS
         over: set[str] = set()
         for node in walk(root):
-            if isinstance(node, ast.Name):
-                self.read.add(node.id)
-            elif isinstance(node, ast.Attribute):
-                self.read.add(node.attr)
+            kind = node.__class__
+            if kind is ast.Name:
+                self.read.add(node.id)  # type: ignore[attr-defined]
+            elif kind is ast.Attribute:
+                self.read.add(node.attr)  # type: ignore[attr-defined]
+            elif kind not in _REPEATING:
+                continue
             elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-                if isinstance(node, ast.comprehension):
+                if kind is ast.comprehension:
                     self.comprehends = True
                 else:
                     self.loops = True
                 over.update(filter(None, map(_named, walk(node.iter))))
-            elif isinstance(node, ast.While):
+            else:
                 self.loops = True
         if not self.steps:
             loops = self.loops or self.comprehends
@@ -158,12 +163,14 @@ def _named(node: ast.AST) -> str:
     return last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
 
 
-def _updates(function: FunctionNode) -> bool:
+@of_node
+def _updates(function: ast.stmt) -> bool:
     """Whether a method other than the constructor sets an attribute of its object, or changes what one holds."""
-    first = next(iter(function.args.args), None)
-    if first is None or function.name == "__init__":
+    first = next(iter(function.args.args), None) if isinstance(function, FUNCTIONS) else None
+    if first is None or getattr(function, "name", "") == "__init__":
         return False
-    return any(_attribute_of(changed, first.arg) for node in walk(function) for changed in _changed(node))
+    changing = (node for node in walk(function) if node.__class__ in _CHANGING)
+    return any(_attribute_of(changed, first.arg) for node in changing for changed in _changed(node))
 
 
 def _changed(node: ast.AST) -> list[ast.expr]:

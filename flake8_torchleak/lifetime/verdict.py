@@ -38,6 +38,8 @@ def left(run: Run) -> list[Kept]:
             continue
         if each.how == "hook" and each.value.site in run.seen.unhooked:
             continue
+        if each.loop.step == FORWARD and _is_callers(each):
+            continue
         if each.loop.step == IN_VAIN and not _is_in_vain(run, each):
             continue  # something is differentiated in another file, or may be
         is_handed_on = (
@@ -57,6 +59,16 @@ def left(run: Run) -> list[Kept]:
             continue
         found.append(each)
     return found
+
+
+def _is_callers(kept: Kept) -> bool:
+    """Whether a network's run keeps something in what its caller gave, who decides when that starts anew.
+
+    So is what a variable of its own brings over from there: it is gone with each call.
+    """
+    if kept.how == "sum" and not kept.holders:
+        return isinstance(kept.target, ast.Name) and bool(kept.owner)
+    return bool(kept.ids) and all(isinstance(each, ast.arg) for each in kept.ids)
 
 
 def _is_in_vain(run: Run, kept: Kept) -> bool:
@@ -137,6 +149,8 @@ def is_freed(run: Run, kept: Kept) -> bool:
 def _stays(run: Run, kept: Kept) -> bool:
     """Whether what keeps something is a variable's value or a container of the function, and goes nowhere else."""
     if kept.how == "sum" and not kept.holders:
+        if kept.table:
+            return kept.one_pass and kept.table.isdisjoint(run.seen.escaped | run.seen.placed)
         return isinstance(kept.target, ast.Name) and kept.value.site not in run.seen.placed
     return kept.local and kept.holders.isdisjoint(run.seen.escaped | run.seen.placed)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.nodes import below, walk
-from flake8_torchleak.lifetime.values import Obj
+from flake8_torchleak.lifetime.values import Obj, Value
 from flake8_torchleak.model.files import File, imported
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
@@ -36,6 +36,8 @@ class Place:
 
     def __init__(self, path: str, root: ast.Module | None, file: File | None, finder: Finder | None) -> None:
         self.path, self._root, self._file, self._finder = path, root, file, finder
+        self.libraries: dict[str, Value] = {}
+        """Of dotted names that are imported here: what those are that the project does not define."""
 
     @property
     def is_own(self) -> bool:
@@ -99,6 +101,11 @@ class Place:
     @cached_property
     def _places(self) -> dict[str, Place]:
         return {}
+
+    def forget(self) -> None:
+        """Let go of all that is known of this module, and of those around it, for good."""
+        for each in (*self._places.values(), self):
+            vars(each).clear()
 
 
 class _Bound:

@@ -135,3 +135,8 @@ class Attributes:
 def is_property(function: FunctionNode) -> bool:
     """Whether a method is read like an attribute."""
     return any(last_name(d) in ("property", "cached_property", "lazy_property") for d in function.decorator_list)
+
+
+def is_called(function: FunctionNode) -> bool:
+    """Whether what stands under a method's name is called: not what a property, or one with a setter, gives."""
+    return not is_property(function) and not any(last_name(each) == "setter" for each in function.decorator_list)

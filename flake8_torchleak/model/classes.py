@@ -39,6 +39,12 @@ class ClassTable:
         """Facts of every class, by node."""
         return {node: ClassFacts(node, self) for node in self.tree.everywhere(ast.ClassDef)}
 
+    def forget(self) -> None:
+        """Let go of every fact, for good: classes know themselves, and those above and below them."""
+        for each in vars(self).get("all", {}).values():
+            vars(each).clear()
+        vars(self).clear()
+
     @cached_property
     def below(self) -> dict[ClassFacts, list[ClassFacts]]:
         """class -> the first classes with a constructor that inherit from it."""

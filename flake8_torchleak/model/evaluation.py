@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.attributes import is_called
 from flake8_torchleak.model.beside import may_be_beside, trained_beside
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.needing import is_called_without, needs_grad
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope
+from flake8_torchleak.model.unneeded import may_be_unneeded, unneeded
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ class Evaluation:
     loop: Loop | None
     function: FunctionNode | None
     evidence: tuple[tuple[ast.AST, str], ...]
+    by_use: bool = False
+    """Whether only what becomes of the outputs says that no gradients are needed."""
 
 
 def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
@@ -51,7 +55,8 @@ def _candidates(module: Module) -> list[Scope]:
         if hints.is_evaluation(function.name):
             found[function] = None
     scopes = (module.tree.function(loop) or module.root for loop in module.tree.all(*LOOPS))
-    found.update(dict.fromkeys(each for each in dict.fromkeys(scopes) if may_be_beside(module, each)))
+    scopes = (each for each in dict.fromkeys(scopes) if may_be_beside(module, each) or may_be_unneeded(module, each))
+    found.update(dict.fromkeys(scopes))
     return list(found)
 
 
@@ -73,11 +78,14 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
         if any(module.loops.trains(loop) for loop in loops[:1]) or module.grad.at(call) is not Grad.ON:
             continue
         evidence = _evidence(module, scope, call, loops)
-        if evidence and not module.loops.modes.contradicted(scope) and not _switches_itself(module, call):
+        by_use: tuple[tuple[ast.AST, str], ...] = ()
+        if not evidence and _runs_model(module, call):
+            by_use = unneeded(module, scope, call, _over_batches(module, loops))
+        if (evidence or by_use) and not module.loops.modes.contradicted(scope) and not _switches_itself(module, call):
             function = scope if isinstance(scope, FUNCTIONS) else None
             if function is not None and is_called_without(module, function):
                 return None
-            return Evaluation(call, loops[0], function, evidence)
+            return Evaluation(call, loops[0], function, evidence or by_use, bool(by_use))
     return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
 
 
@@ -151,7 +159,8 @@ def _runs_model(module: Module, call: ast.Call) -> bool:
     if not (call.args or call.keywords) or module.infer.calls.is_construction(call):
         return False
     owned = module.classes.self_attribute(func)
-    if (owned is not None and owned[1] in owned[0].methods) or hints.is_layer(last_name(func)):
+    method = owned[0].methods.get(owned[1]) if owned is not None else None
+    if (method is not None and is_called(method)) or hints.is_layer(last_name(func)):
         return False
     if isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
         if module.classes.self_attribute(func.value) is None and not isinstance(func.value, ast.Attribute):
@@ -206,10 +215,7 @@ def _is_in_every_step(module: Module, call: ast.Call) -> bool:
 
 def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -> tuple[tuple[ast.AST, str], ...]:
     switched = module.loops.modes.evaluates(call)
-    over_batches = next(
-        (loop for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter)),
-        None,
-    )
+    over_batches = _over_batches(module, loops)
     if switched is not None and _is_of(switched, call):
         return ((switched, "`eval()` does not turn autograd off"),)
     named = isinstance(scope, FUNCTIONS) and hints.is_evaluation(scope.name)
@@ -218,6 +224,12 @@ def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -
     if named and (over_batches is not None or _feeds(module, loops[0], call)):
         return ((scope, "an evaluation function, by its name"),)
     return trained_beside(module, scope, call, over_batches)
+
+
+def _over_batches(module: Module, loops: list[Loop]) -> Loop | None:
+    """The innermost loop that goes over batches."""
+    goes_over = (loop for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor)))
+    return next((loop for loop in goes_over if module.loops.gives_batches(loop.iter)), None)
 
 
 def _is_of(switched: ast.Call, call: ast.Call) -> bool:

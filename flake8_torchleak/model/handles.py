@@ -44,13 +44,6 @@ class Handle:
     call: ast.Call
     what: str
 
-    @property
-    def is_only_read(self) -> bool:
-        """Whether it is a database that is opened to be read, without locks: forked workers read it as it is."""
-        given = {each.arg: each.value for each in self.call.keywords}
-        values = [getattr(given.get(name), "value", None) for name in ("readonly", "lock")]
-        return values == [True, False]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shared:
@@ -61,6 +54,24 @@ class Shared:
     place: ast.AST
     handle: Handle
     read: Read
+
+
+def is_only_read(module: Module, dataset: DatasetFacts, handle: Handle) -> bool:
+    """Whether a database without locks is only read, as it is opened or by all of its class: forked workers can."""
+    given = {each.arg: getattr(each.value, "value", None) for each in handle.call.keywords}
+    if given.get("lock") is not False:
+        return False
+    if given.get("readonly") is True:
+        return True
+    calls = (call for function in dataset.facts.all_functions for call in module.tree.calls(function))
+    return not any(_may_write(call) for call in calls)
+
+
+def _may_write(call: ast.Call) -> bool:
+    """Whether a call starts a transaction that writes: `env.begin(write=True)`."""
+    given = [each.value for each in call.keywords if each.arg == "write"]
+    given += call.args[2:3] if last_name(call.func) == "begin" else []
+    return any(getattr(each, "value", True) is not False for each in given)
 
 
 def opened(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> Handle | None:

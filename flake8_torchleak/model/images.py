@@ -57,11 +57,12 @@ def may_keep_images(outline: Outline) -> bool:
     if "PIL" not in outline.packages:
         return False
     values = [each.value for each in outline.all(ast.Assign)] + [each.value for each in outline.all(ast.Expr)]
+    values += [each.value for each in outline.all(ast.AugAssign)]
     values += [one for each in outline.all(ast.Expr) if isinstance(each.value, ast.Call) for one in each.value.args]
     for each in values:  # it grows as it is gone through
         if isinstance(each, (ast.Tuple, ast.List)):
             values += each.elts
-        elif isinstance(each, (ast.ListComp, ast.SetComp)):
+        elif isinstance(each, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
             values.append(each.elt)
         elif isinstance(each, ast.DictComp):
             values.append(each.value)

@@ -113,5 +113,6 @@ class Index:
         depths: list[int] = []
         for i, parent in enumerate(self.above):
             depths.append(depths[parent] + 1 if i else 0)
-        found = [(depths[i], i, node) for i, node in enumerate(self.order) if isinstance(node, (one, two))]
-        return [node for _, _, node in sorted(found, key=lambda each: each[:2])]
+        wanted = {one, two}
+        found = [(depths[i], i) for i, node in enumerate(self.order) if node.__class__ in wanted]
+        return [self.order[i] for _, i in sorted(found)]  # type: ignore[misc]

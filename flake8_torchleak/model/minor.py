@@ -1,10 +1,11 @@
-"""Evaluations that cost little, or perhaps: of one item, or of what no loader gives, away from all training."""
+"""Evaluations that cost little, or perhaps: of one item, of what no loader gives, away from all training, or frozen."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.frozen import is_frozen
 from flake8_torchleak.model.tree import LOOPS, FunctionNode, Loop
 
 if TYPE_CHECKING:
@@ -18,11 +19,15 @@ _MOST_LEVELS = 3
 def is_minor(module: Module, evaluation: Evaluation) -> bool:
     """Whether nothing shows that an evaluation without `no_grad` costs more than some time.
 
-    It goes over a loader, and not once only, or is run beside training.
+    It goes over a loader, and not once only, or is run beside training; and its network is not frozen.
     """
     loop, function = evaluation.loop, evaluation.function
+    if is_frozen(module, evaluation.call.func):
+        return True
     if loop is None:
         return False
+    if evaluation.by_use:
+        return True  # the network may be frozen elsewhere
     if _ends_at_once(loop):
         return True
     if isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter):

@@ -53,6 +53,7 @@ class Module:
         """
         self.source, self.root, self.config, self.path = source, root, config, path
         self._wanted, self._bare = wanted, flow
+        self._table: ClassTable | None = None
         self.attached = Attached()
         """Definitions in other files, once the tree is there."""
         self.shared: dict[str, object] = {}
@@ -135,9 +136,11 @@ class Module:
 
     def forget(self) -> None:
         """Let go of every fact, for good: they know each other, and only the garbage collector would free them."""
+        if self._table is not None:
+            self._table.forget()
         for name in [name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)]:
             getattr(vars(self).pop(name), "__dict__", {}).clear()
-        self._bare = None
+        self._bare = self._table = None
 
     @property
     def asked(self) -> dict[str, None]:
@@ -159,7 +162,8 @@ class Module:
         """Reaching definitions and mutations."""
         flow = self._bare if self._bare is not None else Flow(self.tree, self.names)
         flow.names = self.names  # of what is attached, nobody has asked yet; the rest stays as it is
-        flow.handing = Handing(ClassTable(self.tree, self.names, flow))
+        self._table = ClassTable(self.tree, self.names, flow)
+        flow.handing = Handing(self._table)
         return flow
 
     @cached_property

@@ -99,6 +99,11 @@ class Outline:
             return True
         if "next(" in self.text and any(hints.is_loader(f"l{each}") for each in _LOADER.findall(self.text)):
             return True
+        return self.goes_over_loader
+
+    @cached_property
+    def goes_over_loader(self) -> bool:
+        """Whether a loop goes over what is a loader by its name."""
         return any(map(_names_loader, chain.from_iterable(self.loops.values())))
 
     @cached_property

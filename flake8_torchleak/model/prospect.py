@@ -51,8 +51,8 @@ def may_step(text: str) -> bool:
 
 
 def may_evaluate(text: str) -> bool:
-    """Whether there may be an evaluation: a switch of the mode, or training or weights that are read."""
-    return holds_any(text, (*_SWITCHING, *_TRAINING, *hints.PREPARES))
+    """Whether there may be an evaluation: a switch of the mode, training or weights that are read, or a loader."""
+    return holds_any(text, (*_SWITCHING, *_TRAINING, *hints.PREPARES)) or names_loader(text)
 
 
 def may_run_in_vain(text: str) -> bool:

@@ -5,7 +5,8 @@ list of 11 numbers 450, what is in them not counted: 40,000 paths are 5 MB, a mi
 source hardly ever tells how many there are: of 75 findings in repositories where somebody looked it up, 13 were worth
 the change. What was read from a file of annotations as a whole, for workers that the project shows, is a warning: its
 records are large, and so is the file, if it is a file of the data. One entry of each record, and what is only evaluated
-with, are small; all else is as true, and small more often than not.
+with, are small; what samples read only behind a flag that is off by default is seldom there; all else is as true, and
+small more often than not.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import Severity
 from flake8_torchleak.model.importers import importers
+from flake8_torchleak.model.leftout import is_left_out
 from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.values import Kind, Value
 from flake8_torchleak.words import holds_any
@@ -36,6 +38,8 @@ def worth(module: Module, container: Container) -> Severity:
         return Severity.WARNING
     records = _is_parsed(container.value) and not container.of_parts
     if not records or not module.loaders.shows_workers_for(container.dataset.facts.node):
+        return Severity.NOTE
+    if is_left_out(module, container.dataset, container.name.removeprefix("self.")):
         return Severity.NOTE
     return Severity.NOTE if _is_for_evaluation(module) else Severity.WARNING
 

@@ -44,7 +44,8 @@ When it stays silent
 - It is a list of few objects, each many times (`[x] * n`, `NAMES[i % 3]`).
 - It is only counted, or only tested for membership.
 - Its Dataset is only used without workers.
-- It is packed already: NumPy, torch, Arrow, a serialised buffer.
+- It is packed already: NumPy, torch, Arrow, a serialised buffer. (A note where samples read it only behind a flag of
+  the Dataset that is off by default.)
 
 How to fix it
 -------------

@@ -55,9 +55,9 @@ the open file out:
     def __getstate__(self):
         return {**self.__dict__, "archive": None}
 
-An LMDB environment opened with `readonly=True, lock=False` is a note: LMDB says not to use it across a fork, and
-forked workers read what is there. A class that has a `__getstate__` is written for workers that are spawned: an early
-opening there is a note.
+An LMDB environment opened with `lock=False` that is only read (`readonly=True`, or no transaction of the class writes)
+is a note: LMDB says not to use it across a fork, and forked workers read what is there. A class that has a
+`__getstate__` is written for workers that are spawned: an early opening there is a note.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.early import Early, early
-from flake8_torchleak.model.handles import Handle, Shared, shared
+from flake8_torchleak.model.handles import Handle, Shared, is_only_read, shared
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.state import StateFacts
 from flake8_torchleak.model.values import Kind
@@ -89,7 +89,7 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             each.place,
             f"workers fail or read wrong data: all share `{each.name}` ({each.handle.what}); {_closed(module, each)}",
-            severity=Severity.NOTE if each.handle.is_only_read else Severity.ERROR,
+            severity=Severity.NOTE if is_only_read(module, each.dataset, each.handle) else Severity.ERROR,
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
                 *each.dataset.chain(each.read.function),
@@ -110,7 +110,7 @@ def check(module: Module) -> Iterator[Report]:
                 (first.handle.call, f"opens the {first.handle.what}"),
                 (first.call, f"`{first.entry.name}` runs this before the workers start"),
             ),
-            severity=Severity.NOTE if first.handle.is_only_read or _may_be_sent(first) else Severity.WARNING,
+            severity=Severity.NOTE if _is_harmless(module, first) else Severity.WARNING,
             remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",
         )
 
@@ -154,6 +154,6 @@ def _ended(module: Module, first: Early) -> str:
     return f"before it returns, `{closed}{first.name} = None`"
 
 
-def _may_be_sent(first: Early) -> bool:
-    """Whether the Dataset says how it is sent to workers that are spawned."""
-    return "__getstate__" in first.dataset.facts.methods
+def _is_harmless(module: Module, first: Early) -> bool:
+    """Whether workers can read what is open, or the Dataset says how it is sent to workers that are spawned."""
+    return "__getstate__" in first.dataset.facts.methods or is_only_read(module, first.dataset, first.handle)

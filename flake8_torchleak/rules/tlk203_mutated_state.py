@@ -40,9 +40,11 @@ Run by `fixtures/TLK203_mutated_state/proof.py`, fixed by `torchleak check --fix
 
 When it stays silent
 --------------------
-The element is copied first, is made anew for each sample, or is a cache slot or counter of the Dataset itself.
+The element is copied first, is made anew for each sample, or is a cache slot, a counter or a queue of the Dataset
+itself: its methods both fill and empty the queues.
 
-A note is an edit that a second one leaves as it is (values limited by `np.clip`, a column that each read sets anew),
+A note is an edit that a second one leaves as it is (values limited by `np.clip`, a column that each read sets anew,
+what `if np.isnan(x[i])` sets),
 and one in workers that the loader in sight starts anew in every epoch.
 
 How to fix it

@@ -43,6 +43,8 @@ When it stays silent
 
 It also counts when a helper, a method or a caller does one of these.
 
+A note where the graphs are freed and the sum is set back to a number now and then: the nodes of a few steps are kept.
+
 How to fix it
 -------------
 Safe: `.detach()` on what is proven to be a tensor, where that cannot change what is trained. Either the value is

@@ -37,7 +37,8 @@ When it stays silent
 --------------------
 - The container feeds `backward()`: a list that is stacked and differentiated, a policy-gradient buffer.
 - It is emptied in every step, also by a helper, or it is bounded (`deque(maxlen=...)`, `if len(kept) < 5`).
-- One slot is overwritten (`best = loss`), or the loop ends right after the store.
+- One slot is overwritten (`best = loss`), or the loop ends right after the store. A dict that is filled from another
+  dict's `.items()` and read by names (`last["total"]`) has one slot for each of these names.
 - The loop is part of one step (over networks, over what one batch is trained on) and makes the container anew.
 
 Some findings are notes, because little is kept: one freed graph an epoch; what a decoder collects of one sample; one

@@ -37,7 +37,7 @@ When it stays silent
 - A `deque` has a largest length; a comprehension has a condition; it, or a loop, gives out something
   other than whole batches.
 - Only a name makes it a loader, and it is sorted, or used as a list or a dict. (A note where only the name suggests a
-  loader and nothing speaks against it.)
+  loader and nothing speaks against it, and where a `TensorDataset` has all data in memory anyway.)
 
 How to fix it
 -------------
@@ -229,10 +229,19 @@ def _report(
         node,
         f"all batches stay in memory: `{shown}` keeps every batch; {remedy or instead(module, node, iterable)}",
         notes=((loader.made, "the loader is made here"),) if loader.made is not None else (),
-        severity=Severity.NOTE if by_name else None,
+        severity=Severity.NOTE if by_name or _is_in_memory(module, loader.made) else None,
         target=target,
         under=under,
     )
+
+
+def _is_in_memory(module: Module, made: ast.AST | None) -> bool:
+    """Whether a loader gives what is in memory as a whole anyway: rows of tensors (`TensorDataset`)."""
+    if not isinstance(made, ast.Call):
+        return False
+    given = [*made.args[:1], *(each.value for each in made.keywords if each.arg == "dataset")]
+    found = [each.value for node in given if isinstance(node, ast.Name) for each in module.flow.reaching(node.id, node)]
+    return any(isinstance(each, ast.Call) and last_name(each.func) == "TensorDataset" for each in (*given, *found))
 
 
 def _is_first(node: ast.AST) -> bool:

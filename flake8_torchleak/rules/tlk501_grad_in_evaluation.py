@@ -44,7 +44,9 @@ When it stays silent
 - The loop needs gradients: attacks, saliency, `backward`, also where a helper differentiates, or the network's own
   forward pass (forces that are the derivative of an energy).
 
-A note where the loop goes over no loader and nothing shows that it is run beside training, or ends in its first round.
+A note where the loop goes over no loader and nothing shows that it is run beside training, where it ends in its first
+round, where the network was frozen (`requires_grad_(False)`): a graph is recorded of the parts that are not; and where
+neither `eval()` nor a name says that it evaluates: then all outputs are turned into numbers.
 
 How to fix it
 -------------

@@ -135,13 +135,14 @@ def check(module: Module) -> Iterator[Report]:
 def _is_let_go(module: Module, kept: Kept) -> bool:
     """Whether a method other than the constructor, or code outside of classes, binds anew or empties what keeps it."""
     attributes = set(_kept_by(module, kept))
-    for node in _of_object(module, attributes, kept.at):
+    at = kept.at if kept.at in module.tree.parents else kept.node  # a helper of another file keeps it
+    for node in _of_object(module, attributes, at):
         if node is kept.target:
             continue
         parent, function = module.tree.parents[node], module.tree.function(node)
         is_made = function is not None and function.name == "__init__"
-        if not isinstance(node.ctx, ast.Load) and not is_made and module.tree.statement(node) is not kept.at:
-            if kept.how != "state" or _is_elsewhere(module, node, kept.at):
+        if not isinstance(node.ctx, ast.Load) and not is_made and module.tree.statement(node) is not at:
+            if kept.how != "state" or _is_elsewhere(module, node, at):
                 return True
         if isinstance(parent, ast.Attribute) and parent.attr in _RESETS:
             return True

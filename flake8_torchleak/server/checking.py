@@ -14,6 +14,7 @@ from flake8_torchleak.model.reparsing import Reparser
 from flake8_torchleak.server.documents import View
 from flake8_torchleak.server.overlay import Overlay
 from flake8_torchleak.server.policies import Policies, Terms
+from flake8_torchleak.shells.policy import Policy
 from flake8_torchleak.shells.selection import INTERNAL
 
 _MOST_KEPT = 8
@@ -36,7 +37,7 @@ class Checker:
         self.overlay = Overlay()
         self.policies = Policies(tell)
         self._tell = tell
-        self._whole: dict[tuple[str, str], list[Finding]] = {}
+        self._whole: dict[tuple[str, str, Policy], list[Finding]] = {}
         self._parsers: dict[str, Reparser] = {}
 
     @contextmanager
@@ -103,11 +104,12 @@ class Checker:
         terms = self.policies.of(view.path)
         if terms.leaves_out(view.path) or (view.notebook is not None and view.notebook.broken):
             return []
-        key = view.uri, view.text
+        key = view.uri, view.text, terms.policy
         if key not in self._whole:
             with self.reading():
                 try:
-                    found = lint(view.text, terms.policy.config, path=view.path or None, fixes=True)
+                    wanted = terms.policy.wanted(view.path)
+                    found = lint(view.text, terms.policy.config, path=view.path or None, fixes=True, wanted=wanted)
                 except SyntaxError:
                     found = []
             while len(self._whole) >= _MOST_KEPT:

@@ -9,6 +9,8 @@ import pytest
 
 from flake8_torchleak import __version__
 from flake8_torchleak.config import ConfigError
+from flake8_torchleak.server.checking import Checker
+from flake8_torchleak.server.documents import View
 from flake8_torchleak.server.policies import OWN, Policies, Wishes, plain
 from flake8_torchleak.shells.settings import SETTINGS
 from tests.conftest import LEAK, ROOT
@@ -164,3 +166,13 @@ def test_what_is_excluded_is_not_checked(editor: Editor, tmp_path: Path) -> None
     editor.open(".venv/lib/leak.py", LEAK)
     assert editor.shown(".venv/lib/leak.py") == []
     assert editor.actions(8, ".venv/lib/leak.py") == []
+
+
+def test_what_can_be_fixed_is_what_is_looked_for_now(tmp_path: Path) -> None:
+    settings, leak = tmp_path / "pyproject.toml", tmp_path / "leak.py"
+    leak.write_text(LEAK)
+    checker, view = Checker(print), View(leak.as_uri(), LEAK, "utf-16", 1)
+    for table, codes in (('ignore = ["TLK4"]', []), ("", ["TLK401"]), ('ignore = ["TLK401"]', [])):
+        settings.write_text(f"[tool.torchleak]\n{table}\n")
+        checker.policies.forget()
+        assert [each.code for each in checker.fixable(view)] == codes

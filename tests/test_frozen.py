@@ -1,0 +1,86 @@
+"""Evaluations of networks that are frozen: what needs no gradient records no graph."""
+
+from __future__ import annotations
+
+import pytest
+
+from flake8_torchleak.lint import lint
+
+PROGRAM = """
+import copy
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+def evaluate(net, loader):
+    net.eval()
+    right = 0
+    for x, y in loader:
+        right += (net(x).argmax(1) == y).sum().item()
+    return right
+
+def main(net: nn.Module, other: nn.Module, loader: DataLoader):
+    {}
+"""
+
+
+def severities(text: str) -> list[str]:
+    return [each.severity.value for each in lint(text) if each.code == "TLK501"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("net.requires_grad_(False)\n    evaluate(net, loader)", "note"),
+        ("net.requires_grad_(requires_grad=False)\n    evaluate(net, loader)", "note"),
+        ("for p in net.parameters(): p.requires_grad = False\n    evaluate(net, loader)", "note"),
+        ("for p in net.parameters(): p.requires_grad_(False)\n    evaluate(net, loader)", "note"),
+        ("net.requires_grad_(False)\n    part = copy.deepcopy(net)\n    evaluate(part, loader)", "note"),
+        ("net.requires_grad_(False)\n    part = copy.copy(net)\n    evaluate(part, loader)", "warning"),
+        ("net.requires_grad_(False)\n    part = copy.deepcopy(other)\n    evaluate(part, loader)", "warning"),
+        ("net.requires_grad_(True)\n    evaluate(net, loader)", "warning"),
+        ("net.requires_grad_()\n    evaluate(net, loader)", "warning"),
+        ("net.requires_grad_(False)\n    evaluate(other, loader)", "warning"),
+        ("net.requires_grad_(False)\n    evaluate(net, loader)\n    evaluate(other, loader)", "warning"),
+        ("for p in other.parameters(): p.requires_grad = False\n    evaluate(net, loader)", "warning"),
+        ("for p in net.modules(): p.requires_grad = False\n    evaluate(net, loader)", "warning"),
+        ("for p in list(net.parameters()): p.requires_grad = False\n    evaluate(net, loader)", "warning"),
+        ("for p in net.parameters(): p.requires_grad = True\n    evaluate(net, loader)", "warning"),
+        ("for p in net.parameters(): p.grad = False\n    evaluate(net, loader)", "warning"),
+        ("for p in net.parameters(): print(p)\n    evaluate(net, loader)", "warning"),
+        (
+            "for p in net.parameters():\n        if p.dim() > 1: p.requires_grad = False\n    evaluate(net, loader)",
+            "warning",
+        ),
+        ("net.requires_grad_(False)\n    evaluate(nn.Linear(2, 2), loader)", "warning"),
+        ("evaluate(loader=loader)", "warning"),
+        ("pass", "warning"),
+    ],
+)
+def test_networks_that_callers_freeze(body: str, expected: str) -> None:
+    """Run on torch: after `requires_grad_(False)` no output has a grad_fn; after that, a new layer records itself."""
+    assert severities(PROGRAM.format(body)) == [expected]
+
+
+def test_networks_of_a_class_that_freezes_them() -> None:
+    text = """
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Teacher:
+    def __init__(self, net: nn.Module):
+        self.net, self.head = net, nn.Linear(2, 2)
+        for each in self.net.parameters():
+            each.requires_grad = False
+
+    def evaluate(self, loader: DataLoader):
+        self.net.eval()
+        for x, y in loader:
+            print(self.net(x))
+
+    def evaluate_head(self, loader: DataLoader):
+        self.head.eval()
+        for x, y in loader:
+            print(self.head(x))
+"""
+    assert severities(text) == ["note", "warning"]
