@@ -129,7 +129,7 @@ def _looks(user: Module, name: str) -> bool | None:
 
 
 def _is_seen(user: Module, made: ast.Call) -> bool:
-    """Whether the object that a call makes gets one name, and that is gone through, looked into or handed on in sight."""
+    """Whether the object that a call makes gets one name, and is gone through, looked into or handed on in sight."""
     parents = user.tree.parents
     assign = parents[made]
     if not isinstance(assign, ast.Assign) or len(assign.targets) != 1 or not isinstance(assign.targets[0], ast.Name):
