@@ -97,6 +97,7 @@ COLLATES = {
         [],
     ),
     "an entry of a list of its own": ("k = [0]\nk[0] = batch[0][0]\nreturn torch.tensor([0])", []),
+    "backwards": ("for word, label in reversed(batch):\n    print(word)\nreturn len(batch)", []),
     "looked up": ("n: int = batch[0][0].index(3)\nreturn torch.tensor([x[0].copy() for x in batch]) + n", []),
     "compared": ("return torch.tensor([x[0] == x[1] if x[0] else f'{x[1]}' < 'a' for x in batch])", []),
     "its shape": ("return [x[0].shape for x in batch], [x[1].tolist() for x in batch]", []),
