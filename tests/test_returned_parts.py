@@ -8,6 +8,7 @@ from textwrap import indent
 import pytest
 
 from flake8_torchleak.config import Config
+from flake8_torchleak.model import importers
 from tests.model import codes, dataset
 from tests.test_users import found, project
 
@@ -270,3 +271,12 @@ def test_a_split_of_a_memory_mapped_dataset_is_none_of_pythons_lists() -> None:
     length = "def __len__(self):\n    return len(self.data)"
     for part in ("", "[data]", "['train']"):
         assert "TLK101" not in codes(dataset(init.format(part), read, length))
+
+
+def test_what_only_tests_make_is_a_librarys(tmp_path: Path) -> None:
+    run = "import unittest\nfrom torch.utils.data import DataLoader\nfrom paths import Paths\nDataLoader(Paths('a'))\n"
+    root = project(tmp_path, paths=PATHS.format(given=""), checks__run=run)
+    assert "TLK101" in [code for code, _ in found(root / "paths.py")]
+    importers.forget()
+    root = project(tmp_path, checks__run=run.replace("import unittest\n", ""))
+    assert "TLK101" not in [code for code, _ in found(root / "paths.py")]
