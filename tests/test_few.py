@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.model import codes, dataset
+from flake8_torchleak.model.containers import containers
+from tests.model import codes, dataset, module
 from tests.test_rules_state import DATA, LIBRARIES
 
 
@@ -141,3 +142,42 @@ def test_lists_that_are_filled_with_few_objects(init: str, few: bool) -> None:
         rest += "def fill(self, root):\n    for row in open(root):\n        self.c.append('none')"
     text = LIBRARIES + "KINDS = ['car', 'bus', 'tram']\n" + dataset(init, "return self.c[i]", rest)
     assert ("TLK101" in codes(text)) is not few
+
+
+FOLDERS = """\
+self.files, self.labels = [], []
+for label in {outer}:
+    folder = os.path.join(root, label)
+    self.files.append(folder)
+    for name in {inner}:
+        self.labels.append({put})
+"""
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "put", "kept"),
+    [
+        ("os.listdir(root)", "os.listdir(folder)", "label", False),
+        ("sorted(os.listdir(root))", "glob.glob(root + '/' + label + '/*.png')", "label", False),
+        ("os.listdir(root)", "os.listdir(folder)", "name", True),
+        ("os.listdir(root)", "os.listdir(folder)", "label + name", True),
+        ("os.listdir(root)", "os.listdir(root)", "label", True),  # not what lies in it
+        ("os.listdir(root)", "open(folder)", "label", True),
+        ("open(root)", "os.listdir(folder)", "label", True),
+    ],
+)
+def test_the_name_of_a_folder_for_each_file_in_it(outer: str, inner: str, put: str, kept: bool) -> None:
+    init = FOLDERS.format(outer=outer, inner=inner, put=put)
+    found = [
+        each.name
+        for each in containers(
+            module(dataset(init, "return self.labels[i]", "def __len__(self):\n    return len(self.labels)"))
+        )
+        if each.known
+    ]
+    assert ("self.labels" in found) is kept
+
+
+def test_a_folder_is_known_by_the_loop_around_alone() -> None:
+    init = "self.labels = []\nfor label in os.listdir(root):\n    self.labels.append(label)\n"
+    assert [each.name for each in containers(module(dataset(init, "return self.labels[i]")))] == ["self.labels"]

@@ -52,3 +52,24 @@ def f(a, b, o):
     return s
 """)
     assert reported(text) == marked(text)
+
+
+@pytest.mark.parametrize(
+    ("imported", "made", "mark"),
+    [
+        ("from averages import Running", "Running(window=3)", ""),  # it may keep a number, as many do
+        ("import averages", "averages.running.Mean()", ""),
+        ("from averages import running", "running()", "  # TLK402"),  # a function may give a list
+        ("from queue import Batch", "Batch()", "  # TLK402"),
+        ("", "[]", "  # TLK402"),
+        ("", "given", "  # TLK402"),
+    ],
+)
+@pytest.mark.parametrize("put", ["append(loss)", "extend([loss])"])
+def test_nothing_is_known_of_what_a_librarys_class_keeps(imported: str, made: str, mark: str, put: str) -> None:
+    body = "for x, y in b:\n        loss = nn.functional.mse_loss(a(x), y)\n        loss.backward()\n        o.step()\n"
+    text = program(
+        f"{imported}\ndef fit(a: nn.Module, b, o, given):\n    kept = {made}\n    {body}        kept.{put}{mark}\n"
+        "        print(kept.aggregate())\n"
+    )
+    assert reported(text) == marked(text)

@@ -61,9 +61,9 @@ def test_of_a_call_the_part_is_shown_that_matters(text: str, which: str, shown: 
 
 
 IMPORTED = {
-    "import cv2": ("cv2.blur", "cv2.setNumThreads(0)"),
-    "import cv2 as cv": ("cv.blur", "cv.setNumThreads(0)"),
-    "from cv2 import blur": ("blur", "import cv2; cv2.setNumThreads(0)"),
+    "import cv2": ("cv2.resize", "cv2.setNumThreads(0)"),
+    "import cv2 as cv": ("cv.resize", "cv.setNumThreads(0)"),
+    "from cv2 import resize": ("resize", "import cv2; cv2.setNumThreads(0)"),
 }
 
 

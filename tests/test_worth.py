@@ -10,6 +10,7 @@ from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import Severity
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model import firstparty
+from tests.model import messages
 
 ROWS = """
 import csv, glob, json, pickle
@@ -326,6 +327,18 @@ def test_databases_without_locks_that_are_written(begin: str, expected: str) -> 
 def test_databases_that_are_only_read_and_opened_early(given: str, expected: str) -> None:
     text = ZIPPED.format("").replace("zipfile.ZipFile(self.path)", f"lmdb.open(self.path{given})")
     assert of("TLK105", text.replace("import zipfile", "import lmdb")) == [expected]
+    both = ZIPPED.format(STATE).replace("zipfile.ZipFile(self.path)", f"lmdb.open(self.path{given})")
+    assert of("TLK105", both.replace("import zipfile", "import lmdb")) == ([] if given else ["note"])
+
+
+def test_what_is_said_of_databases_that_are_only_read() -> None:
+    """Forked workers read what is there; py-lmdb 3.0: \"cannot pickle 'Environment' object\" for the others."""
+    (kept,) = messages(DATABASE.format(", readonly=True, lock=False"), "TLK105")
+    assert kept.startswith("spawned workers fail: `self.env` (LMDB environment) cannot be pickled; in ")
+    text = ZIPPED.format("").replace("zipfile.ZipFile(self.path)", "lmdb.open(self.path, readonly=True, lock=False)")
+    (early,) = messages(text.replace("import zipfile", "import lmdb"), "TLK105")
+    assert "(LMDB environment), which `" in early
+    assert early.startswith("spawned workers fail: `self.")
 
 
 TAKEN = """

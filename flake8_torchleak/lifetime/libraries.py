@@ -157,6 +157,9 @@ ARRAY = "array"
 SCALER = "a gradient scaler"
 """A GradScaler: what it scales has the history of what it is given."""
 
+OUTSIDE = "an object of a library's class"
+"""The mark of what nothing is known of but that a library's class makes it: it may keep, copy or detach."""
+
 NAMED = "by its name"
 """Marks what carries history only because its name speaks of a loss; of its parts nothing is known."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.frames import Function
@@ -30,6 +31,7 @@ from flake8_torchleak.model.names import last_name
 
 _STEPPING = frozenset({"on", "add_event_handler", "attach", "step", "register_step", "map", "apply"})
 """Methods that are handed functions which they call once per step."""
+_PUTTING = frozenset({"append", "appendleft", "extend"})
 
 
 class Unseen(Part):
@@ -72,7 +74,8 @@ class Unseen(Part):
         via = limited(
             NOTHING.union(*(atom.via for atom in held), (made.node for value in values for made in objects(value)))
         )
-        return (result.but(parts=parts, via=via),)  # perhaps it is made of them
+        made = table.OUTSIDE if _is_outside(path) else result.made
+        return (result.but(parts=parts, via=via, made=made),)  # perhaps it is made of them
 
     def method(
         self,
@@ -89,7 +92,9 @@ class Unseen(Part):
             if name not in table.OF_OPTIMIZERS:
                 run.seen.networks.add(atom.site)
             return run.networks.method(atom.but(kind=Kind.NETWORK, graph=Graph.NO), name, args, keywords, node)
-        if name in ("append", "appendleft", "extend") and args:
+        if name in _PUTTING and atom.made == table.OUTSIDE:
+            return self.call(args, keywords, node)  # an average has an `append`, too
+        if name in _PUTTING and args:
             value = args[0] if name != "extend" else run.elements.of(args[0], node)
             run.keeper.stored((atom,), value, node, receiver, None)
             return NONE
@@ -141,3 +146,9 @@ class Unseen(Part):
             part = run.of(pair)
         run.add(new, part)
         return run.of(new)
+
+
+def _is_outside(path: str) -> bool:
+    """Whether a dotted name is that of a class of a library: its objects keep what they are handed as they like."""
+    head, _, name = path.rpartition(".")
+    return bool(head) and name[:1].isupper() and path.partition(".")[0] not in sys.stdlib_module_names

@@ -44,7 +44,7 @@ class Attributes:
             found = self.built(self.infer.classes.all[base.made], node.attr)
             return found.but(origin=base.origin) if base.origin else found
         if base.kind is Kind.FRAME:
-            return Value(Kind.ARRAY if node.attr == "values" else Kind.FRAME, why=base.why)
+            return Value(Kind.ARRAY if node.attr == "values" else Kind.FRAME, why=base.why, ndim=base.ndim)
         if base.kind is Kind.INDEX:
             return Value(Kind.DICT, size=Size.GROWS, element=UNKNOWN, origin=base.origin, why=base.why)
         if (

@@ -61,9 +61,10 @@ class Loaders:
     @cached_property
     def sites(self) -> list[Site]:
         """Every DataLoader(...) call, in source order."""
-        return [self._site(c) for c in self.tree.all(ast.Call) if last_name(c.func).endswith("DataLoader")]
+        return [self.site(c) for c in self.tree.all(ast.Call) if last_name(c.func).endswith("DataLoader")]
 
-    def _site(self, call: ast.Call) -> Site:
+    def site(self, call: ast.Call) -> Site:
+        """What a call that makes a loader, or hands on to its constructor, gives it."""
         given: dict[str, ast.expr] = dict(zip(_POSITIONS, call.args, strict=False))
         given |= {k.arg: k.value for k in call.keywords if k.arg}
         open_ended = any(k.arg is None for k in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args)
@@ -141,7 +142,7 @@ class Loaders:
             made = self._made_by_method(iterable)
         if not isinstance(made, ast.Call):
             return None
-        return next((s for s in self.sites if s.call is made), None) or self._site(made)
+        return next((s for s in self.sites if s.call is made), None) or self.site(made)
 
     def _made_by_method(self, node: ast.expr) -> ast.AST | None:
         """The DataLoader(...) that a variable or attribute gets from a method of an object, or as a part of a tuple."""
@@ -224,14 +225,12 @@ class Loaders:
     def copies_batches(self, node: ast.ClassDef) -> bool:
         """Whether every loader that the file gives this class copies its samples at once (default collate)."""
         sites = self.serving(node) or self.sites
-        return bool(sites) and all(self._is_default(s.collate) and s.batches for s in sites)
+        return bool(sites) and all(self.is_default(s.collate) and s.batches for s in sites)
 
     def copies_arrays(self, node: ast.ClassDef) -> bool:
         """Whether every such loader copies at least arrays and tensors: by a collate function that stacks them."""
         sites = self.serving(node) or self.sites
-        return bool(sites) and all(
-            s.batches and (self._is_default(s.collate) or self._stacks(s.collate)) for s in sites
-        )
+        return bool(sites) and all(s.batches and (self.is_default(s.collate) or self._stacks(s.collate)) for s in sites)
 
     def passes_through(self, node: ast.ClassDef) -> bool:
         """Whether some loader of the file gives this class a collate function that may pass samples on, or no batches.
@@ -241,7 +240,7 @@ class Loaders:
         return any(not s.batches or self._may_pass_on(s.collate) for s in self.serving(node))
 
     def _may_pass_on(self, collate: ast.expr | None) -> bool:
-        if collate is None or self._is_default(collate):
+        if collate is None or self.is_default(collate):
             return False
         return self._passes_on(collate) or not isinstance(self.infer.names.definition(collate), FUNCTIONS)
 
@@ -274,7 +273,8 @@ class Loaders:
         return any(last_name(call.func) in _STACKING for call in self.tree.calls(function))
 
     @staticmethod
-    def _is_default(collate: ast.expr | None) -> bool:
+    def is_default(collate: ast.expr | None) -> bool:
+        """Whether samples are put together by torch's own function."""
         default = collate is None or (isinstance(collate, ast.Constant) and collate.value is None)
         return default or (collate is not None and last_name(collate) == "default_collate")
 

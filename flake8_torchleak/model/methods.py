@@ -22,6 +22,8 @@ _MODULE_FORWARDS = frozenset(
     {"forward", "forward_train", "training_step", "encode", "decode", "log_prob", "get_loss", "calculate_loss"}
 )
 _TEXT_TESTS = frozenset({"endswith", "startswith", "isdigit", "isalpha", "is_file", "exists", "is_dir"})
+_PER_ELEMENT = frozenset({"astype", "fillna", "dropna", "replace"})
+"""What a column of a table stays one by."""
 _FILE_LINES = frozenset({"readlines", "splitlines"})
 
 
@@ -114,8 +116,8 @@ class Methods:
                 Kind.ITERATOR, size=Size.GROWS, element=UNKNOWN, why=((node, f"one entry per row, by `{name}`"),)
             )
         if name in ("unique", "to_numpy", "nunique"):
-            return Value(Kind.ARRAY)
-        return Value(Kind.FRAME, why=base.why)
+            return Value(Kind.ARRAY, ndim=base.ndim)
+        return Value(Kind.FRAME, why=base.why, ndim=base.ndim if name in _PER_ELEMENT else None)
 
     def _any_method(self, node: ast.Call, func: ast.Attribute, base: Value, name: str, env: Env) -> Value | None:
         if name in ("glob", "rglob", "iterdir") and base.kind in (Kind.PATH, Kind.UNKNOWN, Kind.STRING):

@@ -24,6 +24,7 @@ from flake8_torchleak.model.names import Names
 from flake8_torchleak.model.project import Attached, Project
 from flake8_torchleak.model.proof import Proof
 from flake8_torchleak.model.release.facts import Release
+from flake8_torchleak.model.served import Served
 from flake8_torchleak.model.tree import Tree
 from flake8_torchleak.model.users import Users
 from flake8_torchleak.model.workers import WorkerSide
@@ -145,6 +146,11 @@ class Module:
     def asked(self) -> dict[str, None]:
         """What the rules asked for so far that another file of the project may define, and was not looked up."""
         return {each: None for each in self.names.asked if each not in self._wanted}
+
+    @cached_property
+    def served(self) -> Served:
+        """Who gets the samples of its Datasets."""
+        return Served(self)
 
     @cached_property
     def users(self) -> Users:

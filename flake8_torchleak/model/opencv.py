@@ -8,19 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.names import mentions
+from flake8_torchleak.model.opencvpool import POOLED
 from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-# The heavy functions that augmentation uses; cheap ones (flip, copyMakeBorder) are left out, not measured.
-_COMPUTES = frozenset({
-    "resize", "cvtColor", "warpAffine", "warpPerspective", "remap", "GaussianBlur", "blur", "medianBlur", "filter2D",
-    "bilateralFilter", "sepFilter2D", "Sobel", "Laplacian", "Canny", "Scharr", "erode", "dilate", "morphologyEx",
-    "threshold", "adaptiveThreshold", "equalizeHist", "LUT", "pyrDown", "pyrUp", "undistort", "distanceTransform",
-    "matchTemplate", "grabCut", "inpaint", "calcOpticalFlowFarneback", "fastNlMeansDenoisingColored", "boxFilter",
-    "linearPolar", "warpPolar",
-})  # fmt: skip
 _ENVIRONMENT = frozenset({"OPENCV_FOR_THREADS_NUM", "OMP_NUM_THREADS", "OPENCV_FOR_OPENMP_DYNAMIC_DISABLE"})
 
 
@@ -48,7 +41,7 @@ class OpenCV:
 
     def _computes(self, call: ast.Call) -> bool:
         qualname = self.module.names.qualname(call.func)
-        return qualname.startswith("cv2.") and qualname.rpartition(".")[2] in _COMPUTES
+        return qualname.startswith("cv2.") and qualname.rpartition(".")[2] in POOLED
 
     @cached_property
     def first_use_from_elsewhere(self) -> tuple[ast.Import | ast.ImportFrom, str] | None:

@@ -98,7 +98,10 @@ class Parts:
         if isinstance(index, ast.Slice) and (base.is_container or base.kind in (Kind.STRING, Kind.PICKLE)):
             return base.but(origin=None, items=())
         if base.kind is Kind.FRAME:
-            return Value(Kind.FRAME, why=base.why)
+            column = isinstance(index, ast.Constant) and isinstance(index.value, str)
+            return Value(Kind.FRAME, why=base.why, ndim=1 if column else None)
+        if base.kind is Kind.SHARED:
+            return base  # a split of it, or a row: made anew at each read
         if base.kind is Kind.FILE:  # of HDF5: no other can be indexed; a slice reads
             reads = isinstance(index, (ast.Slice, ast.Tuple)) or getattr(index, "value", 0) is ...
             return Value(Kind.ARRAY, graph=False) if reads else base

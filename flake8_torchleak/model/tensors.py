@@ -165,6 +165,8 @@ def _ndim(node: ast.Call, last: str, first: Value) -> int | None:
         shape = node.args[0]
         plain = isinstance(shape, ast.Constant) or (isinstance(shape, ast.Call) and last_name(shape.func) == "len")
         return 1 if plain else None
+    if last in ("array", "asarray", "asanyarray") and first.kind is Kind.FRAME:
+        return first.ndim  # a column's
     if last in ("array", "asarray") and first.element is not None and first.element.kind in (Kind.NUMBER, Kind.STRING):
         return 1
     return None

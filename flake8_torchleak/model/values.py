@@ -109,7 +109,7 @@ class Value(NamedTuple):
     fields: tuple[tuple[str, Value], ...] = ()
     """The entries of a dict display with constant keys."""
     ndim: int | None = None
-    """An array's number of dimensions, where it is known."""
+    """The number of dimensions of an array, or of a table (1: a column), where it is known."""
     made: ast.AST | None = None
     """The class of the file (an INSTANCE) or the call (a LOADER, a LOSS of torch's own) that it comes from."""
 

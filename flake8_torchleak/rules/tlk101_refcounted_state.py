@@ -133,7 +133,7 @@ from flake8_torchleak.rule import Report, rule
 )
 def check(module: Module) -> Iterator[Report]:
     for each in containers(module):
-        if each.known:
+        if each.known and not module.served.has_no_workers(each.dataset):
             used = held(module, each)
             yield Report(
                 each.place,

@@ -87,10 +87,12 @@ from flake8_torchleak.wording import fitting
 )
 def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
+        only_read = is_only_read(module, each.dataset, each.handle)
+        fails = _ONLY_FORKED if only_read else "workers fail or read wrong data: all share {}"
         yield Report(
             each.place,
-            f"workers fail or read wrong data: all share `{each.name}` ({each.handle.what}); {_closed(module, each)}",
-            severity=Severity.NOTE if is_only_read(module, each.dataset, each.handle) else Severity.ERROR,
+            f"{fails.format(f'`{each.name}` ({each.handle.what})')}; {_closed(module, each)}",
+            severity=Severity.NOTE if only_read else Severity.ERROR,
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
                 *each.dataset.chain(each.read.function),
@@ -103,21 +105,25 @@ def check(module: Module) -> Iterator[Report]:
             ),
         )
     for first in early(module):
+        only_read, sent = is_only_read(module, first.dataset, first.handle), _says_how_it_is_sent(first)
+        if only_read and sent:
+            continue  # forked workers read it, and spawned ones open it
+        opens = f"`{first.entry.name}` opens `{first.name}` ({first.handle.what})"
+        kept = _ONLY_FORKED.format(f"`{first.name}` ({first.handle.what}), which `{first.entry.name}` opens,")
         yield Report(
             first.place,
-            fitting(
-                f"workers fail or read wrong data: `{first.entry.name}` opens `{first.name}` ({first.handle.what})",
-                *_ended(module, first),
-            ),
+            fitting(kept if only_read else f"workers fail or read wrong data: {opens}", *_ended(module, first)),
             notes=(
                 (first.handle.call, f"opens the {first.handle.what}"),
                 (first.call, f"`{first.entry.name}` runs this before the workers start"),
             ),
-            severity=Severity.NOTE if _is_harmless(module, first) else Severity.WARNING,
+            severity=Severity.NOTE if only_read or sent else Severity.WARNING,
             remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",
         )
 
 
+_ONLY_FORKED = "spawned workers fail: {} cannot be pickled"
+"""What is read rightly by forked workers: all others are sent the Dataset, by default from Python 3.14."""
 _MANY = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 
 
@@ -164,6 +170,6 @@ def _ended(module: Module, first: Early) -> Iterator[str]:
     yield f"before it returns, set `{first.name} = None`"
 
 
-def _is_harmless(module: Module, first: Early) -> bool:
-    """Whether workers can read what is open, or the Dataset says how it is sent to workers that are spawned."""
-    return "__getstate__" in first.dataset.facts.methods or is_only_read(module, first.dataset, first.handle)
+def _says_how_it_is_sent(first: Early) -> bool:
+    """Whether the Dataset says how it is sent to workers that are spawned."""
+    return "__getstate__" in first.dataset.facts.methods

@@ -89,6 +89,8 @@ def check(module: Module) -> Iterator[Report]:
             if given.node in seen:
                 continue
             seen.add(given.node)
+            if module.served.is_only_read(dataset, given):
+                continue
             if given.value.kind is Kind.TENSOR and hints.is_label(origin.name):
                 continue  # a label: one number, whose storage nobody edits
             copied = "copy" if given.value.kind is Kind.ARRAY else "clone"

@@ -88,6 +88,8 @@ def check(module: Module) -> Iterator[Report]:
             if given.node in seen:
                 continue
             seen.add(given.node)
+            if module.served.is_only_read(dataset, given):
+                continue
             of = "" if origin.name in short(given.node) else f", of `{origin.name}`"
             yield Report(
                 given.node,

@@ -164,7 +164,7 @@ def _images(d: Draft, escape: bool) -> Lines:
     d.need("import cv2", "import numpy as np", "from torch.utils.data import DataLoader, Dataset")
     name, rows, i = d.new("dataset"), d.new("rows"), d.new("index")
     made = d.pick(
-        f"cv2.resize(self.{rows}[{i}], (8, 8))", f"cv2.blur(self.{rows}[{i}], (3, 3))", f"cv2.flip(self.{rows}[{i}], 1)"
+        f"cv2.resize(self.{rows}[{i}], (8, 8))", f"cv2.pyrDown(self.{rows}[{i}])", f"cv2.flip(self.{rows}[{i}], 1)"
     )
     lines = block("def __init__(self):", [f"self.{rows} = np.random.rand(6, 16, 16).astype(np.float32)"])
     lines += [*block("def __len__(self):", ["return 6"]), *block(f"def __getitem__(self, {i}):", [f"return {made}"])]

@@ -1,0 +1,163 @@
+"""Whose hands a Dataset's samples come into, in this and the other files of the project: whether anybody may edit them.
+
+Where no file makes an object of the class, or a file hands one to what is not seen, nothing is known.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.loader import Site, Workers
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.samples import Given
+from flake8_torchleak.model.tracing import only_reads
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_LOOKS = frozenset({"len", "enumerate", "zip", "list", "tqdm", "trange", "print", "range"})
+
+
+class Served:
+    """The loaders of a project that are given a Dataset of this module."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def is_only_read(self, dataset: DatasetFacts, given: Given) -> bool:
+        """Whether each loader in sight copies what is given out at once, or only reads it, and there is one."""
+        sites = self._sites(dataset)
+        place = _place(self.module, given)
+        if not sites:
+            return self._is_only_looked_at(dataset.facts.node.name)
+        return all(self._reads(dataset, user, site, place) for user, site in sites)
+
+    @remembered
+    def _sites(self, dataset: DatasetFacts) -> list[tuple[Module, Site]]:
+        """The loaders that are given the class, or what may be one; none where some of its users are not seen."""
+        name = dataset.facts.node.name
+        found = [(self.module, each) for each in self.module.loaders.serving(dataset.facts.node)]
+        for user, sites in self.module.users.answers(lambda user: _serving(user, name), name, "DataLoader("):
+            found += [(user, each) for each in sites]
+        return found if self.module.users.are_all(name, "DataLoader(") else []
+
+    @remembered
+    def has_no_workers(self, dataset: DatasetFacts) -> bool:
+        """Whether whoever makes an object of the class makes loaders, and none of these can have workers."""
+        if self.module.config.assume_workers != "auto":
+            return False
+        name = dataset.facts.node.name
+        makers = self.module.users.paths(f"{name}(")
+        if not makers or not self.module.users.are_all(f"{name}("):
+            return False
+        answers = self.module.users.answers(_are_alone, f"{name}(")
+        own = all(_is_alone(self.module, each) for each in self.module.loaders.sites)
+        programs = [alone for user, alone in answers if not user.is_test]  # a library's class is made in tests alone
+        return own and bool(programs) and all(programs)
+
+    @remembered
+    def _is_only_looked_at(self, name: str) -> bool:
+        """Whether files of the project make objects of a class, and all of them only read what such an object gives."""
+        if _looks(self.module, name) is False or not self.module.users.are_all(name):
+            return False
+        looks = [each for _, each in self.module.users.answers(lambda user: _looks(user, name), name)]
+        return True in looks and False not in looks
+
+    def _reads(self, dataset: DatasetFacts, user: Module, site: Site, place: object) -> bool:
+        collate = site.collate
+        if not site.batches:
+            return False
+        if user.loaders.is_default(collate):
+            return True
+        assert collate is not None
+        method = dataset.facts.methods.get(collate.attr) if isinstance(collate, ast.Attribute) else None
+        if method is not None:
+            return only_reads(self.module, method, place)
+        function = _named(user, collate)
+        return function is not None and only_reads(user, function, place)
+
+
+def _named(user: Module, node: ast.expr) -> FunctionNode | None:
+    found = user.names.definition(node, True)
+    return found if isinstance(found, FUNCTIONS) else None
+
+
+def _serving(user: Module, name: str) -> list[Site]:
+    """The loaders of a file that are given an object of the class, or something that is not known to be another's."""
+    found = [(site, _class_of(user, site.dataset)) for site in user.loaders.sites if site.dataset is not None]
+    if all(made != name for _, made in found):
+        return []
+    return [site for site, made in found if made in (name, "")]
+
+
+def _class_of(user: Module, dataset: ast.expr | None) -> str:
+    """The name of the class that a Dataset is made of; "" if that is not seen."""
+    made = user.infer.value(dataset).made if dataset is not None else None
+    if isinstance(made, ast.ClassDef):
+        return made.name
+    values = [dataset]
+    if isinstance(dataset, ast.Name):
+        values = [each.value if each.is_plain else None for each in user.flow.reaching(dataset.id, dataset)]
+    names = {last_name(each.func) if isinstance(each, ast.Call) else "" for each in values}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _place(module: Module, given: Given) -> object:
+    """Where in the sample something is given out, if it is a part of a display that a sample method returns."""
+    for node in module.tree.within(given.function):
+        if isinstance(node, ast.Return) and given.function.name == "__getitem__":
+            if isinstance(node.value, (ast.Tuple, ast.List)) and given.node in node.value.elts:
+                return node.value.elts.index(given.node)
+            if isinstance(node.value, ast.Dict) and given.node in node.value.values:
+                return getattr(node.value.keys[node.value.values.index(given.node)], "value", None)
+    return None
+
+
+def _looks(user: Module, name: str) -> bool | None:
+    """Whether a file only reads what objects of a class give, as far as is seen; None if it makes none."""
+    if any(last_name(base) == name for each in user.tree.all(ast.ClassDef) for base in each.bases):
+        return False
+    if any(_class_of(user, site.dataset) in (name, "") for site in user.loaders.sites):
+        return False
+    made = [call for call in user.tree.all(ast.Call) if last_name(call.func) == name]
+    if not all(_is_seen(user, each) for each in made) or user.release.sharing.edits_samples(False, False) is not None:
+        return False
+    return True if made else None
+
+
+def _is_seen(user: Module, made: ast.Call) -> bool:
+    """Whether the object that a call makes gets one name, and is gone through, looked into or handed on in sight."""
+    parents = user.tree.parents
+    assign = parents[made]
+    if not isinstance(assign, ast.Assign) or len(assign.targets) != 1 or not isinstance(assign.targets[0], ast.Name):
+        return False
+    name = assign.targets[0].id
+    for node in user.tree.within(user.tree.scope(made)):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            use = parents[node]
+            if isinstance(use, ast.Call) and node is not use.func:
+                if last_name(use.func) not in _LOOKS and _named(user, use.func) is None:
+                    return False
+            elif not isinstance(use, (ast.For, ast.comprehension, ast.Subscript, ast.Attribute)):
+                return False
+    return True
+
+
+def _are_alone(user: Module) -> bool:
+    """Whether a file makes loaders, and none of them can have workers."""
+    return bool(user.loaders.sites) and all(_is_alone(user, each) for each in user.loaders.sites)
+
+
+def _is_alone(user: Module, site: Site) -> bool:
+    """Whether a loader can have no workers: nobody says how many, to torch's class or to one that is made of it."""
+    made = user.names.definition(site.call.func, True)
+    facts = user.classes.all.get(made) if isinstance(made, ast.ClassDef) else None
+    if facts is None:
+        return site.workers is Workers.NO and (made is None or not isinstance(made, FUNCTIONS))
+    start = facts.own_methods.get("__init__")
+    calls = [each for each in user.tree.calls(start) if last_name(each.func) == "__init__"] if start is not None else []
+    return bool(calls) and all(user.loaders.site(each).workers is Workers.NO for each in calls)
