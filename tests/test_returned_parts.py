@@ -193,6 +193,16 @@ def test_what_is_not_seen_of_a_class_leaves_it_as_it_was(tmp_path: Path, more: s
     assert reported(tmp_path, run="from rows import Rows\n" + more) == [15, 15]
 
 
+def test_a_class_that_has_a_subclass_in_its_file(tmp_path: Path) -> None:
+    """Who makes the subclass is not asked."""
+    rows = ROWS.format(collate="        return None")
+    run = "from rows import Rows\ndata = Rows([], 3)\nprint(data[0])\n"
+    plain = project(tmp_path / "plain", rows=rows, run=run)
+    below = project(tmp_path / "below", rows=rows + "\nclass More(Rows):\n    pass\n", run=run)
+    told = [[line for code, line in found(root / "rows.py") if code != "TLK101"] for root in (plain, below)]
+    assert told == [[], [15, 15]]
+
+
 def test_samples_that_are_no_display(tmp_path: Path) -> None:
     run = RUN.format(given="data, collate_fn=data.collate", more="")
     for made, count in (("torch.tensor([x[0] for x in batch])", 0), ("[x[0] for x in batch]", 1)):
