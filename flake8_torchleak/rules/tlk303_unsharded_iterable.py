@@ -111,7 +111,7 @@ def _division(module: Module, stream: Stream) -> str:
     """How a worker takes its part: of what has an order of its own in each worker, before it gets that."""
     source = short(stream.source)
     if stream.indices:
-        return "take its element i only if `not w or i % w.num_workers == w.id`"
+        return "take number i (not place i) only if `not w or i % w.num_workers == w.id`"
     if stream.shuffled and not is_long(stream.source):
         return f"before shuffling `if w: {source} = {source}[w.id::w.num_workers]`"
     if not any(isinstance(node, _YIELDS) for node in module.tree.within(stream.entry)):
