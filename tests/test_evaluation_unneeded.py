@@ -112,3 +112,18 @@ WITH_SETTER = """@property
 )
 def test_a_network_behind_a_property(accessors: str, expected: list[Severity]) -> None:
     assert found(HELD.format(accessors=accessors)) == expected
+
+
+def test_what_its_use_alone_tells_has_no_fix() -> None:
+    """Not even an unsafe one: a function that trains in a way that is not seen would train no more."""
+    text = COLLECTS.format(body="rows.append(model(x).argmax(1).tolist())")
+    (told,) = lint(text, fixes=True, wanted=lambda code: code == "TLK501")
+    assert (told.fixes, told.unfixed.partition(":")[0]) == (
+        (),
+        "nothing but what becomes of the outputs says that it evaluates",
+    )
+
+
+@pytest.mark.parametrize("reads", ["eval(text)", "print(locals())", "print(*map(eval, rows))"])
+def test_text_that_is_run_may_differentiate(reads: str) -> None:
+    assert found(COLLECTS.format(body=f"rows.append(model(x).argmax(1).tolist())\n        {reads}")) == []

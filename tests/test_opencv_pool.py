@@ -39,7 +39,8 @@ print(cv2.getNumThreads(), len(os.listdir("/proc/self/task")) - before)
 def test_the_threads_that_one_call_starts(name: str) -> None:
     pytest.importorskip("cv2")
     call = {**STARTS, **STARTS_NONE}[name]
-    done = subprocess.run([sys.executable, "-c", PROGRAM.format(call)], capture_output=True, text=True, check=True)
+    program = [sys.executable, "-c", PROGRAM.format(call)]
+    done = subprocess.run(program, capture_output=True, text=True, check=True, timeout=600)
     allowed, started = map(int, done.stdout.split())
     if allowed > 1:
         assert (started > 0) == (name in STARTS)

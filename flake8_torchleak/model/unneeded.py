@@ -30,7 +30,8 @@ def unneeded(module: Module, scope: Scope, call: ast.Call, over: Loop | None) ->
         return ()
     if any(last_name(each.func) == "train" for each in module.tree.calls(scope)):
         return ()
-    if module.release.escapes.of_value(call).fate is not Fate.READ:
+    escapes = module.release.escapes
+    if escapes.of_value(call).fate is not Fate.READ or escapes.of_frame(scope).fate is not Fate.READ:
         return ()
     return ((over, "nothing needs the gradients of what this loop makes: it is only read"),)
 

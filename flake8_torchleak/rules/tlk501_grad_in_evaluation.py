@@ -64,6 +64,7 @@ from collections.abc import Iterator
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.evaluation import Evaluation
 from flake8_torchleak.model.minor import is_minor
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
@@ -100,13 +101,17 @@ def check(module: Module) -> Iterator[Report]:
             f"memory is wasted on {where}: `{called}(...)` builds an autograd graph; evaluate under `torch.no_grad()`",
             notes=(*([(each.loop, "evaluation loop")] if each.loop is not None else []), *each.evidence),
             severity=Severity.NOTE if is_old or is_minor(module, each) else None,
-            target=each.function,
+            target=each,
         )
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`@torch.no_grad()` on the function: above plain wrappers, below what must get or give the function itself."""
-    function, module = report.target, build.module
+    evaluation, module = report.target, build.module
+    assert isinstance(evaluation, Evaluation)
+    function = evaluation.function
+    if evaluation.by_use:
+        raise Unfixable("nothing but what becomes of the outputs says that it evaluates: look whether it does")
     if isinstance(function, ast.AsyncFunctionDef):
         raise Unfixable("no_grad as a decorator does not reach into an async function")
     if not isinstance(function, ast.FunctionDef):

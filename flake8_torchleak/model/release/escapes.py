@@ -78,13 +78,13 @@ class Escapes:
         owner = self.module.names.scope_of(head, node)
         if owner is None or isinstance(owner, (ast.ClassDef, ast.Lambda)):
             return Ending(Fate.OPEN, node, f"`{key}` is not a variable of its own")
-        followed = max(self._followed(key, owner), self._of_frame(owner), key=fate_of)
+        followed = max(self._followed(key, owner), self.of_frame(owner), key=fate_of)
         if owner is not scope:
             return max(followed, Ending(Fate.OPEN, node, f"`{key}` is a variable of an outer scope"), key=fate_of)
         return max(followed, self.start(key, owner), key=fate_of)
 
     @remembered
-    def _of_frame(self, owner: Scope) -> Ending:
+    def of_frame(self, owner: Scope) -> Ending:
         """What code may do with a scope's variables that names none: text that is run, or all of them as a dict."""
         for name in self._by_name(owner):
             for node in self._by_name(owner)[name] if name in _FRAME else ():
