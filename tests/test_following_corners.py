@@ -10,6 +10,7 @@ import pytest
 
 from flake8_torchleak.lifetime.frames import FORWARD
 from flake8_torchleak.lifetime.verdict import left
+from flake8_torchleak.lint import lint
 from flake8_torchleak.rules import tlk601_chained_buffer
 from tests.kept import grows, marked, program, reported, training
 from tests.model import module
@@ -205,7 +206,7 @@ def test_what_is_expected_is_what_torch_keeps(name: str) -> None:
 
 
 def test_what_the_caller_of_a_network_gave_is_the_callers() -> None:
-    """A dict of states that is handed in, and what a variable of the run itself brings over from there."""
+    """A dict of states that is handed in."""
     ours, theirs = ast.parse("self.states").body[0], ast.arg("states")
 
     def kept(**given: object) -> Any:
@@ -223,8 +224,8 @@ def test_what_the_caller_of_a_network_gave_is_the_callers() -> None:
             }
         )
 
-    told = [kept(ids=frozenset({ours})), kept(how="sum", target=ast.parse("self.mean").body[0])]
-    callers = [kept(ids=frozenset({theirs})), kept(how="sum", target=ast.Name("k"))]
+    told = [kept(ids=frozenset({ours})), kept(how="sum", target=ast.Name("mean"))]
+    callers = [kept(ids=frozenset({theirs}))]
     seen = SimpleNamespace(
         read_back=set(), read_later=set(), refused=set(), unhooked=set(), escaped=set(), spent=set(), plain=set()
     )
@@ -234,3 +235,30 @@ def test_what_the_caller_of_a_network_gave_is_the_callers() -> None:
     linted = module("class Net:\n    def forward(self, x):\n        keep(self, x)\n")
     (call,) = linted.tree.all(ast.Call)
     assert not tlk601_chained_buffer._is_let_go(linted, kept(at=ast.Pass(), node=call))
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "mean = 0.9 * self.mean + 0.1 * y.mean()",
+        "mean = self.mean; mean = 0.9 * mean + 0.1 * y.mean()",
+        "mean = self.mean; mean += y.mean()",
+        "mean = self.mean; mean = torch.cat((mean, y))",
+    ],
+)
+def test_a_networks_own_state_goes_on_through_a_variable(update: str) -> None:
+    """The variable is gone with each call; what it is of is not."""
+    text = program(f"""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.project, self.mean, self.count = nn.Linear(8, 8), 0, 0
+
+            def forward(self, x):
+                y = self.project(x)
+                self.count += y.size(0)
+                {update}
+                self.mean = mean
+                return y
+    """)
+    assert [each.code for each in lint(text)] == ["TLK601"]

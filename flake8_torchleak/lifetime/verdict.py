@@ -38,8 +38,8 @@ def left(run: Run) -> list[Kept]:
             continue
         if each.how == "hook" and each.value.site in run.seen.unhooked:
             continue
-        if each.loop.step == FORWARD and _is_callers(each):
-            continue
+        if each.loop.step == FORWARD and each.ids and all(isinstance(holder, ast.arg) for holder in each.ids):
+            continue  # who calls the network gave what keeps it, and decides when that starts anew
         if each.loop.step == IN_VAIN and not _is_in_vain(run, each):
             continue  # something is differentiated in another file, or may be
         is_handed_on = (
@@ -59,16 +59,6 @@ def left(run: Run) -> list[Kept]:
             continue
         found.append(each)
     return found
-
-
-def _is_callers(kept: Kept) -> bool:
-    """Whether a network's run keeps something in what its caller gave, who decides when that starts anew.
-
-    So is what a variable of its own brings over from there: it is gone with each call.
-    """
-    if kept.how == "sum" and not kept.holders:
-        return isinstance(kept.target, ast.Name) and bool(kept.owner)
-    return bool(kept.ids) and all(isinstance(each, ast.arg) for each in kept.ids)
 
 
 def _is_in_vain(run: Run, kept: Kept) -> bool:
