@@ -594,8 +594,8 @@ def test_whatever_is_wrong_is_as_if_it_were_not_there(project: Path, name: str, 
 
 
 def test_a_table_that_is_made_of_itself_does_not_hold(project: Path) -> None:
-    tables = [["_by_name", [str(project), "marked"], [0]], ["what", [], [1]]]
-    questions = [["_by_name", 0, "wrong", ["x"]], ["what", 1, "", ["x"]]]
+    tables = [["by_name", [str(project), "marked"], [0]], ["what", [], [1]]]
+    questions = [["by_name", 0, "wrong", ["x"]], ["what", 1, "", ["x"]]]
     known = evidence.Evidence(reading.Reader(notes=True), [], tables, questions)
     assert not known.holds(0)
     with pytest.raises(ValueError, match="no table"):

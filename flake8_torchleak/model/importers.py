@@ -9,7 +9,7 @@ import re
 from flake8_torchleak.model.firstparty import Finder, holds, importing, listing
 from flake8_torchleak.model.reading import Imports, forget, reader
 
-__all__ = ["forget", "importers"]
+__all__ = ["SKIPPED", "forget", "importers", "naming"]
 
 _MOST_FILES = 3000
 """Files of a project whose imports are listed: past that, none is."""
@@ -17,7 +17,8 @@ _MOST_READ = 200
 """Files that seem to import a module and are looked at to be sure."""
 _HOPS = 2
 """Modules that import what imports the module."""
-_SKIPPED = frozenset({"build", "dist", "node_modules", "site-packages", "venv"})
+SKIPPED = frozenset({"build", "dist", "node_modules", "site-packages", "venv"})
+"""Folders whose files are not the project's own."""
 _NAME = re.compile(r"\w+")
 
 
@@ -28,12 +29,11 @@ def importers(path: str, words: tuple[str, ...], most: int) -> tuple[list[str], 
     most: how many are of use.
     """
     finder = Finder(path)
-    table = finder.top, "marked" if finder.is_marked else ""
     found: list[str] = []
     queue, seen, read = [(finder.path, _HOPS)], {finder.path}, 0
     while queue:
         target, hops = queue.pop(0)
-        named = reader().row(_by_name, table, _module_name(target))
+        named = _naming(finder, _module_name(target))
         if named is None:
             return [], False
         for each in _nearest(named, target):
@@ -52,6 +52,16 @@ def importers(path: str, words: tuple[str, ...], most: int) -> tuple[list[str], 
                     return found, False
                 found += [each] * useful
     return found, True
+
+
+def naming(path: str, name: str) -> tuple[str, ...] | None:
+    """The files of the project of the module at `path` in whose imports a name stands; None if it is too large."""
+    return _naming(Finder(path), name)
+
+
+def _naming(finder: Finder, name: str) -> tuple[str, ...] | None:
+    found: tuple[str, ...] | None = reader().row(by_name, (finder.top, "marked" if finder.is_marked else ""), name)
+    return found
 
 
 def _imports(path: str, words: Imports, name: str) -> list[str]:
@@ -80,7 +90,7 @@ def _nearest(paths: tuple[str, ...], target: str) -> list[str]:
     return sorted(paths, key=lambda path: (-len(os.path.commonpath([path, target])), path.count(os.sep), path))
 
 
-def _by_name(top: str, marked: str) -> dict[str, tuple[str, ...]] | None:
+def by_name(top: str, marked: str) -> dict[str, tuple[str, ...]] | None:
     """Every name that stands in an import of a file below `top` -> those files; None for too large a project.
 
     marked: empty unless `top` is known to be a project's folder; of any other, only the files right in it are read.
@@ -106,10 +116,6 @@ def _files(top: str, below: bool) -> list[str]:
             place = os.path.join(folder, name)
             if name.endswith(".py"):
                 found.append(place)
-            elif below and "." not in name and name not in _SKIPPED and reader().is_folder(place):
+            elif below and "." not in name and name not in SKIPPED and reader().is_folder(place):
                 folders.append(place)
     return found
-
-
-TABLES = {_by_name.__name__: _by_name}
-"""The tables whose rows are asked of a reader, by the name that it notes."""

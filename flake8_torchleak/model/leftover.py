@@ -1,14 +1,18 @@
-"""What a project has left behind: a function or class that nothing names, in a module that is used without it."""
+"""What a project has left behind: a function or class that nothing names but what is left behind itself.
+
+What is decorated may be registered, a package's users are not in sight, and names that a program works out, or that
+stand in settings and scripts, are uses: there the answer is no.
+"""
 
 from __future__ import annotations
 
 import ast
 import os
-import re
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.firstparty import holds
-from flake8_torchleak.model.importers import importers
+from flake8_torchleak.model.firstparty import holds, whole
+from flake8_torchleak.model.importers import importers, naming
+from flake8_torchleak.model.mentions import Definition, looks_up, mentioning, stands_beside
 from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
@@ -17,27 +21,70 @@ if TYPE_CHECKING:
 
 _PACKAGING = {"setup.py": "setup(", "setup.cfg": "[metadata]", "pyproject.toml": "[project]"}
 """What stands in the files of a project that others install: who uses its names is not in sight."""
+_MOST_USERS = 40
+"""Files that import a module, itself or through another."""
+_MOST_LEVELS = 4
+"""Definitions that name the definition that names it, and so on."""
 
 
 def is_left_over(module: Module, node: ast.AST) -> bool:
-    """Whether nothing in the project names the function or class at module level around a node.
+    """Whether nothing in the project runs the function or class at module level around a node, as far as names tell.
 
-    Only where its module is run as a program, or other files import it, so that its use would be seen; never for what
-    is decorated, which may be registered, nor in a project that is packaged for others.
+    Only where its module is run as a program, or other files import it, so that its use would be seen.
     """
     project = module.project
     definition = _outermost(module, node) if project is not None else None
     if project is None or definition is None or definition.decorator_list:
         return False
-    name = definition.name
-    if len(re.findall(rf"\b{re.escape(name)}\b", module.source.text)) > 1:
-        return False
-    if _is_packaged(project.top) or os.path.basename(str(module.path)) == "__init__.py":
-        return False
     path = os.path.abspath(str(module.path))
-    if importers(path, (name,), 1) != ([], True):
+    if os.path.basename(path) == "__init__.py" or _is_packaged(project.top):
         return False
-    return "__main__" in module.source.text or bool(importers(path, (), 1)[0])
+    return _Search(project.top).is_unused(path, module.root, module.source.text, definition.name)
+
+
+class _Search:
+    """One question, through the files of a project."""
+
+    def __init__(self, top: str) -> None:
+        self._top = top
+        self._asked: set[tuple[str, str]] = set()
+
+    def is_unused(self, path: str, root: ast.Module, text: str, name: str) -> bool:
+        users, complete = importers(path, (), _MOST_USERS)
+        if not complete or looks_up(root, text) or self._may_be_loaded(path, users):
+            return False
+        if not users and "__main__" not in text:
+            return False
+        self._asked.add((path, name))
+        files = [(path, root, text)]
+        for each in users:
+            found = whole(each, self._top)
+            if found is None or looks_up(found[1], found[0].text):
+                return False
+            files.append((each, found[1], found[0].text))
+        return not stands_beside(self._top, name) and all(
+            self._is_unused_too(*file, holder)
+            for file in files
+            if name in file[2]
+            for holder in mentioning(file[1], name)
+        )
+
+    def _is_unused_too(self, path: str, root: ast.Module, text: str, holder: Definition | None) -> bool:
+        """Whether what mentions a name is left over itself."""
+        if holder is None or holder.decorator_list or os.path.basename(path) == "__init__.py":
+            return False
+        if (path, holder.name) in self._asked:
+            return True
+        return len(self._asked) < _MOST_LEVELS and self.is_unused(path, root, text, holder.name)
+
+    @staticmethod
+    def _may_be_loaded(path: str, users: list[str]) -> bool:
+        """Whether another file imports a module of this name: one that is run where it lies finds those beside it."""
+        return not set(naming(path, _stem(path)) or ()) <= {path, *users}
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0]
 
 
 def _is_packaged(top: str) -> bool:
@@ -46,7 +93,7 @@ def _is_packaged(top: str) -> bool:
     )
 
 
-def _outermost(module: Module, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | None:
+def _outermost(module: Module, node: ast.AST) -> Definition | None:
     """The function or class at module level that a node is, or is in."""
     for each in module.root.body:
         if isinstance(each, (*FUNCTIONS, ast.ClassDef)) and module.tree.inside(node, each):

@@ -247,9 +247,9 @@ def _mark(reader: Reader, kind: str, path: str, rest: Sequence[str]) -> str:
 
 def _row(reader: Reader, name: str, arguments: Sequence[str], rest: Sequence[str]) -> str:
     """A row of a table, in short. Raises ValueError for a table that there is not."""
-    from flake8_torchleak.model import importers
+    from flake8_torchleak.model.tables import TABLES
 
-    make = importers.TABLES.get(name)
+    make = TABLES.get(name)
     if make is None:
         raise ValueError(f"no table {name!r:.80}")
     top, marked = arguments

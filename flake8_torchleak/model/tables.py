@@ -1,0 +1,8 @@
+"""The tables whose rows are asked of a reader, by the names that it notes."""
+
+from __future__ import annotations
+
+from flake8_torchleak.model.importers import by_name
+from flake8_torchleak.model.mentions import names_beside
+
+TABLES = {each.__name__: each for each in (by_name, names_beside)}

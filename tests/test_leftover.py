@@ -1,0 +1,131 @@
+"""What nothing in a project runs: names that are worked out, stand in settings, or in what is left over itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.lint import lint
+from flake8_torchleak.model import importers
+from flake8_torchleak.model.mentions import stands_beside
+from tests.test_project import put
+
+STEPS = """
+    import torch
+    from torch.utils.data import DataLoader
+
+    def fit(model, data, optimizer):
+        total = 0
+        for x in DataLoader(data):
+            loss = model(x).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss
+        print(total)
+
+    def other():
+        pass
+"""
+USED = "from steps import other\nother()\n"
+
+
+def chain(length: int) -> str:
+    """A program with functions that call each other, the first `fit`, and are not called."""
+    calls = "".join(f"def f{i}():\n    f{i - 1}()\n" for i in range(length)).replace("f-1", "fit")
+    return f"{calls}if __name__ == '__main__':\n    pass\n"
+
+
+def severity(root: Path, rest: str = "", place: str = "steps", **files: str) -> str:
+    """Of the sum in `fit`, in a project of these files, `main` among them."""
+    put(root, **{place: STEPS + rest}, **files)
+    (root / ".git").mkdir(exist_ok=True)
+    path = root / f"{place.replace('__', '/')}.py"
+    importers.forget()
+    (found,) = lint(path.read_text(encoding="utf-8"), path=str(path))
+    return found.severity.value
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("\n    def once():\n        fit(1, 2, 3)\n", "note"),  # itself named by nothing
+        ("\n    def once():\n        fit(1, 2, 3)\n\n    def twice():\n        once()\n", "note"),
+        ("\n    def once():\n        fit(1, 2, 3)\n        twice()\n\n    def twice():\n        once()\n", "note"),
+        ("\n    @command\n    def once():\n        fit(1, 2, 3)\n", "warning"),
+        ("\n    class Run:\n        def once(self):\n            fit(1, 2, 3)\n", "note"),
+        ("\n    once = fit\n", "warning"),
+        ('\n    BY_NAME = {"fit": 1}\n', "warning"),
+        ('\n    __all__ = ["fit", "other"]\n', "note"),
+        ("\n    # fit(1, 2, 3)\n", "note"),
+        ("\n    def eval(self):\n        return self\n", "note"),
+        ("\n    eval(input())\n", "warning"),
+        ("\n    run = globals()[input()]\n", "warning"),
+    ],
+)
+def test_what_mentions_it_in_its_own_file(tmp_path: Path, rest: str, expected: str) -> None:
+    assert severity(tmp_path, rest, main=USED) == expected
+
+
+@pytest.mark.parametrize(
+    ("main", "expected"),
+    [
+        ("import steps\nsteps.other()\n", "note"),
+        ("import steps\nsteps.fit(1, 2, 3)\n", "warning"),
+        ("from steps import fit, other\nother()\n", "note"),
+        ("from steps import fit as run, other\nrun(1, 2, 3)\n", "warning"),
+        ("import steps\ngetattr(steps, input())()\n", "warning"),
+        ("import steps\ngetattr(steps, 'other')()\n", "note"),
+        ("import steps\nother = object()\ngetattr(other, input())()\n", "note"),
+        ("import steps\ndef run():\n    steps.fit(1, 2, 3)\n", "warning"),  # who uses this file is not in sight
+        ("import steps\ndef run():\n    steps.fit(1, 2, 3)\nrun()\n", "warning"),
+        ("import steps\nimport_module(input())\n", "warning"),
+        ("import steps\ndef run(:\n", "warning"),
+        ("import steps\n" + chain(2), "note"),
+        ("import steps\n" + chain(9), "warning"),
+    ],
+)
+def test_what_mentions_it_in_a_file_that_uses_the_module(tmp_path: Path, main: str, expected: str) -> None:
+    """Where a file cannot be parsed, or chains of names are long, nothing is said."""
+    assert severity(tmp_path, main=main) == expected
+
+
+def test_a_package_hands_names_on(tmp_path: Path) -> None:
+    files = {"lib__init__": "from lib.steps import fit, other\nrun = 1\n", "main": "from lib import other\nother()\n"}
+    assert severity(tmp_path, place="lib__steps", **files) == "note"
+    files["lib__init__"] += "def once():\n    fit(1, 2, 3)\n"
+    assert severity(tmp_path, place="lib__steps", **files) == "warning"
+
+
+def test_settings_name_what_is_run(tmp_path: Path) -> None:
+    for name, text, expected in [
+        ("README.md", "We fit the data.\n", "note"),
+        ("run.sh", "python main.py --step fit\n", "warning"),
+        ("conf/step.yaml", "_target_: steps.fit\n", "warning"),
+        ("conf/step.yaml", "_target_: steps.outfit\n", "note"),
+        ("build/step.yaml", "_target_: steps.fit\n", "note"),
+    ]:
+        place = tmp_path / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+        assert severity(tmp_path, main=USED) == expected, (name, text)
+        place.unlink()
+
+
+def test_a_file_that_no_other_imports_may_be_run(tmp_path: Path) -> None:
+    """One that lies in a package finds those beside it by their names, when it is run there."""
+    assert severity(tmp_path, main="import torch\n") == "warning"
+    inside = {"lib__init__": "", "lib__main": "from steps import other\nother()\n", "use": "import lib.steps\n"}
+    assert severity(tmp_path, place="lib__steps", **inside) == "warning"
+
+
+def test_past_so_many_texts_any_name_may_stand_in_one(tmp_path: Path) -> None:
+    for i in range(401):
+        (tmp_path / f"{i}.yaml").write_text("a: 1\n", encoding="utf-8")
+    importers.forget()
+    assert stands_beside(str(tmp_path), "b")
+    (tmp_path / "0.yaml").unlink()
+    importers.forget()
+    assert not stands_beside(str(tmp_path), "b")
+    assert stands_beside(str(tmp_path), "a")
