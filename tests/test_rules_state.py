@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from flake8_torchleak.config import Config
+from flake8_torchleak.finding import Severity
 from flake8_torchleak.fixing.fix import fix
+from flake8_torchleak.lint import lint
 from tests.model import IMPORTS, codes, dataset
 
 LIBRARIES = "import functools, h5py, lmdb, pathlib, pyarrow.parquet, sqlite3, tarfile\n"
@@ -105,6 +107,24 @@ def test_what_is_remembered_may_be_small_or_asked_for_through_helpers() -> None:
     both = helper + "@functools.cache\ndef read(self, n):\n    return np.load('x')"
     assert found(DATA, "return self.pick(i)", both) == ["TLK104"]
     assert found(DATA, "return self.pick(*i)", both) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "leaks"),
+    [
+        ("return open(n)", True),
+        ("h = zipfile.ZipFile(n)\n    return h", True),
+        ("if n:\n        return None\n    return h5py.File(n)", True),
+        ("with open(n) as file:\n        return file.name", False),
+        ("return", False),
+    ],
+)
+def test_a_memo_may_keep_files_open(body: str, leaks: bool) -> None:
+    """How many there are is not in sight: a note."""
+    rest = f"@functools.cache\ndef read(self, n):\n    {body}"
+    text = IMPORTS + "import zipfile\n" + LIBRARIES + dataset(DATA, "return self.read(i).tell()", rest)
+    told = [(each.code, each.severity) for each in lint(text, Config(min_severity="note"))]
+    assert (("TLK104", Severity.NOTE) in told) == leaks
 
 
 def test_a_memo_gets_a_bound_and_other_growth_no_fix() -> None:

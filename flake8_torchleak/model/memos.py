@@ -13,6 +13,7 @@ from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import narrowed
+from flake8_torchleak.model.handles import opened
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import Kind
@@ -27,7 +28,7 @@ _SHARED_PARTS = frozenset({"device", "dtype", "shape", "ndim", "suffix", "mode",
 """What all samples have alike."""
 _MOST_STEPS = 100
 _SMALL = frozenset({Kind.NUMBER, Kind.NONE, Kind.STRING, Kind.PATH, Kind.FILE, Kind.SHARED, Kind.MODULE})
-"""Results that cost next to nothing, and handles."""
+"""Results that cost next to nothing; and files, of which `opened` tells."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +39,8 @@ class Memo:
     function: FunctionNode
     dataset: DatasetFacts
     limit: ast.Constant | None
+    opens: str
+    """What it opens and so keeps open, if that is what it gives: a process may have so many files, often 1,024."""
 
 
 def memos(module: Module) -> Iterator[Memo]:
@@ -51,9 +54,20 @@ def memos(module: Module) -> Iterator[Memo]:
                 found = _limit(module, decorator)
                 if found is None or decorator in seen or not _varies(module, dataset, function, call):
                     continue
-                if module.infer.returned(function, NO_ENV).kind not in _SMALL:
+                opens = _opens(module, function)
+                if opens or module.infer.returned(function, NO_ENV).kind not in _SMALL:
                     seen.add(decorator)
-                    yield Memo(decorator, function, dataset, found if isinstance(found, ast.Constant) else None)
+                    limit = found if isinstance(found, ast.Constant) else None
+                    yield Memo(decorator, function, dataset, limit, opens)
+
+
+def _opens(module: Module, function: FunctionNode) -> str:
+    """What a function opens and gives, "" if nothing."""
+    for each in module.tree.within(function):
+        handle = opened(module, each.value) if isinstance(each, ast.Return) and each.value is not None else None
+        if handle is not None:
+            return handle.what
+    return ""
 
 
 def _limit(module: Module, decorator: ast.expr) -> ast.expr | None:

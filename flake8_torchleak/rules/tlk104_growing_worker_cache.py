@@ -35,7 +35,8 @@ worker after epoch 1, 2 and 3: dict by index 22, 35, 41 MB; bounded by 16 entrie
 persistent_workers 21, 25, 22 MB, gone after each epoch. The main process's dict has 0 entries at the end.
 
 Tracks of 20 KB, 40 MB in all, read and made into samples by functions with `lru_cache(maxsize=None)`: 64 MB per
-worker after three epochs; with the bound of 128 4 MB.
+worker after three epochs; with the bound of 128 4 MB. Where such a function opens files, 3,000 of them, a worker that
+may have 1,024 open fails at about the 1,000th ("Too many open files"); with the bound of 128 none does.
 
 Run by `fixtures/TLK104_growing_worker_cache/proof.py`, fixed by `torchleak check --fix`: torch 2.13.0+cpu,
 Python 3.11.7, 2 cores, no GPU.
@@ -45,10 +46,11 @@ When it stays silent
 - Entries are removed again, or the length is capped.
 - The container is shared (a Manager's), or of unknown type.
 - Keys are not per sample, or few by construction (`i % 8`, a truth value, an entry of a small table).
-- Entries are handles that are opened on first use.
+- Entries of a dict are handles that are opened on first use.
 - The Dataset is only used without workers.
 
-A note, where it is filled only for who asks for that by an argument that is off by default.
+A note, where it is filled only for who asks for that by an argument that is off by default; and for memoized functions
+that open files: how many there are is not in sight.
 
 How to fix it
 -------------
@@ -99,9 +101,12 @@ def check(module: Module) -> Iterator[Report]:
         )
     for memo in memos(module):
         name = memo.function.name
+        grows = f"memory grows in every worker: `{name}` caches its result for every sample"
+        piles = f"files stay open: in each worker `{name}` keeps every {memo.opens} that it was ever asked for"
         yield Report(
             memo.decorator,
-            f"memory grows in every worker: `{name}` caches its result for every sample; use `@lru_cache(maxsize=128)`",
+            f"{piles if memo.opens else grows}; use `@lru_cache(maxsize=128)`",
+            severity=Severity.NOTE if memo.opens else Severity.ERROR,
             notes=tuple(memo.dataset.chain(memo.function)),
             target=memo,
             remedy=f"`@lru_cache(maxsize=128)` on `{name}`, or compute its results once in `__init__`, into one tensor",
