@@ -9,7 +9,7 @@ import re
 from flake8_torchleak.model.firstparty import Finder, holds, importing, listing
 from flake8_torchleak.model.reading import Imports, forget, reader
 
-__all__ = ["forget", "importers"]
+__all__ = ["forget", "importers", "naming"]
 
 _MOST_FILES = 3000
 """Files of a project whose imports are listed: past that, none is."""
@@ -52,6 +52,12 @@ def importers(path: str, words: tuple[str, ...], most: int) -> tuple[list[str], 
                     return found, False
                 found += [each] * useful
     return found, True
+
+
+def naming(path: str, name: str) -> tuple[str, ...]:
+    """The files of a module's project in whose import statements a name stands; none in too large a project."""
+    finder = Finder(path)
+    return reader().row(_by_name, (finder.top, "marked" if finder.is_marked else ""), name) or ()
 
 
 def _imports(path: str, words: Imports, name: str) -> list[str]:
