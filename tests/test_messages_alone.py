@@ -122,7 +122,7 @@ LENGTHS = {
         "end it by `self.items.close(); self.items = None`, `open` reopens it",
     ),
     "what it opens itself": (
-        "self.items = h5py.File(self.path)", "return len(self.items)",
+        "self.items = h5py.File(self.path, 'a')", "return len(self.items)",
         "end it by `n = len(self.items); self.items.close(); self.items = None; return n`",
     ),
     "a long name": (
@@ -139,7 +139,7 @@ class Rows(Dataset):
         self.path, self.items = path, None
 
     def open(self):
-        self.items = h5py.File(self.path)
+        self.items = h5py.File(self.path, 'a')
 
     def __len__(self):
         if self.items is None:

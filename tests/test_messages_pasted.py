@@ -82,7 +82,7 @@ def test_a_shared_file_is_closed_when_what_is_asked_of_it_is_known(init: str, le
     class Rows(Dataset):
         def __init__(self, path):
             self.path = path
-            self.file = h5py.File(path)
+            self.file = h5py.File(path, "a")
             {init}
 
         def __len__(self):
@@ -98,7 +98,7 @@ def test_a_shared_file_is_closed_when_what_is_asked_of_it_is_known(init: str, le
         "it in `__getitem__`"
     )
     closed = "self.count = len(self.file['x']); self.file.close(); self.file = None"
-    opened = "self.file = self.file or h5py.File(self.path)"
+    opened = "self.file = self.file or h5py.File(self.path, 'a')"
     remedied = dedent(text.format(init=closed, length="return self.count", sample=opened))
     assert not messages(f"{IMPORTS}import h5py\n{remedied}", "TLK105")
 

@@ -9,6 +9,7 @@ import pytest
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model import importers
+from tests.model import messages
 from tests.test_project import put
 
 TRAINING = """
@@ -227,21 +228,30 @@ def test_edits_that_are_settled(edit: str, expected: str) -> None:
 )
 def test_edits_in_workers_that_start_anew(given: str, expected: str) -> None:
     loader = f"loader = DataLoader(Rows([]), batch_size=4{given})"
-    assert severities("TLK203", STORED.format("row -= 1", loader)) == [expected]
+    text = STORED.format("row -= 1", loader)
+    assert severities("TLK203", text) == [expected]
+    (found,) = messages(text, "TLK203")
+    kept = "stays in each worker until its epoch ends: this change of `row`"
+    assert found.startswith(kept if expected == "note" else "later epochs see this change of `row`")
 
 
 RECORDS = """
-import json
+import json, os
+import numpy as np
 from torch.utils.data import Dataset
 
 class Records(Dataset):
     def __init__(self, file):
         self.records = json.load(open(file))
+        self.root, self.names = file, dict(a=1)
+        self.read = self.seen = 0
 
     def __len__(self):
         return len(self.records)
 
     def __getitem__(self, i):
+        self.read += 1
+        self.seen = i
         record = self.records[i]
         {}
         return str(record)
@@ -263,10 +273,29 @@ class Records(Dataset):
         ('record["image"] = load(record["path"])', "error"),  # it stays in memory
         ('record["image"] = record.pop("path")', "error"),
         ('record["image"] = record.get("path", key=i)', "error"),
-        ('record["image"] = i', "error"),
+        ('record["image"] = i', "note"),  # the same for the same record
         ('record["image"] = other["path"]', "error"),
         ('record["image"] = record[i]', "error"),
-        ('record[i] = "train"', "error"),
+        ('record[i] = "train"', "note"),
+        ('record[name_of(i)] = "train"', "error"),
+        ('record["path"] = os.path.join(self.root, record["name"])', "note"),
+        ('record["path"] = os.path.join(self.root, record["path"])', "error"),
+        ('record["path"] = self.root + "/{}.png".format(record["name"])', "note"),
+        ('record["path"] = "{}".format(file=record["name"])', "error"),
+        ('record["path"] = (lambda: 1)()', "error"),
+        ('record["dataset"] = self', "note"),
+        ('record["read"] = self.read', "error"),  # one more each time
+        ('record["read"] = self.seen', "error"),
+        ('record["first"] = record["names"][:2]', "note"),
+        ('record["first"] = record[:2]', "error"),
+        ('a, b = record["pair"]; record["first"] = a', "error"),
+        ('record["name"] = self.root if record.kind else None', "note"),
+        ('record["mean"] = np.zeros(9) + 1', "error"),
+        ('record["mean"] = MEAN', "error"),
+        ('record["sum"] = ' + " + ".join(f"{n}" for n in range(99)), "error"),  # more than is looked at
+        ("record.update(self.names)", "note"),
+        ("record.update(made(i))", "error"),
+        ("record.update(a=self.names)", "note"),
     ],
 )
 def test_entries_that_are_settled(edit: str, expected: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.anew import is_made_anew, is_queue
 from flake8_torchleak.model.bindings import EDITING_METHODS, How, Mutation, is_changing, is_in_place
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.effects import ARRAY_METHODS
@@ -45,7 +46,8 @@ def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
     """Changes in place of stored elements, in sample functions and in helpers that are handed such an element."""
     found = [each for function in dataset.calls_in for each in edits_through(module, function, NO_ENV, dataset.resolve)]
     told = {each.node for each in found}
-    yield from (each for each in found if told.isdisjoint(each.within))
+    found = [each for each in found if told.isdisjoint(each.within)]
+    yield from (each for each in found if not is_made_anew(module, dataset, each.value))
 
 
 def edits_through(
@@ -218,7 +220,7 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
     value = module.infer.value(target, env)
     if not is_stored(value):
         return None
-    if _fills_in(module, change, target) or _is_queue(module, change, value):
+    if _fills_in(module, change, target) or is_queue(module, change, value):
         return None
     if method == "augment":
         if value.kind not in (Kind.ARRAY, Kind.TENSOR, Kind.LIST):
@@ -280,27 +282,6 @@ def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:
         for n in ast.walk(counted)
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
     )
-
-
-_ENTERING = frozenset({"append", "appendleft", "extend", "extendleft"})
-_LEAVING = frozenset({"pop", "popleft", "remove", "clear", "del"})
-
-
-def _is_queue(module: Module, change: Mutation, value: Value) -> bool:
-    """Whether an element is a queue of the class, whose methods both fill and empty the elements there."""
-    owner = module.tree.class_of(module.tree.function(change.node) or module.root)
-    facts = module.classes.all[owner] if owner is not None else None
-    if facts is None or change.method not in _ENTERING | _LEAVING or value.kind not in (Kind.LIST, Kind.DEQUE):
-        return False
-    methods: set[str] = set()
-    for function in facts.all_functions:
-        for changes in module.flow.mutations(function).values():
-            for each in changes:
-                if each.method in _ENTERING | _LEAVING and each.target is not None:
-                    origin = module.infer.value(each.target).origin
-                    if origin is not None and value.origin is not None and origin.name == value.origin.name:
-                        methods.add(each.method)
-    return not (methods.isdisjoint(_ENTERING) or methods.isdisjoint(_LEAVING))
 
 
 def _roots(node: ast.expr) -> list[ast.expr]:

@@ -13,6 +13,7 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.state import Read, StateFacts, Use
 from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -57,8 +58,18 @@ class Shared:
 
 
 def is_only_read(module: Module, dataset: DatasetFacts, handle: Handle) -> bool:
-    """Whether a database without locks is only read, as it is opened or by all of its class: forked workers can."""
+    """Whether what is opened is only read, and forked workers can: HDF5 files, and databases without locks.
+
+    HDF5 reads each part at its own place (`pread`): no position is shared. A Python file that it is given has one.
+    """
     given = {each.arg: getattr(each.value, "value", None) for each in handle.call.keywords}
+    if handle.what in _HIERARCHIES:
+        args = handle.call.args
+        mode = given.get("mode", getattr(args[1], "value", None) if len(args) > 1 else None)
+        own = given.get("driver") in (None, "sec2") and not any(
+            module.infer.value(each).kind is Kind.FILE for each in args[:1]
+        )
+        return own and (mode is None or mode == "r")
     if given.get("lock") is not False:
         return False
     if given.get("readonly") is True:

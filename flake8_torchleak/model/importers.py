@@ -54,9 +54,9 @@ def importers(path: str, words: tuple[str, ...], most: int) -> tuple[list[str], 
     return found, True
 
 
-def naming(path: str, name: str) -> tuple[str, ...] | None:
-    """The files of the project of the module at `path` in whose imports a name stands; None if it is too large."""
-    return _naming(Finder(path), name)
+def naming(path: str, name: str) -> tuple[str, ...]:
+    """The files of a module's project in whose import statements a name stands; none in too large a project."""
+    return _naming(Finder(path), name) or ()
 
 
 def _naming(finder: Finder, name: str) -> tuple[str, ...] | None:

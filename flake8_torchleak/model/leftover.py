@@ -80,7 +80,7 @@ class _Search:
     @staticmethod
     def _may_be_loaded(path: str, users: list[str]) -> bool:
         """Whether another file imports a module of this name: one that is run where it lies finds those beside it."""
-        return not set(naming(path, _stem(path)) or ()) <= {path, *users}
+        return not set(naming(path, _stem(path))) <= {path, *users}
 
 
 def _stem(path: str) -> str:

@@ -129,11 +129,6 @@ class Loaders:
         """Whether anything speaks for workers that get this Dataset class: its own loaders, if any is in sight."""
         return self.gives_to_workers(node) or (not self.serving(node) and self._shows_workers)
 
-    def starts_anew_for(self, node: ast.ClassDef) -> bool:
-        """Whether every loader of the file that is given this class has workers, and other ones in each epoch."""
-        sites = self.serving(node)
-        return bool(sites) and all(s.workers is Workers.YES and "persistent_workers" not in s.arguments for s in sites)
-
     def _made(self, iterable: ast.expr) -> Site | None:
         """Where the loader that is iterated here is made: in the file, or in a function of another one."""
         loader = self.infer.loader_of(iterable)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.options import option_default
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.samples import Given
 from flake8_torchleak.model.tracing import only_reads
@@ -58,6 +59,11 @@ class Served:
         own = all(_is_alone(self.module, each) for each in self.module.loaders.sites)
         programs = [alone for user, alone in answers if not user.is_test]  # a library's class is made in tests alone
         return own and bool(programs) and all(programs)
+
+    @remembered
+    def starts_anew(self, dataset: DatasetFacts) -> bool:
+        """Whether each loader in sight that may be given the class has workers, and other ones in every epoch."""
+        return bool(self._sites(dataset)) and all(_starts_anew(user, site) for user, site in self._sites(dataset))
 
     @remembered
     def _is_only_looked_at(self, name: str) -> bool:
@@ -145,6 +151,16 @@ def _is_seen(user: Module, made: ast.Call) -> bool:
             elif not isinstance(use, (ast.For, ast.comprehension, ast.Subscript, ast.Attribute)):
                 return False
     return True
+
+
+def _starts_anew(user: Module, site: Site) -> bool:
+    kept = site.arguments.get("persistent_workers")
+    if kept is not None and getattr(kept, "value", None) is not False:
+        return False
+    if any(each.arg is None for each in site.call.keywords):
+        return False
+    number = site.arguments.get("num_workers")
+    return site.workers is Workers.YES or (number is not None and (option_default(user, number) or 0) > 0)
 
 
 def _are_alone(user: Module) -> bool:

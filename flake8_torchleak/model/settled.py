@@ -9,6 +9,7 @@ from flake8_torchleak.model.edits import Edit, root
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS
+from flake8_torchleak.model.unchanging import is_unchanging
 from flake8_torchleak.model.values import Kind
 
 _SETTLING = frozenset({"clip", "clamp", "minimum", "maximum", "abs", "absolute", "sort", "sorted", "round", "unique"})
@@ -24,11 +25,13 @@ def is_settled(module: Module, edit: Edit) -> bool:
     """
     node = edit.node
     if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Attribute) and node.func.attr in _SETTLING_IN_PLACE
+        return isinstance(node.func, ast.Attribute) and (
+            node.func.attr in _SETTLING_IN_PLACE or _adds_what_is_kept(module, node)
+        )
     if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Subscript):
         return False
     target, value = node.targets[0], node.value
-    if _is_mended(module, node, target) or _is_entry_of_others(module, target, value):
+    if _is_mended(module, node, target) or is_unchanging(module, target, value):
         return True
     if isinstance(value, ast.Call) and last_name(value.func) in _SETTLING:
         receiver = [value.func.value] if isinstance(value.func, ast.Attribute) else []
@@ -56,56 +59,10 @@ def _is_mended(module: Module, edit: ast.Assign, target: ast.Subscript) -> bool:
     return any(shown in map(ast.unparse, each.args[:1]) for each in asked if last_name(each.func) in _KINDS)
 
 
-_PLAIN = frozenset({"int", "str", "float", "bool", "len"})
-_PARTS = (
-    ast.Constant,
-    ast.BinOp,
-    ast.operator,
-    ast.JoinedStr,
-    ast.FormattedValue,
-    ast.expr_context,
-    ast.Compare,
-    ast.cmpop,
-)
-
-
-def _is_entry_of_others(module: Module, target: ast.Subscript, value: ast.expr) -> bool:
-    """Whether an entry is set to what is made of other entries alone, that stay as they are, or to its own default.
-
-    `row["label"] = row["answer"]`, `row["tags"] = row.setdefault("tags", [])`. What is loaded for it is another thing:
-    it stays in memory.
-    """
-    if not isinstance(target.slice, ast.Constant):
-        return False
-    record, name = ast.unparse(target.value), target.slice.value
-    function = module.tree.function(target)
-    changed = {name}
-    for each in module.tree.within(function) if function is not None else ():
-        if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store) and ast.unparse(each.value) == record:
-            if not isinstance(each.slice, ast.Constant):
-                return False
-            changed.add(each.slice.value)
-    queue: list[ast.AST] = [value]
-    while queue:
-        node = queue.pop()
-        if isinstance(node, ast.Subscript):
-            key = node.slice.value if isinstance(node.slice, ast.Constant) else name
-            if ast.unparse(node.value) != record or key in changed:
-                return False
-        elif isinstance(node, ast.Call) and not node.keywords:
-            if isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) == record:
-                of_own = [ast.unparse(each) for each in node.args[:1]] == [repr(name)]
-                if node.func.attr not in ("get", "setdefault") or not of_own:
-                    return False
-            elif isinstance(node.func, ast.Name) and node.func.id in _PLAIN:
-                queue += node.args
-            else:
-                return False
-        elif isinstance(node, _PARTS):
-            queue += ast.iter_child_nodes(node)
-        else:
-            return False
-    return True
+def _adds_what_is_kept(module: Module, call: ast.Call) -> bool:
+    """Whether a dict gets the entries of one that the Dataset keeps: `row.update(self.constants)`."""
+    given = [*call.args, *(each.value for each in call.keywords)]
+    return last_name(call.func) == "update" and all(module.classes.self_attribute(each) is not None for each in given)
 
 
 def _is_fixed(index: ast.expr) -> bool:

@@ -24,7 +24,8 @@ Why
 ---
 Forked workers share the parent's open file, its position and its locks: one worker's seek moves the position under
 another's read. Spawned and forkserver workers (the default from Python 3.14) cannot be handed it at all:
-"cannot pickle". LMDB and h5py say in their documentation not to use a handle across a fork.
+"cannot pickle", when the loader starts. HDF5 files are read at each part's own place: forked workers share no position
+there, and read them rightly. LMDB and h5py say in their documentation not to use a handle across a fork.
 
 Opening on first use is no remedy where the first use is in the main process: samplers ask for the length before the
 workers start, and what `__init__` looks up may open the file for good.
@@ -55,9 +56,11 @@ the open file out:
     def __getstate__(self):
         return {**self.__dict__, "archive": None}
 
-An LMDB environment opened with `lock=False` that is only read (`readonly=True`, or no transaction of the class writes)
-is a note: LMDB says not to use it across a fork, and forked workers read what is there. A class that has a
-`__getstate__` is written for workers that are spawned: an early opening there is a note.
+What forked workers read rightly is a note, as only workers that are started in another way fail: an HDF5 file opened to
+be read, and an LMDB environment opened with `lock=False` that is only read (`readonly=True`, or no transaction of the
+class writes). It is an error where the program asks for such workers (`set_start_method("spawn")`,
+`multiprocessing_context="forkserver"`), and silent where the class has a `__getstate__`. For other handles a class that
+has one is silent where a program of the project asks for spawned workers, and an early opening there is a note.
 """
 
 from __future__ import annotations
@@ -68,9 +71,11 @@ from collections.abc import Iterator
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.early import Early, early
 from flake8_torchleak.model.handles import Handle, Shared, is_only_read, shared
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.starting import are_spawned, may_be_spawned
 from flake8_torchleak.model.state import StateFacts
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
@@ -87,12 +92,14 @@ from flake8_torchleak.wording import fitting
 )
 def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
-        only_read = is_only_read(module, each.dataset, each.handle)
-        fails = _ONLY_FORKED if only_read else "workers fail or read wrong data: all share {}"
+        told = _told(module, each.dataset, each.handle)
+        if told is None:
+            continue
+        severity, fails = told
         yield Report(
             each.place,
             f"{fails.format(f'`{each.name}` ({each.handle.what})')}; {_closed(module, each)}",
-            severity=Severity.NOTE if only_read else Severity.ERROR,
+            severity=severity,
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
                 *each.dataset.chain(each.read.function),
@@ -105,8 +112,8 @@ def check(module: Module) -> Iterator[Report]:
             ),
         )
     for first in early(module):
-        only_read, sent = is_only_read(module, first.dataset, first.handle), _says_how_it_is_sent(first)
-        if only_read and sent:
+        only_read, sent = is_only_read(module, first.dataset, first.handle), _says_how_it_is_sent(first.dataset)
+        if sent and (only_read or may_be_spawned(module)):
             continue  # forked workers read it, and spawned ones open it
         opens = f"`{first.entry.name}` opens `{first.name}` ({first.handle.what})"
         kept = _ONLY_FORKED.format(f"`{first.name}` ({first.handle.what}), which `{first.entry.name}` opens,")
@@ -117,9 +124,21 @@ def check(module: Module) -> Iterator[Report]:
                 (first.handle.call, f"opens the {first.handle.what}"),
                 (first.call, f"`{first.entry.name}` runs this before the workers start"),
             ),
-            severity=Severity.NOTE if only_read or sent else Severity.WARNING,
+            severity=Severity.NOTE if sent or (only_read and not are_spawned(module)) else Severity.WARNING,
             remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",
         )
+
+
+def _told(module: Module, dataset: DatasetFacts, handle: Handle) -> tuple[Severity, str] | None:
+    """How much it matters, and what happens: forked workers share the position, all others cannot be sent it."""
+    only_read, sent = is_only_read(module, dataset, handle), _says_how_it_is_sent(dataset)
+    if sent and (only_read or may_be_spawned(module)):
+        return None
+    if not sent and are_spawned(module):
+        return Severity.ERROR, "workers fail to start: {} cannot be pickled"
+    if only_read:
+        return Severity.NOTE, _ONLY_FORKED
+    return Severity.ERROR, "workers fail or read wrong data: all share {}"
 
 
 _ONLY_FORKED = "spawned workers fail: {} cannot be pickled"
@@ -170,6 +189,6 @@ def _ended(module: Module, first: Early) -> Iterator[str]:
     yield f"before it returns, set `{first.name} = None`"
 
 
-def _says_how_it_is_sent(first: Early) -> bool:
+def _says_how_it_is_sent(dataset: DatasetFacts) -> bool:
     """Whether the Dataset says how it is sent to workers that are spawned."""
-    return "__getstate__" in first.dataset.facts.methods
+    return not {"__getstate__", "__reduce__"}.isdisjoint(dataset.facts.methods)

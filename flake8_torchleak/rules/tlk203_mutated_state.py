@@ -40,12 +40,12 @@ Run by `fixtures/TLK203_mutated_state/proof.py`, fixed by `torchleak check --fix
 
 When it stays silent
 --------------------
-The element is copied first, is made anew for each sample, or is a cache slot, a counter or a queue of the Dataset
-itself: its methods both fill and empty the queues.
+The element is copied first, is made anew for each sample or each epoch, or is a cache slot, a counter or a queue of the
+Dataset itself: its methods both fill and empty the queues.
 
 A note is an edit that a second one leaves as it is (values limited by `np.clip`, a column that each read sets anew,
-what `if np.isnan(x[i])` sets),
-and one in workers that the loader in sight starts anew in every epoch.
+what `if np.isnan(x[i])` sets, an entry made of others that stay as they are), and one where each loader that the project
+gives the Dataset has workers that start anew in every epoch, by its options' defaults too.
 
 How to fix it
 -------------
@@ -85,14 +85,15 @@ def check(module: Module) -> Iterator[Report]:
             if edit.node in seen or origin is None:
                 continue
             seen.add(edit.node)
+            kept = _kept(module, dataset, edit)
             yield Report(
                 edit.node,
                 fitting(
-                    f"later epochs see this change of {_changed(edit, origin.name)}",
+                    f"{kept or 'later epochs see this change of'} {_changed(edit, origin.name)}",
                     *_advice(module, edit),
                 ),
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"), *dataset.chain(edit.function)),
-                severity=Severity.NOTE if _is_harmless(module, dataset, edit) else Severity.ERROR,
+                severity=Severity.NOTE if kept else Severity.ERROR,
                 target=edit,
             )
     for edit in moved_elements(module):
@@ -138,10 +139,16 @@ def _name(module: Module, edit: Edit) -> str:
     return next((each for each in (str(key), "part", "changed") if each.isidentifier() and each not in taken), "own")
 
 
-def _is_harmless(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:
-    """Whether nobody may see the change: a copy is changed, the next read undoes it, or each epoch has new workers."""
-    anew = module.loaders.starts_anew_for(dataset.facts.node)
-    return anew or is_settled(module, edit) or _may_be_copied(module, dataset, edit)
+def _kept(module: Module, dataset: DatasetFacts, edit: Edit) -> str:
+    """What is so of a change that no later epoch need see; "" of any other.
+
+    A second one changes nothing, or each epoch has new workers, or it may be a copy that is changed.
+    """
+    if is_settled(module, edit):
+        return "stays in the Dataset, the same each time: this change of"
+    if module.served.starts_anew(dataset):
+        return "stays in each worker until its epoch ends: this change of"
+    return "stays, unless this is a copy: the change of" if _may_be_copied(module, dataset, edit) else ""
 
 
 def _may_be_copied(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:
