@@ -75,7 +75,7 @@ def test_archives_that_are_sent_without_the_open_file() -> None:
 @pytest.mark.parametrize(
     ("train", "plain", "sent"),
     [
-        ("from rows import Rows\nset_start_method('spawn')\n", "error", []),
+        ("from rows import Rows\nset_start_method('spawn')\nloader(Rows('.'))\n", "error", []),
         ("import torch\ntorch.multiprocessing.set_start_method('spawn')\n", "note", []),
         ("import torch\nprint('spawn')\n", "note", []),
         ("from rows import Rows\nloader(Rows('.'))\n", "note", []),

@@ -16,6 +16,7 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import MANY, numbers
 from flake8_torchleak.model.handles import opened
+from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.memos import follows
 from flake8_torchleak.model.names import defaults, last_name
 from flake8_torchleak.model.state import StateFacts
@@ -59,8 +60,8 @@ class Growing:
 def growing(module: Module) -> Iterator[Growing]:
     """Every container that some Dataset's sample functions fill for good, each place once."""
     seen: set[ast.AST] = set()
-    for dataset in module.datasets.all:
-        if not module.loaders.may_have_workers(dataset.facts.node):
+    for dataset in with_holdings(module):
+        if not module.loaders.may_have_workers(dataset.owner.facts.node):
             continue
         every = [
             (function, change)

@@ -40,6 +40,10 @@ _DRAWN = frozenset({"randint", "randrange", "choice", "random", "integers"})
 """Functions that draw an index."""
 
 
+Asked = ast.Call | ast.Attribute | ast.Subscript
+"""What runs a function: a call, the read of a property, or a subscript of an object."""
+
+
 class DatasetFacts:
     """One Dataset class: its sample functions and the indices they are given."""
 
@@ -50,6 +54,20 @@ class DatasetFacts:
     def name(self) -> str:
         """The class's name."""
         return self.facts.node.name
+
+    @property
+    def owner(self) -> DatasetFacts:
+        """The Dataset that loaders get."""
+        return self
+
+    def place(self, node: ast.AST) -> ast.AST:
+        """Where a finding about a node of the class stands."""
+        return node
+
+    @property
+    def elsewhere(self) -> str:
+        """The class's name, if a finding about it stands where an object of it is made; else ""."""
+        return ""
 
     @cached_property
     def is_serialised(self) -> bool:
@@ -69,11 +87,11 @@ class DatasetFacts:
         return found
 
     @cached_property
-    def calls_in(self) -> dict[FunctionNode, ast.Call | ast.Attribute | None]:
+    def calls_in(self) -> dict[FunctionNode, Asked | None]:
         """Functions that run per sample -> the call (or property read) that leads there, None for the entries."""
         module = self.module
-        found: dict[FunctionNode, ast.Call | ast.Attribute | None] = dict.fromkeys(self.entries)
-        queue = list(self.entries)
+        found = self._called()
+        queue = list(found)
         while queue and len(found) < _MOST_FUNCTIONS:
             function = queue.pop(0)
             for node in module.tree.within(function):
@@ -91,6 +109,10 @@ class DatasetFacts:
             why = f"reading a sample runs more than {_MOST_FUNCTIONS} functions"
             module.flow.cut.setdefault(self.facts.node, why)
         return found
+
+    def _called(self) -> dict[FunctionNode, Asked | None]:
+        """What runs for samples whatever is in it, with the call that leads there, None for the entries."""
+        return dict.fromkeys(self.entries)
 
     def resolve(self, call: ast.Call) -> FunctionNode | None:
         """The function a call in a sample method runs; `self.m()` is looked up from this very class."""
@@ -124,7 +146,7 @@ class DatasetFacts:
     @cached_property
     def indices(self) -> dict[FunctionNode, frozenset[str]]:
         """Per sample function: variables that are the sample's index, or plain arithmetic on it with as many values."""
-        found: dict[FunctionNode, frozenset[str]] = {}
+        found = self._indices()
         for function, call in self.calls_in.items():
             names: set[str] = set()
             own = parameters(function)
@@ -135,12 +157,20 @@ class DatasetFacts:
                 known = found.get(caller, frozenset()) if caller is not None else frozenset()
                 expected = own[1:] if self_name(function) and self.module.tree.class_of(function) else own
                 names.update(p.arg for p, a in zip(expected, call.args, strict=False) if self._plain(a, known))
+            elif isinstance(call, ast.Subscript):
+                caller = self.module.tree.function(call)
+                if caller is not None and self._plain(call.slice, found.get(caller, frozenset())):
+                    names.update(p.arg for p in own[1:2])
             for _ in range(2):
                 for key, definitions in self.module.flow.definitions(function).items():
                     if any(d.value is not None and self._plain(d.value, names) for d in definitions):
                         names.add(key)
             found[function] = frozenset(names)
         return found
+
+    def _indices(self) -> dict[FunctionNode, frozenset[str]]:
+        """Those of functions that are not its own."""
+        return {}
 
     def is_index(self, node: ast.expr) -> bool:
         """Whether an expression is the sample's index (not something looked up with it)."""

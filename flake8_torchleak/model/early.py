@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.handles import Handle, opened
+from flake8_torchleak.model.holdings import Holding, asked, with_holdings
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
@@ -36,20 +37,38 @@ class Early:
 
 def early(module: Module) -> Iterator[Early]:
     """Every handle of a Dataset that is opened if it is not open, and that the main process opens first."""
-    for dataset in module.datasets.all:
-        if not module.loaders.may_have_workers(dataset.facts.node) or _asks_process(module, dataset):
+    for dataset in with_holdings(module):
+        if not module.loaders.may_have_workers(dataset.owner.facts.node) or _asks_process(module, dataset):
             continue
         told: set[str] = set()
-        for name in _IN_MAIN:
-            entry = dataset.facts.methods.get(name)
-            reached = _reached(module, dataset, entry) if entry is not None else {}
+        ways = list(_ways(module, dataset))
+        for entry, way, reached in ways:
             for function, call in reached.items():
                 for attr, handle, place in _opened_in(module, dataset, function):
-                    if attr in told or entry is None or _is_closed(module, attr, reached, call):
+                    if attr in told or _is_closed(module, attr, reached, call):
+                        continue
+                    if way is not None and any(_is_closed(module, attr, each, next(iter(each))) for _, _, each in ways):
                         continue
                     if _is_left_open(module, dataset, attr) and attr not in _renewed(module):
                         told.add(attr)
-                        yield Early(dataset, f"self.{attr}", handle, place, entry, call)
+                        yield Early(dataset, f"self.{attr}", handle, place, entry, way or call)
+
+
+def _ways(
+    module: Module, dataset: DatasetFacts
+) -> Iterator[tuple[FunctionNode, ast.AST | None, dict[FunctionNode, ast.AST]]]:
+    """Functions of the main process, how they ask an object that the Dataset holds, if so, and what that runs."""
+    outer = dataset.outer if isinstance(dataset, Holding) else dataset
+    for name in _IN_MAIN:
+        entry = outer.facts.methods.get(name)
+        reached = _reached(module, outer, entry) if entry is not None else {}
+        if entry is None or not isinstance(dataset, Holding):
+            yield from [(entry, None, reached)] if entry is not None else ()
+            continue
+        for function in reached:
+            for held, method, node in asked(outer, function):
+                if held.facts is dataset.facts:
+                    yield entry, node, dict.fromkeys(_reached(module, dataset, method), method)
 
 
 def _reached(module: Module, dataset: DatasetFacts, entry: FunctionNode) -> dict[FunctionNode, ast.AST]:

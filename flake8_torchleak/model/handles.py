@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.state import Read, StateFacts, Use
 from flake8_torchleak.model.tree import FunctionNode
@@ -154,8 +155,8 @@ def _reads(index: ast.expr) -> bool:
 def shared(module: Module) -> Iterator[Shared]:
     """Every handle that a Dataset opens when it is built and its sample functions use."""
     seen: set[ast.AST] = set()
-    for dataset in module.datasets.all:
-        if not module.loaders.may_have_workers(dataset.facts.node):
+    for dataset in with_holdings(module):
+        if not module.loaders.may_have_workers(dataset.owner.facts.node):
             continue
         building = _building(module, dataset)
         for key in dataset.facts.attributes:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.attributes import is_property
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.classes import self_name
-from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.dataset import Asked, DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import narrowed
 from flake8_torchleak.model.handles import opened
+from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import Kind
@@ -46,8 +47,8 @@ class Memo:
 def memos(module: Module) -> Iterator[Memo]:
     """Every sample function that memoizes without bound, by an argument that follows the sample's index."""
     seen: set[ast.AST] = set()
-    for dataset in module.datasets.all:
-        if not module.loaders.may_have_workers(dataset.facts.node):
+    for dataset in with_holdings(module):
+        if not module.loaders.may_have_workers(dataset.owner.facts.node):
             continue
         for function, call in dataset.calls_in.items():
             for decorator in function.decorator_list:
@@ -81,9 +82,7 @@ def _limit(module: Module, decorator: ast.expr) -> ast.expr | None:
     return decorator if known else None
 
 
-def _varies(
-    module: Module, dataset: DatasetFacts, function: FunctionNode, call: ast.Call | ast.Attribute | None
-) -> bool:
+def _varies(module: Module, dataset: DatasetFacts, function: FunctionNode, call: Asked | None) -> bool:
     """Whether a memoized function is asked for something else for each sample."""
     own = parameters(function)
     if self_name(function) and module.tree.class_of(function) is not None:
@@ -92,6 +91,8 @@ def _varies(
         return False
     if call is None:
         return True
+    if isinstance(call, ast.Subscript):
+        return follows(module, dataset, call.slice)
     given = [*call.args, *(k.value for k in call.keywords)] if isinstance(call, ast.Call) else []
     return any(follows(module, dataset, each) for each in given)
 
@@ -126,8 +127,11 @@ def follows(module: Module, dataset: DatasetFacts, node: ast.expr) -> bool:
                 queue.append(found.value)
             elif found.how is How.PARAMETER and isinstance(found.node, ast.arg):
                 call = dataset.calls_in.get(function)
-                passed = module.classes.argument(call, found.node, function) if isinstance(call, ast.Call) else None
-                queue += [passed] if passed is not None else []
+                if isinstance(call, ast.Call):
+                    passed = module.classes.argument(call, found.node, function)
+                    queue += [passed] if passed is not None else []
+                elif isinstance(call, ast.Subscript):
+                    queue.append(call.slice)
         queue = [each for each in queue if each not in seen]
     if queue:
         scope = module.tree.scope(node)

@@ -87,15 +87,16 @@ def check(module: Module) -> Iterator[Report]:
     for each in growing(module):
         what = "gains an entry per sample" if each.keyed else "grows with every sample"
         yield Report(
-            each.place,
-            fitting(f"memory grows in every worker: `{each.name}` ({each.kind}) {what}", *_limit(each)),
+            each.dataset.place(each.place),
+            fitting(f"memory grows in every worker: `{_name(each)}` ({each.kind}) {what}", *_limit(each)),
             notes=(
+                *(((each.place, "an entry is added here"),) if each.dataset.elsewhere else ()),
                 (each.bound, "made here, then copied into every worker"),
                 *each.dataset.chain(each.function),
             ),
             remedy=(
-                f"drop the oldest entry of `{each.name}` when it is full; or do without it, as by default workers end "
-                "with the epoch, and it with them; or make one tensor of it in `__init__`, which all workers share"
+                f"drop the oldest entry of `{_name(each)}` when it is full; or do without it, as by default workers "
+                "end with the epoch, and it with them; or make one tensor of it in `__init__`, which all workers share"
             ),
             severity=Severity.NOTE if each.chosen else Severity.ERROR,
         )
@@ -104,7 +105,7 @@ def check(module: Module) -> Iterator[Report]:
         grows = f"memory grows in every worker: `{name}` caches its result for every sample"
         piles = f"files stay open: in each worker `{name}` keeps every {memo.opens} that it was ever asked for"
         yield Report(
-            memo.decorator,
+            memo.dataset.place(memo.decorator),
             f"{piles if memo.opens else grows}; use `@lru_cache(maxsize=128)`",
             severity=Severity.NOTE if memo.opens else Severity.ERROR,
             notes=tuple(memo.dataset.chain(memo.function)),
@@ -113,9 +114,17 @@ def check(module: Module) -> Iterator[Report]:
         )
 
 
+def _name(growing: Growing) -> str:
+    """A container as the reader of this file knows it."""
+    elsewhere = growing.dataset.elsewhere
+    return f"{elsewhere}.{growing.name.removeprefix('self.')}" if elsewhere else growing.name
+
+
 def _limit(growing: Growing) -> tuple[str, ...]:
     """What a reader may write: a list's oldest entries can go only where nobody counts on their numbers."""
     name = growing.name
+    if growing.dataset.elsewhere:
+        return (f"limit its size in `{growing.dataset.elsewhere}`: drop the oldest entry when it is full",)
     if growing.kind == "list" and growing.keyed:
         return ("do without it, and make each entry anew",)
     if growing.kind == "list":

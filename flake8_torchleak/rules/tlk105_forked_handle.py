@@ -74,6 +74,7 @@ from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.early import Early, early
 from flake8_torchleak.model.handles import Handle, Shared, is_only_read, shared
+from flake8_torchleak.model.holdings import Holding
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.starting import are_spawned, may_be_spawned
 from flake8_torchleak.model.state import StateFacts
@@ -88,7 +89,6 @@ from flake8_torchleak.wording import fitting
     fix=FixLevel.HINT,
     severity=Severity.ERROR,
     subject=Subject.DATASET,
-    words=("open", "File", "connect", "Video", "ZipStore", "OpenSlide", "npz"),
 )
 def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
@@ -97,8 +97,8 @@ def check(module: Module) -> Iterator[Report]:
             continue
         severity, fails = told
         yield Report(
-            each.place,
-            f"{fails.format(f'`{each.name}` ({each.handle.what})')}; {_closed(module, each)}",
+            each.dataset.place(each.place),
+            f"{fails.format(f'`{_name(each)}` ({each.handle.what})')}; {_closed(module, each)}",
             severity=severity,
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
@@ -106,26 +106,29 @@ def check(module: Module) -> Iterator[Report]:
                 (each.read.node, f"used for every sample in `{each.read.function.name}`"),
             ),
             remedy=(
-                f"set `{each.name} = None` in `__init__` and open it in `{each.read.function.name}` when it is "
+                f"set `{_name(each)} = None` in `{_built(each)}` and open it in `{each.read.function.name}` when it is "
                 "None; read what "
-                "`__init__` needs in a `with` block (the code is in `torchleak explain TLK105`)"
+                f"`{_built(each)}` needs in a `with` block (the code is in `torchleak explain TLK105`)"
             ),
         )
     for first in early(module):
         only_read, sent = is_only_read(module, first.dataset, first.handle), _says_how_it_is_sent(first.dataset)
         if sent and (only_read or may_be_spawned(module)):
             continue  # forked workers read it, and spawned ones open it
-        opens = f"`{first.entry.name}` opens `{first.name}` ({first.handle.what})"
-        kept = _ONLY_FORKED.format(f"`{first.name}` ({first.handle.what}), which `{first.entry.name}` opens,")
+        entry = (
+            f"{first.dataset.owner.name}.{first.entry.name}" if isinstance(first.dataset, Holding) else first.entry.name
+        )
+        opens = f"`{entry}` opens `{_name(first)}` ({first.handle.what})"
+        kept = _ONLY_FORKED.format(f"`{_name(first)}` ({first.handle.what}), which `{entry}` opens,")
         yield Report(
-            first.place,
+            first.dataset.place(first.place),
             fitting(kept if only_read else f"workers fail or read wrong data: {opens}", *_ended(module, first)),
             notes=(
                 (first.handle.call, f"opens the {first.handle.what}"),
-                (first.call, f"`{first.entry.name}` runs this before the workers start"),
+                (first.call, f"`{entry}` runs this before the workers start"),
             ),
             severity=Severity.NOTE if sent or (only_read and not are_spawned(module)) else Severity.WARNING,
-            remedy=f"read what `{first.entry.name}` needs in a `with` block, and leave `{first.name}` None there",
+            remedy=f"read what `{entry}` needs in a `with` block, and leave `{_name(first)}` None there",
         )
 
 
@@ -141,6 +144,17 @@ def _told(module: Module, dataset: DatasetFacts, handle: Handle) -> tuple[Severi
     return Severity.ERROR, "workers fail or read wrong data: all share {}"
 
 
+def _name(each: Shared | Early) -> str:
+    """A handle as the reader of this file knows it."""
+    dataset = each.dataset
+    elsewhere = dataset.name if isinstance(each, Early) and isinstance(dataset, Holding) else dataset.elsewhere
+    return f"{elsewhere}.{each.name.removeprefix('self.')}" if elsewhere else each.name
+
+
+def _built(each: Shared) -> str:
+    return f"{each.dataset.elsewhere}.__init__".removeprefix(".")
+
+
 _ONLY_FORKED = "spawned workers fail: {} cannot be pickled"
 """What is read rightly by forked workers: all others are sent the Dataset, by default from Python 3.14."""
 _MANY = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
@@ -154,17 +168,18 @@ def _closed(module: Module, each: Shared) -> str:
     video, reader, opened = each.handle.what == "video", each.read.function.name, _bound(module, each.handle)
     apart = bool(opened) and opened != each.name
     several = isinstance(each.place, ast.Call) or StateFacts(module, each.dataset, each.name[5:]).value.kind in _MANY
+    built = _built(each)
     steps = [] if video else [f"close `{opened}`" if apart else "close each" if several else "close it"]
     length = each.dataset.facts.methods.get("__len__")
     if length is not None and each.name.removeprefix("self.") in module.classes.self_uses(length):
         steps.insert(0, f"store {'its' if video else 'the'} length")
     if reader == "__iter__":
-        return f"in `__init__` {' and '.join(steps) or 'do not open it'}; open it in `__iter__`"
+        return f"in `{built}` {' and '.join(steps) or 'do not open it'}; open it in `__iter__`"
     if apart and opened.startswith("self."):
-        return f"in `__init__` {', '.join([*steps, 'set both None'])}; reopen both in `{reader}`"
+        return f"in `{built}` {', '.join([*steps, 'set both None'])}; reopen both in `{reader}`"
     if apart:
-        return f"in `__init__` {', '.join([*steps, f'set `{each.name}` None'])}; reopen in `{reader}`"
-    return f"in `__init__` {', '.join([*steps, 'set it None'])}; if None reopen it in `{reader}`"
+        return f"in `{built}` {', '.join([*steps, f'set `{each.name}` None'])}; reopen in `{reader}`"
+    return f"in `{built}` {', '.join([*steps, 'set it None'])}; if None reopen it in `{reader}`"
 
 
 def _bound(module: Module, handle: Handle) -> str:
@@ -178,6 +193,9 @@ def _ended(module: Module, first: Early) -> Iterator[str]:
 
     Sample functions open it again where it is None, as this rule asks: who does that is said, where there is room.
     """
+    if isinstance(first.dataset, Holding):
+        yield f"before it returns, close it and set `{_name(first)}` None"
+        return
     is_own = _bound(module, first.handle) == first.name
     closed = f"{first.name}.close(); " if is_own and first.handle.what != "video" else ""
     opens, last = module.tree.function(first.place), first.entry.body[-1]
