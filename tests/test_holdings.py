@@ -216,3 +216,55 @@ def test_objects_of_other_files(tmp_path: Path) -> None:
     assert "Reader(path)" in lines[shared.span.line - 1]
     assert "Cached(" in lines[cache.span.line - 1]
     assert {os.path.basename(note.path) for note in (*shared.notes, *cache.notes)} == {"reader.py", "cached.py", ""}
+
+
+RECORDS = """
+class Records:
+    def __init__(self, path):
+        self.rows = json.load(open(path))
+
+    def get(self, i):
+        return self.rows[i]["text"]
+"""
+
+
+def test_records_of_objects(tmp_path: Path) -> None:
+    """What an object of this file holds; what those of other files do is told where their Datasets are, if so."""
+    text = program("self.records = Records(path)", "return len(self.records.get(i))", RECORDS)
+    (found,) = lint(text, Config())
+    assert (found.code, found.severity.value) == ("TLK101", "warning")
+    assert found.message.startswith("memory grows by a copy of `self.rows` (parsed data) in each worker")
+    once = program("self.text = Records(path).get(0)", "return self.text", RECORDS)
+    assert not told(once, "TLK101")
+    text = program("self.records = Names(path)", "return len(self.records.get(i))", NAMES)
+    (found,) = lint(text, Config(min_severity="note"), fixes=True)
+    assert (found.code, found.fixes) == ("TLK101", ())
+    assert "without a Dataset" in found.unfixed
+
+
+NAMES = """
+class Names:
+    def __init__(self, path):
+        self.rows = [line.strip() for line in open(path)]
+
+    def get(self, i):
+        return self.rows[i]
+"""
+
+
+MOVES = """
+class Moves:
+    def __init__(self, device):
+        self.device = device
+
+    def move(self, x):
+        return torch.tensor(x).cuda()
+"""
+
+
+def test_objects_that_use_the_gpu_or_start_threads_in_workers() -> None:
+    text = "import torch\nimport cv2\n" + program("self.moves = Moves(path)", "return self.moves.move(i)", MOVES)
+    assert told(text, "TLK302")
+    text = text.replace("torch.tensor(x).cuda()", "cv2.resize(x, (9, 9))")
+    assert told(text, "TLK301")
+    assert not told(text.replace("self.moves.move(i)", "i"), "TLK301", "TLK302")

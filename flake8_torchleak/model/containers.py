@@ -16,6 +16,7 @@ from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.few import are_few_objects
 from flake8_torchleak.model.handed import call_of, given
+from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
 from flake8_torchleak.model.values import UNKNOWN, Kind, Size, Value
@@ -54,8 +55,8 @@ def tensor_containers(module: Module) -> Iterator[Container]:
 
 def _all(module: Module, tensors: bool) -> Iterator[Container]:
     seen: set[ast.AST] = set()
-    for dataset in module.datasets.all:
-        if not module.loaders.may_have_workers(dataset.facts.node):
+    for dataset in with_holdings(module):
+        if not module.loaders.may_have_workers(dataset.owner.facts.node) or dataset.elsewhere:
             continue
         for attr in _attributes(dataset):
             state = StateFacts(module, dataset, attr)

@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
@@ -56,10 +57,10 @@ class WorkerSide:
         """Worker-side functions -> how they come to run there (words for a note)."""
         module = self.module
         found: dict[FunctionNode, str] = {}
-        for dataset in module.datasets.all:
-            if module.loaders.may_have_workers(dataset.facts.node):
+        for dataset in with_holdings(module):
+            if module.loaders.may_have_workers(dataset.owner.facts.node):
                 for function in dataset.calls_in:
-                    found.setdefault(function, f"runs for every sample of `{dataset.name}`")
+                    found.setdefault(function, f"runs for every sample of `{dataset.owner.name}`")
         for function, sites in self.collates.items():
             if any(module.loaders.assumed(site.workers) and site.workers is not Workers.NO for site in sites):
                 found.setdefault(function, "is the collate function of a DataLoader")

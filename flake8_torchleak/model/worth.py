@@ -37,7 +37,7 @@ def worth(module: Module, container: Container) -> Severity:
     if module.config.assume_workers == "yes" and not _is_unknown(container.value):
         return Severity.WARNING
     records = _is_parsed(container.value) and not container.of_parts
-    if not records or not module.loaders.shows_workers_for(container.dataset.facts.node):
+    if not records or not module.loaders.shows_workers_for(container.dataset.owner.facts.node):
         return Severity.NOTE
     if is_left_out(module, container.dataset, container.name.removeprefix("self.")):
         return Severity.NOTE

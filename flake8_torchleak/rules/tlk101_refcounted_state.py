@@ -133,7 +133,7 @@ from flake8_torchleak.rule import Report, rule
 )
 def check(module: Module) -> Iterator[Report]:
     for each in containers(module):
-        if each.known and not module.served.has_no_workers(each.dataset):
+        if each.known and not module.served.has_no_workers(each.dataset.owner):
             used = held(module, each)
             yield Report(
                 each.place,
@@ -149,6 +149,8 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """An array in the place of a list of strings or numbers that is only subscripted, counted and gone through."""
     container = report.target
     assert isinstance(container, Container)
+    if container.dataset is not container.dataset.owner:
+        raise Unfixable(f"`{container.dataset.name}` may be used without a Dataset, too")
     try:
         packed = packing(build.module, container)
     except NotPackable as reason:

@@ -26,7 +26,8 @@ Why
 Each worker fills a cache of its own; the main process's stays empty. All workers together hold as many copies
 as there are workers, and by default they end with the epoch: the cache is never hit a second time and memory
 saws up and down. With persistent_workers it is kept for the run. `lru_cache(maxsize=None)` and `functools.cache`
-on a method do the same, and hold the Dataset itself besides.
+on a method do the same, and hold the Dataset itself besides. So does an object that the Dataset holds and its samples
+use: a reader with a cache, a step of a pipeline.
 
 Measured
 --------
