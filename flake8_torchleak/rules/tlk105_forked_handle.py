@@ -39,8 +39,9 @@ Two forked workers, 12,000 reads of a zip archive: 2215 fail when it is opened i
 opened in the worker. An open ZipFile cannot be pickled for spawned workers.
 
 By hand, in the same setting: of a plain file 39 reads in 12,000 were wrong without a word; of compressed chunks
-of an HDF5 file none; four workers, 20,000 reads of a plain file that an object of the Dataset holds: 11 wrong where the
-object opens it when it is made, 1 where `__init__` of the Dataset asks the object once, none else. h5py files, files and sqlite3 connections cannot be pickled either.
+of an HDF5 file none. Four workers, 20,000 reads of a plain file that an object of the Dataset holds: 11 wrong where
+the object opens it when it is made, 1 where `__init__` of the Dataset asks the object once, none where workers open it.
+h5py files, files and sqlite3 connections cannot be pickled either.
 
 Run by `fixtures/TLK105_forked_handle/proof.py`: torch 2.13.0+cpu, Python 3.11.7, 2 cores, no GPU.
 
