@@ -72,15 +72,19 @@ class Served:
     @remembered
     def has_none_by_default(self, dataset: DatasetFacts) -> bool:
         """Whether each loader in sight that may be given the class has no workers unless an option asks for them."""
-        if self.module.config.assume_workers != "auto":
-            return False
+        asks = "add_argument(" in self.module.source.text or self.module.users.paths("add_argument(")
+        if self.module.config.assume_workers != "auto" or not asks:
+            return False  # told before any file is parsed
         sites = self._sites(dataset)
         return bool(sites) and all(_has_none_by_default(user, site) for user, site in sites)
 
     @remembered
     def is_in_no_loader(self, dataset: DatasetFacts) -> bool:
         """Whether files of the project make objects of the class, and gone through one by one, none in a loader."""
-        return not self._sites(dataset) and self._is_only_looked_at(dataset.facts.node.name, False)
+        name = dataset.facts.node.name
+        if not self.module.users.paths(f"{name}(") or self.module.loaders.serving(dataset.facts.node):
+            return False
+        return not self._sites(dataset) and self._is_only_looked_at(name, False)
 
     @remembered
     def _is_only_looked_at(self, name: str, handed: bool = True) -> bool:
