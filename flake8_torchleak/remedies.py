@@ -8,21 +8,18 @@ from flake8_torchleak.model.values import Kind, Value
 _LISTED = (Kind.LIST, Kind.TUPLE, Kind.DEQUE)
 
 
-def copied(name: str, value: Value) -> str:
-    """What workers do to memory: of arrays, forked ones copy the headers alone."""
-    held = f"`{name}` ({described(value)})"
+def copied(name: str, value: Value, arrays: bool = False) -> str:
+    """What workers do to memory: of arrays, forked ones copy the headers alone. arrays: whether use shows them."""
+    element = value.element.kind if value.element is not None else Kind.UNKNOWN
     if value.kind is Kind.INDEX:
-        return f"memory grows by a copy of {held} in each worker"
-    if value.element is not None and value.element.kind is Kind.ARRAY:
-        return f"each spawned worker starts with its own copy of {held} in memory"
-    if (
-        value.element is None
-        and value.kind in _OPEN
-        or value.element is not None
-        and value.element.kind is Kind.UNKNOWN
-    ):
+        return f"memory grows by a copy of `{name}` ({described(value)}) in each worker"
+    if element is Kind.ARRAY or arrays:
+        held = described(value) if element is Kind.ARRAY else "with arrays"
+        return f"each worker copies the headers of `{name}` ({held}), a spawned one all of it"
+    is_open = value.element is None and value.kind in _OPEN
+    if is_open or (value.element is not None and element is Kind.UNKNOWN):
         return f"memory grows by a copy of `{name}` (unless it holds arrays) in each worker"
-    return f"memory grows by a copy of {held} in each worker"
+    return f"memory grows by a copy of `{name}` ({described(value)}) in each worker"
 
 
 _OPEN = frozenset({Kind.LIST, Kind.DICT, Kind.SET, Kind.DEQUE, Kind.PICKLE, Kind.UNKNOWN})
@@ -41,8 +38,15 @@ def described(value: Value) -> str:
     return f"{value.kind.value} of {'parsed values' if element is Kind.JSON else element.value}"
 
 
-def remedy(value: Value, held: Held) -> str:
+def is_of_arrays(value: Value) -> bool:
+    """Whether a container is known to hold arrays."""
+    return value.element is not None and value.element.kind is Kind.ARRAY
+
+
+def remedy(value: Value, held: Held, arrays: bool = False) -> str:
     """What to store instead, by element type and use."""
+    if arrays:
+        return "store one array per field (`np.concatenate`), and offsets"
     element = value.element.kind if value.element is not None else Kind.UNKNOWN
     if value.kind is Kind.INDEX:
         return f"store what samples need by id as `PackedDict(...)` {_SHOWN}"
@@ -77,8 +81,13 @@ _LONGEST = 30
 """Of parts that a message shows."""
 
 
-def advice(name: str, value: Value, held: Held) -> str:
+def advice(name: str, value: Value, held: Held, arrays: bool = False) -> str:
     """The remedy in code, and what it does under each start method."""
+    if arrays:
+        return (
+            f"for each field of `{name}` one array of all elements (`np.concatenate`), and one of the rows where each "
+            "ends; pickled records would be copied as a whole at each read"
+        )
     element = value.element.kind if value.element is not None else Kind.UNKNOWN
     if value.kind is Kind.INDEX:
         return f"read each record of `{name}` by its id, from a file or a database that the worker opens"

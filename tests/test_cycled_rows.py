@@ -36,3 +36,46 @@ def test_batches_of_tensors(loader: str, expected: list[str]) -> None:
 def test_batches_of_what_is_handed_in() -> None:
     text = KEPT.format("pass").replace("[batch for batch in loader]", "list(loader)")
     assert [each.severity.value for each in lint(text) if each.code == "TLK405"] == ["warning"]
+
+
+EPOCHS = """
+from itertools import cycle
+from torch.utils.data import DataLoader
+
+def epoch(step, labelled, rest):
+    {start}for x, y in {iterable}:
+        step(x, y).backward()
+
+def fit(step, rows, others):
+    labelled, rest = DataLoader(rows, shuffle=True), DataLoader(others)
+    {loop}
+"""
+EACH = "for _ in range(9):\n        "
+
+
+@pytest.mark.parametrize(
+    ("start", "iterable", "loop", "expected"),
+    [
+        ("", "zip(cycle(labelled), rest)", EACH + "epoch(step, labelled, rest)", "note"),
+        ("pairs = zip(rest, cycle(labelled))\n    ", "pairs", EACH + "epoch(step, labelled, rest)", "note"),
+        ("", "zip(cycle(labelled), rest)", "epoch(step, labelled, rest)", "warning"),
+        ("step = keep(cycle(labelled))\n    ", "rest", EACH + "epoch(step, labelled, rest)", "warning"),
+        ("", "rest", EACH + "for n, x in enumerate(zip(cycle(labelled), rest)):\n            step(x)", "note"),
+        ("", "rest", "for x in zip(cycle(labelled), rest):\n        step(x)", "warning"),
+        ("", "rest", "for x in zip(cycle(labelled), rest):\n        for y in x:\n            step(y)", "warning"),
+        ("", "rest", "kept = cycle(labelled)\n    " + EACH + "step(next(kept))", "warning"),
+    ],
+)
+def test_cycles_that_end_with_their_loop(start: str, iterable: str, loop: str, expected: str) -> None:
+    """What `itertools.cycle` saved goes when nothing refers to it any more: with the loop, or with its function."""
+    text = EPOCHS.format(start=start, iterable=iterable, loop=loop)
+    (found,) = (each for each in lint(text) if each.code == "TLK405")
+    assert found.severity.value == expected
+    assert ("until the loop ends" in found.message) is (expected == "note")
+    assert "changes the order of the data" in found.remedy
+
+
+def test_a_cycle_says_that_its_remedy_shuffles_anew() -> None:
+    text = EPOCHS.format(start="", iterable="rest", loop="for x in cycle(iter(rest)):\n        step(x)")
+    (found,) = (each for each in lint(text) if each.code == "TLK405")
+    assert found.message.endswith(" (shuffles anew each round)")

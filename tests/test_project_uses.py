@@ -338,7 +338,7 @@ class Run:
         ("[(int(a), int(b)) for a, b in lines]", "store `torch.tensor(...)` of it, a row for each"),
         ("{k: [] for k in lines}", "store `PackedDict(...)`"),
         ("[Path(each) for each in lines]", "store `np.array([bytes(p) for p in ...])`, `Path(x.decode())` at the read"),
-        ("[np.load(each) for each in lines]", " in memory; store one `torch.cat(...)`, and offsets"),
+        ("[np.load(each) for each in lines]", ", a spawned one all of it; store one `torch.cat(...)`, and offsets"),
         ("[int(each) for each in lines]", "store `torch.tensor(...)` of it"),
         ("{each for each in lines}", "store `np.array(sorted(...))`"),
     ],

@@ -416,3 +416,31 @@ loader = DataLoader(Rows("x.json"), num_workers=4)
 )
 def test_state_that_only_a_flag_has_samples_read(default: str, read: str, expected: list[str]) -> None:
     assert sorted(severities(ASKED.format(default=default, read=read))) == expected
+
+
+SLOTS = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Streams(Dataset):
+    def __init__(self, streams):
+        self.streams = [load(each) for each in streams]
+
+    def __len__(self):
+        return len(self.streams)
+
+    def __getitem__(self, i):
+        self.streams[i] = {}
+        return next(self.streams[i])
+"""
+
+
+@pytest.mark.parametrize(("kept", "count"), [("again(self.streams[i])", 0), ("again(self.streams[0])", 1)])
+def test_entries_that_are_made_of_what_is_there(kept: str, count: int) -> None:
+    assert len(of("TLK104", SLOTS.format(kept))) == count
+
+
+def test_caches_without_workers_by_default() -> None:
+    text = SLOTS.format("again(self.streams[0])") + "loader = DataLoader(Streams([]), num_workers=args.workers)\n"
+    assert of("TLK104", text) == ["error"]
+    assert of("TLK104", text + "parser.add_argument('--workers', default=0)\n") == ["note"]

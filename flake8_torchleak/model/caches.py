@@ -213,12 +213,19 @@ class _Holder:
         change = self.change
         if change.value is None or change.method not in _KEYED:
             return False
+        if change.index is not None and self._is_in(change.value, f"{self.key}[{ast.unparse(change.index)}]"):
+            return True
         value = self.module.infer.value(change.value)
         if value.kind in _SMALL or opened(self.module, change.value) is not None:
             return True
         if not self._is_per_sample() and value.kind not in _DATA and not _is_decoded(self.module, change.value):
             return True  # looked up with the sample, such as the file it is in: there may be few, and handles
         return value.origin is not None and value.origin.name == self.name
+
+    @staticmethod
+    def _is_in(value: ast.expr, slot: str) -> bool:
+        """Whether an entry is made of what is there already: `self.parts[i] = iter(self.parts[i])`."""
+        return any(isinstance(each, ast.Subscript) and ast.unparse(each) == slot for each in ast.walk(value))
 
     def _is_per_sample(self) -> bool:
         """Whether the key is the sample's index, and not a name or path that many samples may have in common."""

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.tree import FUNCTIONS, LOOPS
 from flake8_torchleak.wording import is_long, short
 
 if TYPE_CHECKING:
@@ -68,3 +69,27 @@ def _is_returned(module: Module, node: ast.expr) -> bool:
     """Whether a function gives an expression back, as one of several values too."""
     parent = module.tree.parents[node]
     return isinstance(module.tree.parents[parent] if isinstance(parent, ast.Tuple) else parent, ast.Return)
+
+
+def ends_with_its_loop(module: Module, node: ast.expr) -> bool:
+    """Whether what a loop goes over goes with that loop, and the loop is one of many: of each epoch, most likely."""
+    while isinstance(parent := module.tree.parents[node], ast.Call) and last_name(parent.func) in _PASSING_ON:
+        node = parent
+    places = _places(module, node)
+    if not places or not all(_is_gone_over(module, each) for each in places):
+        return False
+    function = module.tree.function(node)
+    statement = module.tree.statement(node)
+    if any(isinstance(up, LOOPS) and up is not statement for up in module.tree.loops(node)):
+        return True
+    calls = module.classes.calls_of(function) if isinstance(function, FUNCTIONS) else []
+    return any(module.tree.loops(each) for each in calls)
+
+
+def is_in_memory(module: Module, made: ast.AST | None) -> bool:
+    """Whether a loader gives what is in memory as a whole anyway: rows of tensors (`TensorDataset`)."""
+    if not isinstance(made, ast.Call):
+        return False
+    given = [*made.args[:1], *(each.value for each in made.keywords if each.arg == "dataset")]
+    found = [each.value for node in given if isinstance(node, ast.Name) for each in module.flow.reaching(node.id, node)]
+    return any(isinstance(each, ast.Call) and last_name(each.func) == "TensorDataset" for each in (*given, *found))

@@ -16,6 +16,7 @@ from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.few import are_few_objects
 from flake8_torchleak.model.handed import call_of, given
+from flake8_torchleak.model.headers import holds_arrays
 from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
@@ -41,6 +42,8 @@ class Container:
     """Whether its type is known to be a Python container (else: a constructor argument of unknown type)."""
     of_parts: bool
     """Whether each element is one entry of a record: a name, a number, most likely."""
+    arrays: bool
+    """Whether samples use its elements, or parts of them, as arrays."""
 
 
 def containers(module: Module) -> Iterator[Container]:
@@ -105,7 +108,8 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     notes.append((read.node, f"read for every sample in `{read.function.name}`"))
     elements = [each for each in _put_in(state) if not _is_of(module, each, state.attr)]
     of_parts = bool(elements) and all(_is_entry(module, each) for each in elements)
-    return Container(_place(module, state), f"self.{state.attr}", dataset, value, read, tuple(notes), known, of_parts)
+    place, name, arrays = _place(module, state), f"self.{state.attr}", holds_arrays(state)
+    return Container(place, name, dataset, value, read, tuple(notes), known, of_parts, arrays)
 
 
 def _holds_tensors(state: StateFacts) -> bool:

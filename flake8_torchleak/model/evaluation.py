@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 
+_MOST_WRAPPED = 8
+"""Definitions of a model and of what wraps it that are looked at."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
     """One evaluation loop: its first model call, the loop, the function, and evidence.
@@ -191,13 +195,18 @@ def _is_wrapped(module: Module, call: ast.Call) -> bool:
 
 def _switches_itself(module: Module, call: ast.Call) -> bool:
     """Whether the class of the model that is called switches gradients off in its forward, or in what that calls."""
-    for each in module.flow.reaching(key_of(call.func), call.func):
+    queue = list(module.flow.reaching(key_of(call.func), call.func))
+    for each in queue:
         made = each.value.func if isinstance(each.value, ast.Call) else None
         found = module.names.definition(made, True) if made is not None else None
         facts = module.classes.all[found] if isinstance(found, ast.ClassDef) else None
         for function in facts.all_functions if facts is not None and "forward" in facts.methods else ():
             if any(module.grad.off(node) for node in module.tree.calls(function)):
                 return True
+        wrapped = each.value.args[:1] if facts is None and isinstance(each.value, ast.Call) else []
+        for inner in wrapped:  # `net = accelerator.prepare(net)`
+            if isinstance(inner, ast.Name) and inner.id == each.key and len(queue) < _MOST_WRAPPED:
+                queue += module.flow.reaching(inner.id, inner)
     return False
 
 

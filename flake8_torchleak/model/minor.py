@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.frozen import is_frozen
-from flake8_torchleak.model.tree import LOOPS, FunctionNode, Loop
+from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.evaluation import Evaluation
@@ -22,22 +23,83 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
     It goes over a loader, and not once only, or is run beside training; and its network is not frozen.
     """
     loop, function = evaluation.loop, evaluation.function
-    if is_frozen(module, evaluation.call.func):
+    if is_frozen(module, evaluation.call.func) or _is_let_go(module, evaluation.call):
+        return True
+    if _is_volatile(module, evaluation.call):
         return True
     if loop is None:
-        return False
+        return _is_of_one(module, evaluation.call)
     if evaluation.by_use:
         return True  # the network may be frozen elsewhere
     if _ends_at_once(loop):
         return True
     if isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter):
         return False
+    if _is_of_one(module, evaluation.call):
+        return True
     return function is None or not _is_beside_training(module, function, _MOST_LEVELS)
 
 
 def _ends_at_once(loop: Loop) -> bool:
     """Whether a loop is left at the end of its first round."""
     return isinstance(loop.body[-1], (ast.Break, ast.Return))
+
+
+def _is_let_go(module: Module, call: ast.Call) -> bool:
+    """Whether the next statement cuts the output off from its graph, for good: `out = net(x); out.detach_()`."""
+    statement = module.tree.statement(call)
+    if not isinstance(statement, ast.Assign) or statement.value is not call or len(statement.targets) != 1:
+        return False
+    name = key_of(statement.targets[0])
+    cuts = (each for each in module.classes.own_calls("detach_") if isinstance(each.func, ast.Attribute))
+    return any(
+        key_of(each.func.value) == name and _is_next(module, statement, module.tree.statement(each))
+        for each in cuts
+        if isinstance(each.func, ast.Attribute)
+    )
+
+
+def _is_next(module: Module, first: ast.stmt, then: ast.stmt) -> bool:
+    for body in (getattr(module.tree.parents[first], name, None) for name in ("body", "orelse", "finalbody")):
+        if isinstance(body, list) and first in body[:-1]:
+            return body[body.index(first) + 1] is then
+    return False
+
+
+def _is_volatile(module: Module, call: ast.Call) -> bool:
+    """Whether a helper makes its inputs volatile, as was right before PyTorch 0.4: no graph was built then."""
+    helper = module.names.definition(call.func, True)
+    if not isinstance(helper, FUNCTIONS):
+        return False
+    given = (each for inner in module.tree.calls(helper) for each in inner.keywords)
+    return any(each.arg == "volatile" and getattr(each.value, "value", None) is True for each in given)
+
+
+_SAME_ROWS = frozenset({"to", "cuda", "float", "half", "double", "long", "type", "detach", "clone", "contiguous"})
+"""Methods that leave the number of rows as it is."""
+
+
+def _is_of_one(module: Module, call: ast.Call) -> bool:
+    """Whether a batch of one item is made for the call: `net(x.unsqueeze(0))`, `net(image[None])`."""
+    given = [*call.args, *(each.value for each in call.keywords)]
+    return any(_is_one(module, each, _MOST_LEVELS) for each in given)
+
+
+def _is_one(module: Module, node: ast.expr, levels: int) -> bool:
+    if isinstance(node, ast.Name):
+        found = module.flow.reaching(node.id, node)
+        return bool(found) and all(
+            each.is_plain and each.value is not None and levels > 0 and _is_one(module, each.value, levels - 1)
+            for each in found
+        )
+    if isinstance(node, ast.Subscript):
+        index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+        return isinstance(index, ast.Constant) and index.value is None
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr == "unsqueeze":
+        return [getattr(each, "value", None) for each in node.args] == [0]
+    return node.func.attr in _SAME_ROWS and _is_one(module, node.func.value, levels)
 
 
 def _is_beside_training(module: Module, function: FunctionNode, levels: int) -> bool:

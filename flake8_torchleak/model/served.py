@@ -16,6 +16,7 @@ from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.samples import Given
 from flake8_torchleak.model.tracing import only_reads
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -35,7 +36,10 @@ class Served:
         place = _place(self.module, given)
         if not sites:
             return self._is_only_looked_at(dataset.facts.node.name)
-        return all(self._reads(dataset, user, site, place) for user, site in sites)
+        tensor = given.value.kind is Kind.TENSOR  # its storage is shared memory, whoever reads it
+        return all(
+            self._reads(dataset, user, site, place, site.workers is Workers.YES and not tensor) for user, site in sites
+        )
 
     @remembered
     def _sites(self, dataset: DatasetFacts) -> list[tuple[Module, Site]]:
@@ -66,25 +70,48 @@ class Served:
         return bool(self._sites(dataset)) and all(_starts_anew(user, site) for user, site in self._sites(dataset))
 
     @remembered
-    def _is_only_looked_at(self, name: str) -> bool:
-        """Whether files of the project make objects of a class, and all of them only read what such an object gives."""
-        if _looks(self.module, name) is False or not self.module.users.are_all(name):
+    def has_none_by_default(self, dataset: DatasetFacts) -> bool:
+        """Whether each loader in sight that may be given the class has no workers unless an option asks for them."""
+        asks = "add_argument(" in self.module.source.text or self.module.users.paths("add_argument(")
+        if self.module.config.assume_workers != "auto" or not asks:
+            return False  # told before any file is parsed
+        sites = self._sites(dataset)
+        return bool(sites) and all(_has_none_by_default(user, site) for user, site in sites)
+
+    @remembered
+    def is_in_no_loader(self, dataset: DatasetFacts) -> bool:
+        """Whether files of the project make objects of the class, and gone through one by one, none in a loader."""
+        name = dataset.facts.node.name
+        if not self.module.users.paths(f"{name}(") or self.module.loaders.serving(dataset.facts.node):
             return False
-        looks = [each for _, each in self.module.users.answers(lambda user: _looks(user, name), name)]
+        return not self._sites(dataset) and self._is_only_looked_at(name, False)
+
+    @remembered
+    def _is_only_looked_at(self, name: str, handed: bool = True) -> bool:
+        """Whether files of the project make objects of a class, and all of them only read what such an object gives.
+
+        handed: whether they may hand it to functions of theirs.
+        """
+        if _looks(self.module, name, handed) is False or not self.module.users.are_all(name):
+            return False
+        looks = [each for _, each in self.module.users.answers(lambda user: _looks(user, name, handed), name)]
         return True in looks and False not in looks
 
-    def _reads(self, dataset: DatasetFacts, user: Module, site: Site, place: object) -> bool:
-        collate = site.collate
+    def _reads(self, dataset: DatasetFacts, user: Module, site: Site, place: object, sent: bool) -> bool:
+        collate, given = site.collate, list[str]()
         if not site.batches:
             return False
         if user.loaders.is_default(collate):
             return True
         assert collate is not None
+        if isinstance(collate, ast.Call) and last_name(collate.func) == "partial" and len(collate.args) == 1:
+            given = [each.arg for each in collate.keywords if each.arg is not None]
+            collate = collate.args[0]
         method = dataset.facts.methods.get(collate.attr) if isinstance(collate, ast.Attribute) else None
         if method is not None:
-            return only_reads(self.module, method, place)
+            return only_reads(self.module, method, place, sent, given)
         function = _named(user, collate)
-        return function is not None and only_reads(user, function, place)
+        return function is not None and only_reads(user, function, place, sent, given)
 
 
 def _named(user: Module, node: ast.expr) -> FunctionNode | None:
@@ -123,19 +150,22 @@ def _place(module: Module, given: Given) -> object:
     return None
 
 
-def _looks(user: Module, name: str) -> bool | None:
+def _looks(user: Module, name: str, handed: bool) -> bool | None:
     """Whether a file only reads what objects of a class give, as far as is seen; None if it makes none."""
     if any(last_name(base) == name for each in user.tree.all(ast.ClassDef) for base in each.bases):
         return False
     if any(_class_of(user, site.dataset) in (name, "") for site in user.loaders.sites):
         return False
     made = [call for call in user.tree.all(ast.Call) if last_name(call.func) == name]
-    if not all(_is_seen(user, each) for each in made) or user.release.sharing.edits_samples(False, False) is not None:
+    if (
+        not all(_is_seen(user, each, handed) for each in made)
+        or user.release.sharing.edits_samples(False, False) is not None
+    ):
         return False
     return True if made else None
 
 
-def _is_seen(user: Module, made: ast.Call) -> bool:
+def _is_seen(user: Module, made: ast.Call, handed: bool) -> bool:
     """Whether the object that a call makes gets one name, and is gone through, looked into or handed on in sight."""
     parents = user.tree.parents
     assign = parents[made]
@@ -146,7 +176,7 @@ def _is_seen(user: Module, made: ast.Call) -> bool:
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             use = parents[node]
             if isinstance(use, ast.Call) and node is not use.func:
-                if last_name(use.func) not in _LOOKS and _named(user, use.func) is None:
+                if last_name(use.func) not in _LOOKS and (not handed or _named(user, use.func) is None):
                     return False
             elif not isinstance(use, (ast.For, ast.comprehension, ast.Subscript, ast.Attribute)):
                 return False
@@ -161,6 +191,13 @@ def _starts_anew(user: Module, site: Site) -> bool:
         return False
     number = site.arguments.get("num_workers")
     return site.workers is Workers.YES or (number is not None and (option_default(user, number) or 0) > 0)
+
+
+def _has_none_by_default(user: Module, site: Site) -> bool:
+    if any(each.arg is None for each in site.call.keywords):
+        return False
+    number = site.arguments.get("num_workers")
+    return site.workers is Workers.NO or (number is not None and option_default(user, number) == 0)
 
 
 def _are_alone(user: Module) -> bool:

@@ -7,11 +7,12 @@ Whoever is not known only to read or to copy may edit.
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import EDITING_METHODS, How, is_changing
 from flake8_torchleak.model.effects import ARRAY_METHODS, NUMPY_FUNCTIONS, TENSOR_METHODS, TORCH_FUNCTIONS, Sharing
-from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.names import defaults, last_name, parameters
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import Kind
 
@@ -233,13 +234,19 @@ def _elements(parts: Parts) -> Parts:
     return _picked(parts, None)
 
 
-def only_reads(module: Module, function: FunctionNode, place: object) -> bool:
-    """Whether a collate function neither edits nor gives out the part at a place of the samples (None: any part)."""
+def only_reads(
+    module: Module, function: FunctionNode, place: object, sent: bool = False, given: Collection[str] = ()
+) -> bool:
+    """Whether a collate function neither edits nor gives out the part at a place of the samples (None: any part).
+
+    sent: whether what it gives out goes to another process, as a copy; given: the parameters that it has already.
+    """
     expected = parameters(function)[1 if module.classes.around(function) and not _is_static(function) else 0 :]
-    if len(expected) != 1:
+    left = [each for each in expected if each.arg not in given and each not in defaults(function)]
+    if len(left) != 1:
         return False
-    traced = Tracing(module, function, {expected[0].arg: frozenset({BATCH})})
-    reached = traced.out | traced.touched
+    traced = Tracing(module, function, {left[0].arg: frozenset({BATCH})})
+    reached = traced.touched if sent else traced.out | traced.touched
     if place is None:
         return not reached
     return not reached & {BATCH, SAMPLE, _ROWS, _ANY, ("part", place)}

@@ -47,7 +47,7 @@ class _Reads:
         self.changed: set[str] = set()
         self.any_changed = False
         for each in module.tree.within(function):
-            if isinstance(each, ast.Subscript) and not isinstance(each.ctx, ast.Load):
+            if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store):
                 if isinstance(each.slice, ast.Constant):
                     self.changed.add(ast.unparse(each.slice))
                 elif ast.unparse(each.value) == self.record:

@@ -5,8 +5,9 @@ list of 11 numbers 450, what is in them not counted: 40,000 paths are 5 MB, a mi
 source hardly ever tells how many there are: of 75 findings in repositories where somebody looked it up, 13 were worth
 the change. What was read from a file of annotations as a whole, for workers that the project shows, is a warning: its
 records are large, and so is the file, if it is a file of the data. One entry of each record, and what is only evaluated
-with, are small; what samples read only behind a flag that is off by default is seldom there; all else is as true, and
-small more often than not.
+with, are small, as are the headers of arrays; what samples read only behind a flag that is off by default is seldom
+there, and workers that only an option asks for are not there by default. All else is as true, and small more often
+than not.
 """
 
 from __future__ import annotations
@@ -34,10 +35,14 @@ _PARSED = frozenset({Kind.JSON, Kind.PICKLE, Kind.INDEX})
 
 def worth(module: Module, container: Container) -> Severity:
     """A warning for parsed records that go to workers, and for whoever says that there are workers; else a note."""
-    if module.config.assume_workers == "yes" and not _is_unknown(container.value):
+    if module.config.assume_workers == "yes" and not _is_unknown(container.value) and not container.arrays:
         return Severity.WARNING
-    records = _is_parsed(container.value) and not container.of_parts
-    if not records or not module.loaders.shows_workers_for(container.dataset.owner.facts.node):
+    records = _is_parsed(container.value) and not container.of_parts and not container.arrays
+    if (
+        not records
+        or module.served.has_none_by_default(container.dataset.owner)
+        or not module.loaders.shows_workers_for(container.dataset.owner.facts.node)
+    ):
         return Severity.NOTE
     if is_left_out(module, container.dataset, container.name.removeprefix("self.")):
         return Severity.NOTE

@@ -43,9 +43,10 @@ When it stays silent
 - It is small: class names, vocabularies, transforms, literals.
 - It is a list of few objects, each many times (`[x] * n`, `NAMES[i % 3]`).
 - It is only counted, or only tested for membership.
-- Its Dataset is only used without workers.
+- Its Dataset is only used without workers, or all who make it go through it themselves, without a loader.
 - It is packed already: NumPy, torch, Arrow, a serialised buffer. (A note where samples read it only behind a flag of
-  the Dataset that is off by default.)
+  the Dataset that is off by default, where its elements are arrays, of which forked workers copy about 100 bytes each,
+  and where there are no workers unless an option asks for them.)
 
 How to fix it
 -------------
@@ -119,7 +120,7 @@ from flake8_torchleak.model.held import held
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.packing import NotPackable, packing
 from flake8_torchleak.model.worth import worth
-from flake8_torchleak.remedies import advice, copied, remedy
+from flake8_torchleak.remedies import advice, copied, is_of_arrays, remedy
 from flake8_torchleak.rule import Report, rule
 
 
@@ -133,15 +134,19 @@ from flake8_torchleak.rule import Report, rule
 )
 def check(module: Module) -> Iterator[Report]:
     for each in containers(module):
-        if each.known and not module.served.has_no_workers(each.dataset.owner):
-            used = held(module, each)
+        served, owner = module.served, each.dataset.owner
+        if each.known and not served.has_no_workers(owner) and not served.is_in_no_loader(owner):
+            used, arrays = held(module, each), each.arrays and not is_of_arrays(each.value)
+            happens = copied(each.name, each.value, arrays)
+            if served.has_none_by_default(owner):
+                happens = f"with workers (by default none) {happens}"
             yield Report(
                 each.place,
-                f"{copied(each.name, each.value)}; {remedy(each.value, used)}",
+                f"{happens}; {remedy(each.value, used, arrays)}",
                 notes=each.notes,
                 severity=worth(module, each),
                 target=each,
-                remedy=advice(each.name, each.value, used),
+                remedy=advice(each.name, each.value, used, arrays),
             )
 
 

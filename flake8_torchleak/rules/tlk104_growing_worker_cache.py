@@ -99,7 +99,9 @@ def check(module: Module) -> Iterator[Report]:
                 f"drop the oldest entry of `{_name(each)}` when it is full; or do without it, as by default workers "
                 "end with the epoch, and it with them; or make one tensor of it in `__init__`, which all workers share"
             ),
-            severity=Severity.NOTE if each.chosen else Severity.ERROR,
+            severity=Severity.NOTE
+            if each.chosen or module.served.has_none_by_default(each.dataset)
+            else Severity.ERROR,
         )
     for memo in memos(module):
         name = memo.function.name

@@ -44,7 +44,7 @@ The element is copied first, is made anew for each sample or each epoch, or is a
 Dataset itself: its methods both fill and empty the queues.
 
 A note is an edit that a second one leaves as it is (values limited by `np.clip`, a column that each read sets anew,
-what `if np.isnan(x[i])` sets, an entry made of others that stay as they are), and one where each loader that the project
+what `if np.isnan(x[i])` sets, an entry made of others that stay as they are), and one where each loader that a project
 gives the Dataset has workers that start anew in every epoch, by its options' defaults too.
 
 How to fix it

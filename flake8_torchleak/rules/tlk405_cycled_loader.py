@@ -37,14 +37,15 @@ When it stays silent
 - A `deque` has a largest length; a comprehension has a condition; it, or a loop, gives out something
   other than whole batches.
 - Only a name makes it a loader, and it is sorted, or used as a list or a dict. (A note where only the name suggests a
-  loader and nothing speaks against it, and where a `TensorDataset` has all data in memory anyway.)
+  loader and nothing speaks against it, where a `TensorDataset` has all data in memory anyway, and where what
+  `itertools.cycle` keeps goes with a loop that is run once an epoch.)
 
 How to fix it
 -------------
-Unsafe, for `itertools.cycle`: repeat the loader, not its batches. It shuffles anew in each round and starts its
-workers again (persistent_workers=True keeps them). For `list(loader)`: `len(loader)`, or a loop over the loader; where
-the batches are used elsewhere, hand the loader on, and loop over it there. Where some part of every batch must stay,
-store that alone (numbers, or a `.clone()` of one field).
+Unsafe, for `itertools.cycle`: repeat the loader, not its batches. It shuffles and augments anew in each round, so that
+the data come in another order than before, and starts its workers again (persistent_workers=True keeps them). For
+`list(loader)`: `len(loader)`, or a loop over the loader; where the batches are used elsewhere, hand the loader on, and
+loop over it there. Where some part of every batch must stay, store that alone (numbers, or a `.clone()` of one field).
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject, imports_pytorch
 from flake8_torchleak.model.bindings import key_of
-from flake8_torchleak.model.collected import instead
+from flake8_torchleak.model.collected import ends_with_its_loop, instead, is_in_memory
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import fitting, short
 
 _COLLECTING = ("list", "tuple", "set", "frozenset", "sorted", "dict", "collections.deque")
 _REMEDY = {
@@ -225,23 +226,21 @@ def _report(
         by_name = "DataLoader" not in text and ".backward(" not in text
     if _is_first(module.tree.parents[node]):
         remedy = f"use `next(iter({short(iterable)}))`"
+    ends = target is not None and ends_with_its_loop(module, target)
+    stays = "stay in memory until the loop ends" if ends else "stay in memory"
+    remedy = remedy or instead(module, node, iterable)
     yield Report(
         node,
-        f"all batches stay in memory: `{shown}` keeps every batch; {remedy or instead(module, node, iterable)}",
+        fitting(f"all batches {stays}: `{shown}` keeps every batch", *([f"{remedy}{_ANEW}"] if target else []), remedy),
         notes=((loader.made, "the loader is made here"),) if loader.made is not None else (),
-        severity=Severity.NOTE if by_name or _is_in_memory(module, loader.made) else None,
+        severity=Severity.NOTE if by_name or ends or is_in_memory(module, loader.made) else None,
+        remedy=f"{remedy}: what is shuffled and drawn at random is so anew in each round, which changes the order of "
+        "the data"
+        if target is not None
+        else "",
         target=target,
         under=under,
     )
-
-
-def _is_in_memory(module: Module, made: ast.AST | None) -> bool:
-    """Whether a loader gives what is in memory as a whole anyway: rows of tensors (`TensorDataset`)."""
-    if not isinstance(made, ast.Call):
-        return False
-    given = [*made.args[:1], *(each.value for each in made.keywords if each.arg == "dataset")]
-    found = [each.value for node in given if isinstance(node, ast.Name) for each in module.flow.reaching(node.id, node)]
-    return any(isinstance(each, ast.Call) and last_name(each.func) == "TensorDataset" for each in (*given, *found))
 
 
 def _is_first(node: ast.AST) -> bool:
@@ -297,6 +296,7 @@ def _repeated(module: Module, call: ast.Call) -> str:
 
 
 _LONGEST = 65
+_ANEW = " (shuffles anew each round)"
 
 
 def _is_test(module: Module, node: ast.AST) -> bool:

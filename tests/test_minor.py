@@ -1,0 +1,159 @@
+"""TLK501: evaluations that cost little, whose graph is cut off at once, or that build none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.model import firstparty
+from tests.test_worth_of_place import severities
+
+LOOP = """
+import torch
+from torch.utils.data import DataLoader
+
+def validate(net, data):
+    net.eval()
+    rows = []
+    for x, y in DataLoader(data):
+        {}
+    return rows
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("out = net(x)\n        out.detach_()\n        rows.append(out)", "note"),
+        ("with torch.autocast('cpu'):\n            out = net(x)\n            out.detach_()", "note"),
+        ("out = net(x)\n        rows.append(out.sum().item())\n        out.detach_()", "warning"),
+        ("out = net(x)\n        y.detach_()\n        rows.append(out.sum().item())", "warning"),
+        ("out, more = net(x), 1\n        out.detach_()", "warning"),
+        ("out = net(x)", "warning"),
+        ("rows.append(net(x).sum().item())", "warning"),
+        ("rows.append(net(x.unsqueeze(0)).sum().item())", "warning"),  # of a loader: a batch, whatever is put around it
+    ],
+)
+def test_outputs_whose_graph_is_cut_off_at_once(body: str, expected: str) -> None:
+    assert severities("TLK501", LOOP.format(body)) == [expected]
+
+
+PLAYED = """
+import torch
+
+def test_env(env, net):
+    net.eval()
+    state, total = env.reset(), 0
+    while total < 1000:
+        {}
+        state, reward = env.step(out.argmax().item())
+        total += reward
+    return total
+
+def train(env, net, optimizer, loader):
+    for x in loader:
+        loss = net(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        test_env(env, net)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("out = net(torch.tensor(state).unsqueeze(0).to('cpu'))", "note"),
+        ("x = torch.tensor(state)[None]\n        out = net(x)", "note"),
+        ("x = torch.tensor(state)[None, :]\n        out = net(state=x.float())", "note"),
+        ("out = net(torch.tensor(state))", "warning"),
+        ("out = net(torch.tensor(state).unsqueeze(1))", "warning"),
+        ("out = net(torch.tensor(state)[0])", "warning"),
+        ("out = net(torch.tensor(state).expand(9, 9))", "warning"),
+        ("out = net(state)", "warning"),
+    ],
+)
+def test_batches_of_one_item(body: str, expected: str) -> None:
+    assert severities("TLK501", PLAYED.format(body)) == [expected]
+
+
+def test_one_item_at_each_call() -> None:
+    """The loop is the caller's: the function runs the network once."""
+    text = PLAYED.replace("    while total < 1000:\n        {}\n        state, reward", "    {}\n    state, reward")
+    text = text.replace("        total += reward\n", "").replace("train(", "fit(")
+    text = text.replace("def test_env", "def evaluate").replace("        test_env", "        evaluate")
+    assert severities("TLK501", text.format("out = net(torch.tensor(state))")) == ["warning"]
+    assert severities("TLK501", text.format("out = net(torch.tensor(state)[None])")) == ["note"]
+
+
+@pytest.mark.parametrize(
+    "cut",
+    ["out = rows = net(x)", "rows += net(x)", "if x is None:\n            out = net(x)\n        out.detach_()"],
+)
+def test_outputs_that_are_not_cut_off_next(cut: str) -> None:
+    assert severities("TLK501", LOOP.format(cut)) == ["warning"]
+
+
+HELPED = """
+import torch
+from torch.autograd import Variable
+from torch.utils.data import DataLoader
+{}
+
+def validate(net, data):
+    net.eval()
+    for x in DataLoader(data):
+        print(extract(net, x))
+"""
+EXTRACT = """
+from torch.autograd import Variable
+
+def extract(net, x):
+    net.eval()
+    x = Variable(x, volatile={})
+    return net(x).data.cpu()
+"""
+
+
+@pytest.mark.parametrize(("volatile", "expected"), [("True", ["note"]), ("False", ["warning"])])
+def test_helpers_of_the_time_of_volatile(tmp_path: Path, volatile: str, expected: list[str]) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "extracting.py").write_text(EXTRACT.format(volatile))
+    text = HELPED.format("from extracting import extract")
+    path = tmp_path / "validate.py"
+    path.write_text(text)
+    assert severities("TLK501", text, path) == expected
+    firstparty.forget()
+
+
+PREPARED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+class Net(nn.Module):
+    {decorator}
+    def forward(self, x):
+        return self.layer(x)
+
+def validate(data, accelerator):
+    net = Net()
+    {wrapped}
+    net.eval()
+    for x in DataLoader(data):
+        print(net(x))
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "wrapped", "expected"),
+    [
+        ("@torch.no_grad()", "net = accelerator.prepare(net)", []),
+        ("@torch.no_grad()", "pass", []),
+        ("@timed", "net = accelerator.prepare(net)", ["warning"]),
+        ("@torch.no_grad()", "net = accelerator.prepare(other)", ["warning"]),
+    ],
+)
+def test_networks_that_turn_gradients_off_themselves(decorator: str, wrapped: str, expected: list[str]) -> None:
+    assert severities("TLK501", PREPARED.format(decorator=decorator, wrapped=wrapped)) == expected
