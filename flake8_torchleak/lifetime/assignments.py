@@ -33,6 +33,9 @@ class Assignments(Part):
             self._unpack(target, value, node)
         elif isinstance(target, ast.Attribute):
             base = run.evaluate(target.value)
+            if target.attr == "requires_grad":
+                run.needing.told(base, value)
+            run.needing.replaced(base, target.attr, value)
             old = run.attributes.value(base, target.attr, target)
             run.keeper.slot(old, value, node, target)
             goes_on = run.keeper.regrown(old, value, node, target)
@@ -60,6 +63,7 @@ class Assignments(Part):
         run = self.run
         base = run.evaluate(target.value)
         index = run.evaluate(target.slice)
+        run.needing.replaced(base, constant(index), value)
         if isinstance(target.slice, ast.Slice) and isinstance(target.slice.lower, ast.Call):
             added = run.elements.of(value, target)  # x[len(x):] = [v]
             run.keeper.stored(base, added, node, target.value, None)

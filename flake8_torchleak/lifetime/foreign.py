@@ -119,9 +119,9 @@ class Foreign(Part):
             if name in ("forward", "__call__"):
                 return run.networks.called(args, keywords, node, atom)
             if name in table.PARAMETERS:
-                return run.networks.parameters(name, node)
+                return run.networks.parameters((atom,), name, node)
             if name in table.MODULE_SELF:
-                run.networks.set_mode(atom, name, args)
+                run.networks.set_mode(atom, name, args, keywords)
                 return (atom,)
             if is_hooking(name):
                 return run.hooks.registered(atom, args, node)

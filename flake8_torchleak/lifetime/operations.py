@@ -114,6 +114,8 @@ class Operations(Part):
     ) -> Value:
         """A method that changes a tensor: `total.add_(loss)`, `x.detach_()`."""
         run = self.run
+        if name == "requires_grad_":
+            run.needing.told(base, join([*args[:1], *keywords.values()]) or number(True))
         if name in ("detach_", "requires_grad_"):
             off = name == "detach_" or (args and constant(args[0]) is False)
             value = run.make.tensor(node, Graph.NO if off else max(Graph.LEAF, *(atom.graph for atom in base)))
