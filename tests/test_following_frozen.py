@@ -119,7 +119,7 @@ TRAINED = {
     "another one of layers": "made = [layers() for _ in range(2)]\nother, net = layers(), Net()\nfreeze(other)",
     "what was copied": "net = Net()\nother = copy.deepcopy(net)\nfreeze(other)",
     "layers that were copied": "net = layers()\nother = copy.deepcopy(net)\nfreeze(other)",
-    "a choice": "net = Net()\nfor n, p in net.named_parameters():\n    if n[0] == 'b':\n        p.requires_grad_(False)",
+    "a choice": "net = Net()\nfor n, p in net.named_parameters():\n    if 'b' in n:\n        p.requires_grad = False",
     "a slice": "net = Net()\nfor p in list(net.parameters())[:-1]:\n    p.requires_grad = False",
     "one by one": "net = Net()\nnet.body.weight.requires_grad = False",
     "all but a part": "net = Net()\nfreeze(net)\nfor p in net.head.parameters():\n    p.requires_grad = True",

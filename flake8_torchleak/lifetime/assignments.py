@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_torchleak.lifetime.journal import Flow
+from flake8_torchleak.lifetime.libraries import INTEGERS
 from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.overloading import operated
 from flake8_torchleak.lifetime.rewriting import is_every_entry
@@ -87,6 +88,8 @@ class Assignments(Part):
         )
         run.keeper.slot(old, value, node, target)
         self._persist(base, target, value)
+        if in_tensor and all(atom.made == INTEGERS for atom in base):
+            return  # on torch 2.13 what is copied there has no history
         if in_tensor or varies(index) or constant(index) is Mark.ANY:
             vary = None if in_tensor else varies(index)  # whatever part of a tensor is set, its history grows
             adds = in_tensor and isinstance(node, ast.AugAssign)

@@ -20,6 +20,7 @@ from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.layers import is_inside, may_normalize, take_back
 from flake8_torchleak.lifetime.outputs import collect, differentiated_of
 from flake8_torchleak.lifetime.run import MOST_FRAMES, Run
+from flake8_torchleak.lifetime.showing import is_returned
 from flake8_torchleak.lifetime.stepping import Stepping, makes_step
 from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind, Value, objects
 from flake8_torchleak.lifetime.verdict import left
@@ -208,6 +209,8 @@ class Runner:
             mark = run.keeper.mark
             with run.needing.alone():
                 run.looping.repeat(function, partial(self._pass, made, given, results), FORWARD)
+            for kept in run.keeper.found[mark:]:
+                kept.returned = is_returned(kept, results)
             if not inside:
                 take_back(run.keeper.found[mark:], results, instance)
 

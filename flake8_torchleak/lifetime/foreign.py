@@ -69,6 +69,9 @@ class Foreign(Part):
             return PLAIN if not path.startswith("torch.utils.checkpoint") else run.make.result(node, args)
         if path in table.CARRYING:
             return run.make.result(node, [*args, *keywords.values()])
+        if path.startswith("torch.distributions.") and name[:1].isupper():
+            made = run.operations.computed(name, args, keywords, node)
+            return tuple(each.but(made=table.DISTRIBUTION) for each in made)
         if path.startswith("torch."):
             return run.operations.computed(name, args, keywords, node)
         if path.startswith(("numpy.", "statistics.", "json.")):

@@ -31,7 +31,7 @@ class _Table(Certain):
     """What was told last, by network: what nothing was told of needs gradients, on whatever way one came here."""
 
     def get(self, key: Hashable, default: object = None, /) -> Value:
-        return self[key] if key in self else _TRAINED
+        return super().get(key) or _TRAINED
 
 
 class Needing(Part):
@@ -207,11 +207,9 @@ def _is_below(key: Hashable, whole: Hashable) -> bool:
     if not isinstance(key, tuple) or not isinstance(whole, tuple) or key[1] != whole[1]:
         return False
     site: Site = key[0]
-    while isinstance(site, tuple) and site:
-        if site == whole[0]:
-            return True
+    while isinstance(site, tuple) and site and site != whole[0]:
         site = site[0]
-    return site == whole[0]
+    return bool(site == whole[0])
 
 
 def _is_network(atom: Atom) -> bool:

@@ -60,7 +60,9 @@ class Networks(Part):
         named = atom.site in run.seen.named and atom.site not in run.seen.networks
         if named:
             run.seen.callees[node] = atom.site
-        unsure = named or run.needing.may_be_frozen(atom)
+        if isinstance(atom.made, Obj):
+            run.seen.of_project.add(node)
+        unsure = named or run.needing.may_be_frozen(atom) or _is_abstract(atom)
         parts = made.parts | {node, (BY_NAME if unsure else BY_CALL, node)}
         return (Atom(Kind.UNKNOWN, node, Graph.YES, None, parts, made.past, made.via, made.vary, born, born),)
 
@@ -176,6 +178,8 @@ class Networks(Part):
         run = self.run
         args = [*args, *keywords.values()]
         if name == "eval":
+            if atom.site in run.seen.named:
+                run.seen.networks.add(atom.site)  # not by its name alone
             run.evaluating = run.evaluating or not self._is_part(atom)
         elif name == "train":
             run.evaluating = bool(args) and constant(args[0]) is False
@@ -190,6 +194,14 @@ _JOINING = frozenset({"Sequential", "ModuleList", "ModuleDict"})
 def _is_new(why: str, given: Atom) -> bool:
     """Whether what a network is given is data of its own, not a part of one tensor: that is one batch, or sequence."""
     return why is not IN_VAIN or given.kind is not Kind.TENSOR or not isinstance(given.site, (tuple, ast.Subscript))
+
+
+def _is_abstract(atom: Atom) -> bool:
+    """Whether a network's forward pass is left to classes that nobody can see here."""
+    cls = atom.made.cls if isinstance(atom.made, Obj) else None
+    if not isinstance(cls, ClassInfo) or cls.method("forward") is not None or cls.layers:
+        return False
+    return all(name.rpartition(".")[2] in ("Module", "LightningModule") for name in cls.foreign)
 
 
 @of_node
