@@ -149,11 +149,16 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
     if kept.how == "batch" and is_let_go(run, kept):
         return Severity.WARNING  # a descriptor for each batch of one pass, until the function returns
     freed, renewed = known is Worth.NODES or is_freed(run, kept), kept.at in run.keeper.renewed
-    if kept.is_graph and freed and renewed:
+    if kept.is_graph and freed and (renewed or kept.of_update or _is_collected(kept)):
         return Severity.NOTE  # the nodes of a few steps' graphs, until it starts anew
     if kept.how == "error" or (kept.is_graph and (freed or renewed)):
         return Severity.WARNING
     return Severity.ERROR
+
+
+def _is_collected(kept: Kept) -> bool:
+    """Whether a framework keeps it until the epoch ends, and drops it then."""
+    return any(isinstance(each, FUNCTIONS) for each in kept.holders)
 
 
 def _is_decoded(kept: Kept, found: Followed, module: Module) -> bool:

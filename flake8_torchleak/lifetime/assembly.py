@@ -20,6 +20,7 @@ from flake8_torchleak.lifetime.keeping import Keeper
 from flake8_torchleak.lifetime.loops import Loops
 from flake8_torchleak.lifetime.making import Making
 from flake8_torchleak.lifetime.names import Names
+from flake8_torchleak.lifetime.needing import Needing
 from flake8_torchleak.lifetime.networks import Networks
 from flake8_torchleak.lifetime.operations import Operations
 from flake8_torchleak.lifetime.run import Part, Run
@@ -48,6 +49,7 @@ def assembled() -> Run:
     run.looping = Loops(run)
     run.make = Making(run)
     run.names = Names(run)
+    run.needing = Needing(run)
     run.networks = Networks(run)
     run.operations = Operations(run)
     run.unseen = Unseen(run)

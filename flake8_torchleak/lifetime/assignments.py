@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_torchleak.lifetime.journal import Flow
+from flake8_torchleak.lifetime.libraries import INTEGERS
 from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.overloading import operated
 from flake8_torchleak.lifetime.rewriting import is_every_entry
@@ -33,6 +34,9 @@ class Assignments(Part):
             self._unpack(target, value, node)
         elif isinstance(target, ast.Attribute):
             base = run.evaluate(target.value)
+            if target.attr == "requires_grad":
+                run.needing.told(base, value)
+            run.needing.replaced(base, target.attr, value)
             old = run.attributes.value(base, target.attr, target)
             run.keeper.slot(old, value, node, target)
             goes_on = run.keeper.regrown(old, value, node, target)
@@ -60,6 +64,7 @@ class Assignments(Part):
         run = self.run
         base = run.evaluate(target.value)
         index = run.evaluate(target.slice)
+        run.needing.replaced(base, constant(index), value)
         if isinstance(target.slice, ast.Slice) and isinstance(target.slice.lower, ast.Call):
             added = run.elements.of(value, target)  # x[len(x):] = [v]
             run.keeper.stored(base, added, node, target.value, None)
@@ -83,6 +88,8 @@ class Assignments(Part):
         )
         run.keeper.slot(old, value, node, target)
         self._persist(base, target, value)
+        if in_tensor and all(atom.made == INTEGERS for atom in base):
+            return  # on torch 2.13 what is copied there has no history
         if in_tensor or varies(index) or constant(index) is Mark.ANY:
             vary = None if in_tensor else varies(index)  # whatever part of a tensor is set, its history grows
             adds = in_tensor and isinstance(node, ast.AugAssign)

@@ -53,7 +53,7 @@ class Attributes(Part):
             return run.make.view(node, atom)
         if kind is Kind.NETWORK:
             if name in ("weight", "bias"):
-                return run.make.tensor((node, "leaf"), Graph.LEAF)
+                return run.needing.parameters(node, (atom,))
             return (atom.but(site=(atom.site, name)),)
         if made == HANDLE:
             return run.hooks.removed(atom)  # `stack.callback(handle.remove)`

@@ -6,6 +6,7 @@ import ast
 
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.frames import Function
+from flake8_torchleak.lifetime.needing import is_network
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -102,16 +103,26 @@ class Builtin(Part):
         copies: list[Atom] = []
         for atom in value:
             made = atom.made
-            if not (isinstance(made, Obj) and made.kind in _DEEP and depth):
-                copies.append(atom.but(held=None))
+            if not (isinstance(made, Obj) and (made.kind in _DEEP or is_network(made)) and depth):
+                copies.append(self._alone(atom))
                 continue
             if id(made) not in known:
-                new = known[id(made)] = self.run.new(made.kind, node)
+                cls = made.cls if isinstance(made.cls, ClassInfo) else None
+                new = known[id(made)] = self.run.new(made.kind, node, cls)
                 new.default = made.default
                 for key, part in made.fields.items():
                     self.run.put(new, key, self._deep(read_from(made, part), node, known, depth - 1))
+                self.run.needing.copied(atom, self.run.of(new)[0])
             copies += self.run.of(known[id(made)])
         return tuple(copies)
+
+    def _alone(self, atom: Atom) -> Atom:
+        """A copy of what is no container: of a network, another one."""
+        if atom.kind is not Kind.NETWORK and not (atom.kind is Kind.UNKNOWN and atom.graph is Graph.MAYBE):
+            return atom.but(held=None)
+        new = atom.but(held=None, born=self.run.tick())
+        self.run.needing.copied(atom, new)
+        return new
 
     def _container(self, path: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         run = self.run

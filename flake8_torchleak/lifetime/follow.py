@@ -20,6 +20,7 @@ from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.layers import is_inside, may_normalize, take_back
 from flake8_torchleak.lifetime.outputs import collect, differentiated_of
 from flake8_torchleak.lifetime.run import MOST_FRAMES, Run
+from flake8_torchleak.lifetime.showing import is_returned
 from flake8_torchleak.lifetime.stepping import Stepping, makes_step
 from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind, Value, objects
 from flake8_torchleak.lifetime.verdict import left
@@ -177,15 +178,19 @@ class Runner:
         self._left = max(self._left - share + run.unspent, 0)
 
     def _root(self, function: FunctionNode, owner: ast.ClassDef | None) -> None:
+        run = self.run
         if owner is None:
-            self._call(Function(function, self.own), None)
+            with run.needing.alone():
+                self._call(Function(function, self.own), None)
             return
-        info = self.run.names.class_info(owner, self.own)
+        info = run.names.class_info(owner, self.own)
         if function.name == "forward" and info.is_network:
             self._forward(function, info)
             return
         for each in self._receivers(info, function):
-            self._call(Function(function, self.own, None, info, self._instance(each)), info)
+            instance = self._instance(each)
+            with run.needing.alone():
+                self._call(Function(function, self.own, None, info, instance), info)
 
     def _forward(self, function: FunctionNode, info: ClassInfo) -> None:
         """Follow a network's forward pass as a training program calls it: step by step, with what has history."""
@@ -202,7 +207,10 @@ class Runner:
             run.grad_off, run.evaluating, run.loops, run.guards, run.tests = 0, False, [], [], []
             results: list[Atom] = []
             mark = run.keeper.mark
-            run.looping.repeat(function, partial(self._pass, made, given, results), FORWARD)
+            with run.needing.alone():
+                run.looping.repeat(function, partial(self._pass, made, given, results), FORWARD)
+            for kept in run.keeper.found[mark:]:
+                kept.returned = is_returned(kept, results)
             if not inside:
                 take_back(run.keeper.found[mark:], results, instance)
 

@@ -69,6 +69,9 @@ class Foreign(Part):
             return PLAIN if not path.startswith("torch.utils.checkpoint") else run.make.result(node, args)
         if path in table.CARRYING:
             return run.make.result(node, [*args, *keywords.values()])
+        if path.startswith("torch.distributions.") and name[:1].isupper():
+            made = run.operations.computed(name, args, keywords, node)
+            return tuple(each.but(made=table.DISTRIBUTION) for each in made)
         if path.startswith("torch."):
             return run.operations.computed(name, args, keywords, node)
         if path.startswith(("numpy.", "statistics.", "json.")):
@@ -119,9 +122,9 @@ class Foreign(Part):
             if name in ("forward", "__call__"):
                 return run.networks.called(args, keywords, node, atom)
             if name in table.PARAMETERS:
-                return run.networks.parameters(name, node)
+                return run.networks.parameters((atom,), name, node)
             if name in table.MODULE_SELF:
-                run.networks.set_mode(atom, name, args)
+                run.networks.set_mode(atom, name, args, keywords)
                 return (atom,)
             if is_hooking(name):
                 return run.hooks.registered(atom, args, node)

@@ -12,6 +12,10 @@ Changes = dict[tuple[int, Hashable], tuple[Fields, Hashable, Value]]
 """What was set, where: by the fields' identity and the name."""
 
 
+class Certain(dict[Hashable, Value]):
+    """Fields that loops set for certain: who goes over networks to freeze them has some."""
+
+
 class Flow(Enum):
     """How a block ends: it goes on, or leaves the iteration, the loop or the function for certain."""
 
@@ -147,7 +151,7 @@ class Journal:
         """What was set may not have been: what held before may hold still."""
         for fields, name, old in before.values():
             now = fields.get(name, ())
-            if old and old is not now:
+            if old and old is not now and not isinstance(fields, Certain):
                 self.put(fields, name, join([old, now]))
 
 

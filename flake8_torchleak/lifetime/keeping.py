@@ -26,6 +26,7 @@ from flake8_torchleak.lifetime.outliving import (
 )
 from flake8_torchleak.lifetime.placing import place_of
 from flake8_torchleak.lifetime.run import Part, Run
+from flake8_torchleak.lifetime.showing import is_of_update
 from flake8_torchleak.lifetime.values import CAUGHT, NOTHING, Atom, Graph, Kind, Obj, Site, Value
 
 _REGROWN = frozenset({"list", "tuple", "dict", "set", "instance"})
@@ -341,6 +342,7 @@ class Keeper(Part):
                 is_lasting(loop, holders) or not run.lasting.isdisjoint(map(id, made)),
                 gets_one_pass(run, loop, holders or table),
                 frozenset(a.made.node for a in table if isinstance(a.made, Obj) and a.made.node is not None),
+                (bool(holders or table) or isinstance(target, ast.Name)) and is_of_update(run, loop, holders or table),
             )
         )
 

@@ -48,6 +48,10 @@ class Kept:
     """Whether the holder was made in the same iteration of each loop around: it gets one pass over the data."""
     table: frozenset[Site] = frozenset()
     """What made the container that a sum is an entry of."""
+    of_update: bool = False
+    """Whether it is kept for one call of a function that goes over what its caller made for that."""
+    returned: bool = False
+    """Whether a forward pass returns what keeps it."""
     dead: bool = False
     """Whether it turned out to be harmless."""
 

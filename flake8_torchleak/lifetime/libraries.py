@@ -25,7 +25,8 @@ NO_HISTORY_FUNCTIONS = frozenset({
     "multinomial", "bincount", "histc", "logical_and", "logical_or", "logical_not", "allclose", "equal", "load",
     "one_hot", "is_tensor", "numel", "device", "manual_seed", "no_grad", "searchsorted", "bucketize", "normal",
     "bernoulli", "isclose", "Tensor", "FloatTensor", "LongTensor", "DoubleTensor", "HalfTensor", "IntTensor",
-    "BoolTensor", "ByteTensor", "count_nonzero", "unique", "tril_indices", "triu_indices", "Generator",
+    "BoolTensor", "ByteTensor", "nonzero", "argwhere", "isin", "count_nonzero", "unique", "tril_indices",
+    "triu_indices", "Generator",
 })  # fmt: skip
 """Functions of torch whose result never carries history."""
 
@@ -37,7 +38,8 @@ RANDOM = frozenset({
 
 NO_HISTORY_METHODS = frozenset({
     "item", "tolist", "numpy", "detach", "long", "int", "bool", "short", "byte", "char", "argmax", "argmin", "argsort",
-    "eq", "ne", "gt", "lt", "ge", "le", "nonzero", "isnan", "isinf", "isfinite", "any", "all", "size", "dim", "ndim",
+    "eq", "ne", "gt", "lt", "ge", "le", "nonzero", "argwhere", "multinomial", "isnan", "isinf", "isfinite", "any", "all",
+    "size", "dim", "ndim",
     "numel", "nelement", "stride", "element_size", "is_contiguous", "data_ptr", "get_device", "storage", "equal",
     "new_zeros", "new_ones", "new_tensor", "new_full", "new_empty", "count_nonzero", "unique", "bincount", "type",
     "is_floating_point", "has_names", "logical_and", "logical_or", "logical_not", "__len__", "keys", "startswith",
@@ -51,8 +53,19 @@ WHOLE = frozenset(
         *("long", "int", "short", "bool", "int8", "int16", "int32", "int64", "uint8"),
         *("LongTensor", "IntTensor", "ShortTensor", "ByteTensor", "BoolTensor", "CharTensor"),
     )
-)
+) | {"int", "bool"}
 """Types of whole numbers."""
+OF_WHOLE = frozenset({"LongTensor", "IntTensor", "BoolTensor", "ByteTensor", "randint", "randperm", "randint_like"})
+"""Functions of torch that give tensors of whole numbers, whatever they are told."""
+INTEGERS = "whole numbers"
+"""Marks a tensor of whole numbers: what is copied into it has no history there."""
+SAME_NUMBERS = frozenset({
+    "to", "cuda", "cpu", "clone", "contiguous", "view", "reshape", "expand", "repeat", "squeeze", "unsqueeze",
+    "pin_memory", "share_memory_", "detach",
+})  # fmt: skip
+"""Methods after which a tensor's numbers are what they were."""
+DISTRIBUTION = "a distribution"
+"""What an object of `torch.distributions` is: what is drawn by its `sample()` carries no history."""
 
 ONLY_TENSORS = frozenset({
     "detach", "backward", "requires_grad_", "cuda", "cpu", "unsqueeze", "squeeze", "softmax", "log_softmax", "sigmoid",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from flake8_torchleak.lifetime.deciding import decided
 from flake8_torchleak.lifetime.frames import BATCHES, Loop
@@ -26,13 +26,20 @@ class Loops(Part):
         """A `for` loop."""
         run = self.run
         value = run.evaluate(node.iter)
+        told: dict[Hashable, frozenset[object]] = {}
 
         def iteration(loop: Loop) -> Flow:
-            run.assignments.assign(node.target, self._element(value, loop, node.iter), node)
+            element = self._element(value, loop, node.iter)
+            run.assignments.assign(node.target, element, node)
             self._vary(node.target, loop)
-            return run.statements.block(node.body)
+            parameters = run.needing.gone_over(element, node.iter)
+            run.needing.begin(parameters)
+            flow = run.statements.block(node.body)
+            told.update(run.needing.end(parameters, loop))
+            return flow
 
         flow = self._repeat(node, iteration, value)
+        run.needing.all_told(told)
         return flow if flow is not Flow.NEXT else run.statements.block(node.orelse)
 
     def whiling(self, node: ast.While) -> Flow:

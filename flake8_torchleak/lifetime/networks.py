@@ -23,6 +23,7 @@ from flake8_torchleak.lifetime.values import (
     Value,
     constant,
     join,
+    number,
 )
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model import hints
@@ -51,12 +52,18 @@ class Networks(Part):
         # That a number is another one in each step makes no new data of it: it tells how far a decoder is.
         made = run.make.result(node, [value for value in inputs if any(a.kind is not Kind.NUMBER for a in value)])[0]
         born = run.tick()
-        if run.grad_off or (atom.site, "frozen") in run.seen.networks:
+        frozen = run.needing.is_frozen(atom)
+        if run.grad_off or (frozen and made.graph is Graph.NO):
             return (Atom(Kind.UNKNOWN, node, Graph.NO, vary=made.vary, born=born, since=born),)
+        if frozen:  # the history of its input goes through it
+            return (made.but(kind=Kind.UNKNOWN, made=None, born=born),)
         named = atom.site in run.seen.named and atom.site not in run.seen.networks
         if named:
             run.seen.callees[node] = atom.site
-        parts = made.parts | {node, (BY_NAME if named else BY_CALL, node)}
+        if isinstance(atom.made, Obj):
+            run.seen.of_project.add(node)
+        unsure = named or run.needing.may_be_frozen(atom) or _is_abstract(atom)
+        parts = made.parts | {node, (BY_NAME if unsure else BY_CALL, node)}
         return (Atom(Kind.UNKNOWN, node, Graph.YES, None, parts, made.past, made.via, made.vary, born, born),)
 
     def _why_step(self, atom: Atom) -> str:
@@ -108,16 +115,21 @@ class Networks(Part):
         if path.startswith("torch.nn.utils"):
             return PLAIN if "clip" in name else self.run.make.result(node, args)
         kind = Kind.NETWORK if name in table.WITH_PARAMETERS or name.startswith("modules") else Kind.LAYER
+        if name == "Sequential" and args and all(atom.kind is Kind.LAYER for value in args for atom in value):
+            kind = Kind.LAYER
         made = name if name in table.RECURRENT else None
-        return (Atom(kind, node, made=made, born=self.run.tick()),)
+        new = Atom(kind, node, made=made, born=self.run.tick())
+        if self.run.needing.table and name in _JOINING:
+            self.run.needing.joined(new, args)
+        return (new,)
 
     def method(self, atom: Atom, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         """Call a method of a network."""
         if name in table.MODULE_SELF:
-            self.set_mode(atom, name, args)
+            self.set_mode(atom, name, args, keywords)
             return (atom,)
         if name in table.PARAMETERS:
-            return self.parameters(name, node)
+            return self.parameters((atom,), name, node)
         if name in ("state_dict", "zero_grad", "load_state_dict", "buffers"):
             return PLAIN
         if name in ("modules", "children", "named_modules", "named_children"):
@@ -142,11 +154,11 @@ class Networks(Part):
         run.add(made, inner)
         return run.of(made)
 
-    def parameters(self, name: str, node: ast.expr) -> Value:
+    def parameters(self, owner: Value, name: str, node: ast.expr) -> Value:
         """What `parameters` and `named_parameters` give."""
         run = self.run
         made = run.new("generator", node)
-        leaf = run.make.tensor((node, "leaf"), Graph.LEAF)
+        leaf = run.needing.parameters(node, owner)
         if name == "named_parameters":
             pair = run.new("tuple", node)
             pair.fields[0], pair.fields[1] = PLAIN, leaf
@@ -161,20 +173,35 @@ class Networks(Part):
             return False
         return not any(each.site == atom.site and each.made is atom.made for each in function.receiver)
 
-    def set_mode(self, atom: Atom, name: str, args: list[Value]) -> None:
+    def set_mode(self, atom: Atom, name: str, args: list[Value], keywords: Keywords) -> None:
         """What `eval`, `train` and `requires_grad_` change."""
         run = self.run
+        args = [*args, *keywords.values()]
         if name == "eval":
+            if atom.site in run.seen.named:
+                run.seen.networks.add(atom.site)  # not by its name alone
             run.evaluating = run.evaluating or not self._is_part(atom)
         elif name == "train":
             run.evaluating = bool(args) and constant(args[0]) is False
-        elif name == "requires_grad_" and args and constant(args[0]) is False:
-            run.seen.networks.add((atom.site, "frozen"))
+        elif name == "requires_grad_":
+            run.needing.turn((atom,), args[0] if args else number(True))
+
+
+_JOINING = frozenset({"Sequential", "ModuleList", "ModuleDict"})
+"""Networks that are made of what they are given."""
 
 
 def _is_new(why: str, given: Atom) -> bool:
     """Whether what a network is given is data of its own, not a part of one tensor: that is one batch, or sequence."""
     return why is not IN_VAIN or given.kind is not Kind.TENSOR or not isinstance(given.site, (tuple, ast.Subscript))
+
+
+def _is_abstract(atom: Atom) -> bool:
+    """Whether a network's forward pass is left to classes that nobody can see here."""
+    cls = atom.made.cls if isinstance(atom.made, Obj) else None
+    if not isinstance(cls, ClassInfo) or cls.method("forward") is not None or cls.layers:
+        return False
+    return all(name.rpartition(".")[2] in ("Module", "LightningModule") for name in cls.foreign)
 
 
 @of_node

@@ -40,6 +40,8 @@ class Operations(Part):
                 return run.make.tensor(node, Graph.LEAF)
             drawn = frozenset(loop.ident for loop in run.loops) if name in table.RANDOM else NO_LOOPS
             plain = run.make.tensor(node, Graph.NO, all_vary(args) | drawn)
+            if name in table.OF_WHOLE or _is_whole([keywords.get("dtype", ())]):
+                return _as_whole(plain)
             return run.make.view_of(args[0][0], plain) if name == "from_numpy" and args else plain
         if args and _gives_indices(name, args[1:], keywords):
             return self._with_indices(args[0][0], args[1:], node)
@@ -78,6 +80,8 @@ class Operations(Part):
             known = ARRAY_METHODS.get(name)
             plain = run.make.tensor(node, Graph.NO, atom.vary)
             return run.make.view_of(atom, plain) if known is not None and shares(known) else plain
+        if atom.made == table.DISTRIBUTION and name == "sample":
+            return run.make.tensor(node, Graph.NO, atom.vary)
         if name == "numpy":
             run.seen.plain |= atom.via  # it raises for what carries history
             if atom.graph is Graph.YES:
@@ -91,7 +95,16 @@ class Operations(Part):
         keeps = name == "type" and others and not _is_whole(others)
         if (name in table.NO_HISTORY_METHODS and not keeps) or (name == "to" and _is_whole(others)):
             plain = run.make.tensor(node, Graph.NO, atom.vary)
+            if atom.made == table.INTEGERS or _is_whole(others):
+                plain = _as_whole(plain)
             return run.make.view_of(atom, plain) if _shares(name, args, keywords) else plain
+        if (
+            atom.made == table.INTEGERS
+            and name in table.SAME_NUMBERS
+            and "dtype" not in keywords
+            and not _is_type(args)
+        ):
+            return _as_whole(run.make.result(node, [(atom,)]))
         if name.endswith("_") and not name.endswith("__") and receiver is not None:
             if atom.kind is Kind.TENSOR or name in ("detach_", "requires_grad_"):
                 return self.in_place((atom,), name, args, keywords, node, receiver)
@@ -114,6 +127,8 @@ class Operations(Part):
     ) -> Value:
         """A method that changes a tensor: `total.add_(loss)`, `x.detach_()`."""
         run = self.run
+        if name == "requires_grad_":
+            run.needing.told(base, join([*args[:1], *keywords.values()]) or number(True))
         if name in ("detach_", "requires_grad_"):
             off = name == "detach_" or (args and constant(args[0]) is False)
             value = run.make.tensor(node, Graph.NO if off else max(Graph.LEAF, *(atom.graph for atom in base)))
@@ -163,6 +178,15 @@ def _gives_indices(name: str, args: list[Value], keywords: Keywords) -> bool:
 def _is_whole(args: list[Value]) -> bool:
     """Whether a type of whole numbers, which carry no history, is among what a cast is told."""
     return any(isinstance(atom.made, str) and atom.made in table.WHOLE for value in args for atom in value)
+
+
+def _is_type(args: list[Value]) -> bool:
+    """Whether a type is among what a method is told: `x.to(torch.float32)`."""
+    return any(atom.kind in (Kind.LIBRARY, Kind.TENSOR) for value in args[:1] for atom in value)
+
+
+def _as_whole(value: Value) -> Value:
+    return tuple(each.but(made=table.INTEGERS) for each in value)
 
 
 def _shares(name: str, args: list[Value], keywords: Keywords) -> bool:

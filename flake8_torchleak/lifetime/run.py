@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.lifetime.loops import Loops
     from flake8_torchleak.lifetime.making import Making
     from flake8_torchleak.lifetime.names import Names
+    from flake8_torchleak.lifetime.needing import Needing
     from flake8_torchleak.lifetime.networks import Networks
     from flake8_torchleak.lifetime.operations import Operations
     from flake8_torchleak.lifetime.statements import Statements
@@ -89,6 +90,7 @@ class Run(Budget):
     looping: Loops
     make: Making
     names: Names
+    needing: Needing
     networks: Networks
     operations: Operations
     statements: Statements

@@ -32,6 +32,8 @@ class Seen:
         """Sites of what was differentiated, and of what that was made of."""
         self.freed: set[Site] = set()
         """The same, where `backward()` does not retain the graph: what was saved for it is gone."""
+        self.of_project: set[Site] = set()
+        """Calls of networks of the project's classes."""
         self.decoding: dict[ast.AST, bool] = {}
         """Loops in evaluation mode -> whether they only go on with what they made themselves: of one sample."""
         self.read_back: set[Site] = set()

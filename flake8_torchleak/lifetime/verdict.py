@@ -11,6 +11,7 @@ from flake8_torchleak.lifetime.inner import is_part
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
 from flake8_torchleak.lifetime.run import Run
+from flake8_torchleak.lifetime.showing import is_beside_output, is_of_unseen
 from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, ELEMENTS, INPUT, LEAF, Atom, Kind, Site, is_marked
 
 
@@ -74,14 +75,16 @@ def is_spent(run: Run, kept: Kept) -> bool:
 def is_certain(run: Run, kept: Kept) -> bool:
     """Whether nothing but what the program shows says that something large is kept."""
     value = kept.value
-    if kept.is_graph and _is_beside_loss(run, value):
+    if kept.is_graph and (_is_beside_loss(run, value) or is_of_unseen(kept)):
         return False
     if kept.loop.step == FORWARD:
-        return not any(is_marked(site, INPUT) for site in value.parts)
+        return not kept.returned and not any(is_marked(site, INPUT) for site in value.parts)
     if kept.how == "batch":
         return value.kind is Kind.TENSOR or _is_used_as_tensor(run, value)
     if kept.how in ("error", "state", "hook") or is_spent(run, kept):
         return True
+    if is_beside_output(run, value):
+        return False
     history = run.seen.history(value)
     named = value.made == NAMED or any(is_marked(site, BY_NAME) for site in history)
     named = named or not kept.sites.isdisjoint(run.seen.named_terms)
@@ -92,9 +95,7 @@ def is_certain(run: Run, kept: Kept) -> bool:
         handed_on = kept.holders & run.seen.escaped or (not kept.holders and kept.value.site in run.seen.placed)
         if kept.loop.optimizes or not handed_on:
             return True  # once the optimizer has changed the parameters, nobody can differentiate what is kept
-    if kept.how == "sum" and any(is_marked(site, LEAF) for site in value.parts):
-        return True
-    return kept.evaluating and kept.node is kept.at and (kept.how == "sum" or kept.local)
+    return kept.how == "sum" and any(is_marked(site, LEAF) for site in value.parts)
 
 
 def worth(run: Run) -> dict[ast.AST, Worth]:
