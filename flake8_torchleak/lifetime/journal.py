@@ -6,12 +6,14 @@ from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 
 from flake8_torchleak.lifetime.values import NOTHING, Atom, Graph, Obj, Site, Value, join, may_matter
+from flake8_torchleak.model.members import by_name
 
 Fields = dict[Hashable, Value]
 Changes = dict[tuple[int, Hashable], tuple[Fields, Hashable, Value]]
 """What was set, where: by the fields' identity and the name."""
 
 
+@by_name
 class Flow(Enum):
     """How a block ends: it goes on, or leaves the iteration, the loop or the function for certain."""
 
