@@ -14,7 +14,10 @@ from flake8_torchleak.lifetime.run import DEEPEST_NESTING, Part, Run
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
     ELEMENTS,
+    NO_LOOPS,
+    NO_PAST,
     NONE,
+    NOTHING,
     PLAIN_TYPES,
     Atom,
     Graph,
@@ -82,7 +85,8 @@ class Expressions(Part):
 
     def _constant(self, node: ast.Constant) -> Value:
         made = node.value if isinstance(node.value, PLAIN_TYPES) else Mark.ANY
-        return (Atom(Kind.NUMBER, made=made, born=self.run.clock),)
+        fields = (Kind.NUMBER, None, Graph.NO, made, NOTHING, NO_PAST, NOTHING, NO_LOOPS, self.run.clock, 0, None)
+        return (tuple.__new__(Atom, fields),)  # as in `making.py`
 
     def _attribute(self, node: ast.Attribute) -> Value:
         return self.run.attributes.value(self.value(node.value), node.attr, node)

@@ -18,6 +18,7 @@ from flake8_torchleak.lifetime.frames import FORWARD, Frame, Function, Loop
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.layers import is_inside, may_normalize, take_back
+from flake8_torchleak.lifetime.nodes import of_node
 from flake8_torchleak.lifetime.outputs import collect, differentiated_of
 from flake8_torchleak.lifetime.run import MOST_FRAMES, Run
 from flake8_torchleak.lifetime.showing import is_returned
@@ -83,13 +84,17 @@ def _follow(module: Module) -> Followed:
     path = finder.path if finder is not None else ""
     root = module.root
     # What is asked here needs no index: where nothing is kept, none is made.
-    runner = Runner(Place(path, root, None, finder), lambda: _LEAST + _PER_NODE * count(root))
+    runner = Runner(Place(path, root, None, finder), lambda: _LEAST + _PER_NODE * (1 + sum(map(_count, root.body))))
     if not module.tests_by(Outline(root, module.source.text).packages):  # the loops of tests are short
         with _deep.room():
             runner.all(root)
     if runner.given_up or runner.left_out:
         module.shared[UNFOLLOWED], module.shared[BEYOND] = runner.given_up, runner.left_out
     return Followed(left(runner.run), runner.run, not runner.given_up, runner.own)
+
+
+_count = of_node(count)
+"""The nodes of each statement: an editor shows most of them again and again."""
 
 
 class _Deep:

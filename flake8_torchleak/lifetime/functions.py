@@ -82,7 +82,7 @@ class Functions(Part):
         before, tests, guards = run.grad_off, run.tests, run.guards
         run.tests = []
         if not isinstance(made.node, ast.Lambda):
-            run.grad_off += gradmode.decorated_off(run, made.node, made.place)
+            run.grad_off += bool(made.node.decorator_list) and gradmode.decorated_off(run, made.node, made.place)
         run.frames.append(frame)
         try:
             if isinstance(made.node, ast.Lambda):
@@ -124,7 +124,7 @@ class Functions(Part):
     def scope(self, node: FunctionNode | ast.Lambda) -> Scope:
         """The names of a function."""
         if node not in self._scopes:
-            self._scopes[node] = Scope(node)
+            self._scopes[node] = _scope(node)
         return self._scopes[node]
 
     def _bind(self, made: Function, frame: Frame, args: Sequence[Value], keywords: Keywords) -> None:
@@ -272,6 +272,9 @@ def _is_cache(node: ast.expr, decorator: Value, look: Callable[[ast.expr], Value
         unbounded = bool(given) and isinstance(given[0], ast.Constant) and given[0].value is None
         return unbounded and any(atom.made == "functools.lru_cache" for atom in look(node.func))
     return any(atom.made == "functools.cache" for atom in decorator)
+
+
+_scope = of_node(Scope)
 
 
 @of_node

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 
 from flake8_torchleak.lifetime.values import NOTHING, Atom, Graph, Obj, Site, Value, join, may_matter
+from flake8_torchleak.model.members import by_name
 
 Fields = dict[Hashable, Value]
 Changes = dict[tuple[int, Hashable], tuple[Fields, Hashable, Value]]
@@ -16,6 +17,7 @@ class Certain(dict[Hashable, Value]):
     """Fields that loops set for certain: who goes over networks to freeze them has some."""
 
 
+@by_name
 class Flow(Enum):
     """How a block ends: it goes on, or leaves the iteration, the loop or the function for certain."""
 

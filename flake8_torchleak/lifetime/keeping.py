@@ -120,9 +120,10 @@ class Keeper(Part):
         if not self.run.loops:
             return
         self._carriers.bound(new, node, target)
-        self._bound.setdefault(_key(target), set()).update(each.site for each in new)
-        made = self._made.setdefault(_key(target), set())
-        made.update(each.site for each in new if is_in(each.site, node))
+        key = _key(target)
+        self._bound.setdefault(key, set()).update([each.site for each in new])
+        made = self._made.setdefault(key, set())
+        made.update([each.site for each in new if is_in(each.site, node)])
         for around in self.run.loops:
             if around.again:
                 self._weigh(node, new)
@@ -142,7 +143,7 @@ class Keeper(Part):
             adding = chained and adds(atom, old, node, self.run.loops[-1].ident)
             if not adding and self._adds_again(node, old, atom.site):
                 again = atom.past.intersection(*(each.past for each in old))
-                adding = chained = {loop for loop, site in again if site in self._bound[_key(target)]}
+                adding = chained = {loop for loop, site in again if site in self._bound[key]}
             if not adding or not self._states.isdisjoint(atom.parts):
                 continue
             if self._told.setdefault((atom.site, atom.born), node) is not node:

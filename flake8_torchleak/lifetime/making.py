@@ -25,6 +25,9 @@ from flake8_torchleak.lifetime.values import (
 )
 from flake8_torchleak.model import hints
 
+_new = tuple.__new__
+"""Makes an atom of all its fields: `Atom(...)` takes twice as long, and most atoms are made here."""
+
 
 class Making(Part):
     """Makes values."""
@@ -58,21 +61,20 @@ class Making(Part):
                 graph = max(graph, atom.graph)
         past, vary = few_past(past), few_loops(vary)
         if plain:
-            return (Atom(Kind.NUMBER, site, made=Mark.ANY, vary=vary),)
+            return (_new(Atom, (Kind.NUMBER, site, Graph.NO, Mark.ANY, NOTHING, NO_PAST, NOTHING, vary, 0, 0, None)),)
         born = run.tick()
         if graph is Graph.NO and site in run.seen.proven and not known:
             graph, since = Graph.YES, born  # it was differentiated, whatever it is made of
         if run.grad_off or graph is Graph.NO:
-            return (Atom(Kind.TENSOR, site, vary=vary, born=born, since=born),)
+            return (_new(Atom, (Kind.TENSOR, site, Graph.NO, None, NOTHING, NO_PAST, NOTHING, vary, born, born, None)),)
         if graph is Graph.LEAF:
             graph = Graph.YES
         if graph is Graph.MAYBE:
             run.seen.inputs[site] = tuple(unsure)
             if site in run.seen.proven:
                 graph = Graph.YES
-        return (
-            Atom(Kind.TENSOR, site, graph, None, limited(parts | {site}, site), past, limited(via), vary, born, since),
-        )
+        parts, via = limited(parts | {site}, site), limited(via)
+        return (_new(Atom, (Kind.TENSOR, site, graph, None, parts, past, via, vary, born, since, None)),)
 
     def unknown(self, site: Site, graph: Graph = Graph.MAYBE, vary: frozenset[int] = NO_LOOPS) -> Value:
         """What nothing is known of but where it came from."""
@@ -82,13 +84,13 @@ class Making(Part):
         elif graph is Graph.MAYBE and site in self.run.seen.proven:
             graph = Graph.YES
         parts = NOTHING if graph is Graph.NO else frozenset({site})
-        return (Atom(Kind.UNKNOWN, site, graph, None, parts, vary=vary, born=born, since=born),)
+        return (_new(Atom, (Kind.UNKNOWN, site, graph, None, parts, NO_PAST, NOTHING, vary, born, born, None)),)
 
     def tensor(self, site: Site, graph: Graph, vary: frozenset[int] = NO_LOOPS) -> Value:
         """A new tensor."""
         born = self.run.tick()
         parts = frozenset({site}) if graph is Graph.YES else NOTHING
-        return (Atom(Kind.TENSOR, site, graph, None, parts, vary=vary, born=born, since=born),)
+        return (_new(Atom, (Kind.TENSOR, site, graph, None, parts, NO_PAST, NOTHING, vary, born, born, None)),)
 
     @staticmethod
     def view_of(atom: Atom, value: Value) -> Value:
@@ -136,7 +138,8 @@ class Making(Part):
                 held = None
             elif hints.is_tensor(selector):
                 run.seen.named_tensors.add(site)
-        return (atom.but(kind=kind, site=site, graph=graph, parts=parts, held=held, made=None),)
+        _, _, _, _, _, past, via, vary, born, since, _ = atom
+        return (_new(Atom, (kind, site, graph, None, parts, past, via, vary, born, since, held)),)
 
     def set_part(self, atom: Atom, selector: Hashable, value: Value) -> None:
         """Set a part of what nothing more is known of."""

@@ -10,7 +10,7 @@ from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.run import Part, Run
-from flake8_torchleak.lifetime.values import HANDLE, number, objects
+from flake8_torchleak.lifetime.values import HANDLE, Kind, number, objects
 from flake8_torchleak.lifetime.world import import_of
 from flake8_torchleak.model.tree import FunctionNode
 
@@ -64,9 +64,10 @@ class Statements(Part):
         run = self.run
         value = run.evaluate(node.value)
         called = node.value.func if isinstance(node.value, ast.Call) else None
-        if any(atom.made == "torch.set_grad_enabled()" for atom in value):
+        switches = [atom.made for atom in value if atom.kind is Kind.LIBRARY]
+        if "torch.set_grad_enabled()" in switches:
             run.grad_off += 1
-        elif any(atom.made == "torch.enable_grad()" for atom in value):
+        elif "torch.enable_grad()" in switches:
             run.grad_off = 0
         elif isinstance(called, ast.Attribute) and called.attr in ("to", "cuda") and isinstance(called.value, ast.Name):
             run.assignments.assign(called.value, value, node)  # a batch that is moved in place

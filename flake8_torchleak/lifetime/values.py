@@ -10,6 +10,8 @@ from collections.abc import Hashable, Iterable
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
+from flake8_torchleak.model.members import by_name
+
 MOST_ALTERNATIVES = 8
 """Atoms of one value; what is more becomes one that nothing is known of."""
 _MOST_PARTS = 40
@@ -36,6 +38,7 @@ NO_LOOPS: frozenset[int] = frozenset()
 NO_PAST: frozenset[tuple[int, Site]] = frozenset()
 
 
+@by_name
 class Graph(IntEnum):
     """Whether a value carries autograd history; LEAF requires grad and has none, but all that is made of it does."""
 
@@ -45,6 +48,7 @@ class Graph(IntEnum):
     YES = 3
 
 
+@by_name
 class Kind(Enum):
     """What an atom is. NETWORK: an `nn.Module` with parameters; LAYER: one without; LIBRARY: a name of a library."""
 
@@ -116,6 +120,7 @@ Keywords = dict[str, Value]
 """What a call is given by name; what is spread over names that are not known stands under "**"."""
 
 
+@by_name
 class Mark(Enum):
     """What stands for no constant."""
 

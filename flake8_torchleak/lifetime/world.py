@@ -194,7 +194,7 @@ class ClassInfo:
         """A method and the class that defines it."""
         return next(((each, each.own[name]) for each in self.order if name in each.own), None)
 
-    @property
+    @cached_property
     def is_network(self) -> bool:
         """Whether it is an `nn.Module`, by its bases."""
         return any(name.endswith(("Module", "PreTrainedModel")) for name in self.foreign) or bool(self.layers)

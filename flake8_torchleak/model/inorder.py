@@ -16,6 +16,7 @@ from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.tree import Scope
 from flake8_torchleak.model.values import UNKNOWN, Value
+from flake8_torchleak.stopping import pause
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer
@@ -46,6 +47,7 @@ class InOrder:
 
     def answer(self, question: Callable[[], Value]) -> Value:
         """The answer to a question that is not asked within another."""
+        pause()
         while True:
             self._restarts, self._most_steps = True, self.infer.steps + _MOST_STEPS
             try:

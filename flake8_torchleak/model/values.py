@@ -9,7 +9,10 @@ import ast
 from enum import Enum
 from typing import NamedTuple
 
+from flake8_torchleak.model.members import by_name
 
+
+@by_name
 class Kind(Enum):
     """What an expression evaluates to, as far as memory is concerned."""
 

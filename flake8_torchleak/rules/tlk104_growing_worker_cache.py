@@ -100,7 +100,7 @@ def check(module: Module) -> Iterator[Report]:
                 "end with the epoch, and it with them; or make one tensor of it in `__init__`, which all workers share"
             ),
             severity=Severity.NOTE
-            if each.chosen or module.served.has_none_by_default(each.dataset)
+            if each.chosen or module.served.has_none_by_default(each.dataset.owner)
             else Severity.ERROR,
         )
     for memo in memos(module):

@@ -98,7 +98,7 @@ from flake8_torchleak.wording import fitting
 def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
         told = _told(module, each.dataset, each.handle)
-        if told is None or module.served.is_in_no_loader(each.dataset):
+        if told is None or module.served.is_in_no_loader(each.dataset.owner):
             continue
         severity, fails = told
         yield Report(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -26,6 +27,8 @@ _MOST_SAID = 1000
 """Different messages that are remembered, so that each is shown once."""
 _AHEAD = 0.1
 """Seconds before somebody has not typed for long enough: what is checked then is shown if nothing more is typed."""
+_LONGER = 1.5
+"""Times what the last check of a text took that the next one may take: it is begun so much earlier, if that is more."""
 _LOOK_EVERY = 2.0
 """Seconds between looks at the disk, for editors that do not say what changes there."""
 
@@ -42,12 +45,16 @@ class Editor(Protocol):
 
 @dataclass
 class Known:
-    """What was found at last in one text. text: the last one that could be checked; also: where something is shown."""
+    """What was found at last in one text. text: the last one that could be checked; also: where something is shown.
+
+    took: the seconds of that check.
+    """
 
     text: str = ""
     findings: list[Finding] = field(default_factory=list)
     asked: tuple[Question, ...] = ()
     shown: set[str] = field(default_factory=set)
+    took: float = 0
 
 
 class Session:
@@ -131,9 +138,14 @@ class Session:
         What somebody types in is checked while he still may go on typing; what rests on it is not.
         """
         self._stop(uri)
-        ahead = min(wait, _AHEAD) if urgency <= Urgency.TYPED else 0
+        ahead = min(wait, self._ahead(uri)) if urgency <= Urgency.TYPED else 0
         due = self._loop.time() + wait
         self._timers[uri] = self._loop.call_later(wait - ahead, self._start, uri, urgency, due)
+
+    def _ahead(self, uri: str) -> float:
+        """How long before it is due something is checked: by far most files are done long before."""
+        known = self.known.get(uri)
+        return max(_AHEAD, _LONGER * known.took if known is not None else 0)
 
     def end(self) -> None:
         """Do nothing more."""
@@ -169,11 +181,14 @@ class Session:
         last, last_text = known.findings, known.text
 
         def work() -> tuple[View, Checked, ByUri]:
+            begun = time.perf_counter()
             self._show_texts(texts, uri)
             at = view or View(uri, self.checker.overlay.lines_of(path_of(uri)), self.documents.encoding)
             checked = self.checker.check(at)
             findings = moved(last, last_text, at.text) if checked.findings is None else checked.findings
             found = diagnostics(at, findings, self.can_show, self.checker.overlay.lines_of)
+            if checked.findings is not None:  # one that does not parse is done at once
+                known.took = time.perf_counter() - begun
             return at, checked, found
 
         at, checked, found = await self.do(urgency, work)

@@ -102,6 +102,22 @@ def test_what_is_found_ahead_is_not_shown_when_more_is_typed(started: Opened, mo
     assert checks.ended == [LEAK, MEND + "# more\n"]
 
 
+def test_what_takes_long_is_begun_as_early_as_that(started: Opened) -> None:
+    editor = started(None, {"debounce": 1000})
+    editor.open("leak.py", MEND)
+    assert editor.shown() == []
+    (uri,) = editor.server.session.known
+    of_session = editor.server.session
+    assert 0 < of_session.known[uri].took < PATIENCE
+    of_session.known[uri].took = 0.01
+    assert of_session._ahead(uri) == session._AHEAD
+    of_session.known[uri].took = 0.4
+    assert of_session._ahead(uri) == pytest.approx(0.6)
+    editor.change("leak.py", LEAK + "def f(:\n", 2)
+    editor.shown()
+    assert of_session.known[uri].took == 0.4  # that it does not parse takes no time
+
+
 def test_files_that_follow_wait_until_nobody_types(started: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     editor = started(None, {"debounce": 300})
     (editor.folder / "meter.py").write_text(METER)
