@@ -82,7 +82,9 @@ class Served:
     def is_in_no_loader(self, dataset: DatasetFacts) -> bool:
         """Whether files of the project make objects of the class, and gone through one by one, none in a loader."""
         name = dataset.facts.node.name
-        if not self.module.users.paths(f"{name}(") or self.module.loaders.serving(dataset.facts.node):
+        if dataset.facts.node.decorator_list or not self.module.users.paths(f"{name}("):
+            return False  # what is decorated may be registered, and found by its name
+        if self.module.loaders.serving(dataset.facts.node):
             return False
         return not self._sites(dataset) and self._is_only_looked_at(name, False)
 
@@ -94,7 +96,9 @@ class Served:
         """
         if _looks(self.module, name, handed) is False or not self.module.users.are_all(name):
             return False
-        looks = [each for _, each in self.module.users.answers(lambda user: _looks(user, name, handed), name)]
+        answers = self.module.users.answers(lambda user: _looks(user, name, handed), name)
+        # A library's class is made in tests alone.
+        looks = [each for user, each in answers if handed or not user.is_test or each is False]
         return True in looks and False not in looks
 
     def _reads(self, dataset: DatasetFacts, user: Module, site: Site, place: object, sent: bool) -> bool:
@@ -157,6 +161,10 @@ def _looks(user: Module, name: str, handed: bool) -> bool | None:
     if any(_class_of(user, site.dataset) in (name, "") for site in user.loaders.sites):
         return False
     made = [call for call in user.tree.all(ast.Call) if last_name(call.func) == name]
+    named = [each for each in user.tree.all(ast.Name) if each.id == name]
+    named += [each for each in user.tree.all(ast.Attribute) if each.attr == name]
+    if not handed and len(named) > len(made):
+        return False  # `kind = Photos`
     if (
         not all(_is_seen(user, each, handed) for each in made)
         or user.release.sharing.edits_samples(False, False) is not None
