@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.names import last_name
@@ -126,9 +127,16 @@ def _named(user: Module, node: ast.expr) -> FunctionNode | None:
 def _serving(user: Module, name: str) -> list[Site]:
     """The loaders of a file that are given an object of the class, or something that is not known to be another's."""
     found = [(site, _class_of(user, site.dataset)) for site in user.loaders.sites if site.dataset is not None]
-    if all(made != name for _, made in found):
+    if all(made != name for _, made in found) and not _is_chosen(user, name):
         return []
     return [site for site, made in found if made in (name, "")]
+
+
+def _is_chosen(user: Module, name: str) -> bool:
+    """Whether a file puts a class into a table, from which it takes one by name: `{"photos": Photos}[kind]`."""
+    parents = user.tree.parents
+    named = (each for each in user.tree.all(ast.Name) if each.id == name)
+    return any(isinstance(parents[each], ast.Dict) for each in named)
 
 
 def _class_of(user: Module, dataset: ast.expr | None) -> str:
@@ -139,8 +147,16 @@ def _class_of(user: Module, dataset: ast.expr | None) -> str:
     values = [dataset]
     if isinstance(dataset, ast.Name):
         values = [each.value if each.is_plain else None for each in user.flow.reaching(dataset.id, dataset)]
-    names = {last_name(each.func) if isinstance(each, ast.Call) else "" for each in values}
+    names = {_made_by(user, each.func) if isinstance(each, ast.Call) else "" for each in values}
     return names.pop() if len(names) == 1 else ""
+
+
+def _made_by(user: Module, func: ast.expr) -> str:
+    """The name of what is called; "" for a variable that may be any class: `kind = TABLE[name]`."""
+    bound = user.flow.reaching(func.id, func) if isinstance(func, ast.Name) else []
+    if any(each.how is How.ASSIGN for each in bound):
+        return ""
+    return last_name(func)
 
 
 def _place(module: Module, given: Given) -> object:
@@ -161,9 +177,9 @@ def _looks(user: Module, name: str, handed: bool) -> bool | None:
     if any(_class_of(user, site.dataset) in (name, "") for site in user.loaders.sites):
         return False
     made = [call for call in user.tree.all(ast.Call) if last_name(call.func) == name]
-    named = [each for each in user.tree.all(ast.Name) if each.id == name]
-    named += [each for each in user.tree.all(ast.Attribute) if each.attr == name]
-    if not handed and len(named) > len(made):
+    named = sum(each.id == name for each in user.tree.all(ast.Name))
+    named += sum(each.attr == name for each in user.tree.all(ast.Attribute))
+    if not handed and named > len(made):
         return False  # `kind = Photos`
     if (
         not all(_is_seen(user, each, handed) for each in made)
