@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.loader import Site, Workers
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.options import option_default
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.samples import Given
@@ -46,9 +46,12 @@ class Served:
     def _sites(self, dataset: DatasetFacts) -> list[tuple[Module, Site]]:
         """The loaders that are given the class, or what may be one; none where some of its users are not seen."""
         name = dataset.facts.node.name
-        found = [(self.module, each) for each in self.module.loaders.serving(dataset.facts.node)]
+        own = [(self.module, each) for each in self.module.loaders.serving(dataset.facts.node)]
+        found: list[tuple[Module, Site]] = []
         for user, sites in self.module.users.answers(lambda user: _serving(user, name), name, "DataLoader("):
             found += [(user, each) for each in sites]
+        # What a Dataset's own file does when it is run is a trial, where others use it.
+        found += [each for each in own if not found or not _is_trial(*each)]
         return found if self.module.users.are_all(name, "DataLoader(") else []
 
     @remembered
@@ -122,6 +125,12 @@ class Served:
 def _named(user: Module, node: ast.expr) -> FunctionNode | None:
     found = user.names.definition(node, True)
     return found if isinstance(found, FUNCTIONS) else None
+
+
+def _is_trial(user: Module, site: Site) -> bool:
+    """Whether a loader is made under `if __name__ == "__main__":`."""
+    above = user.tree.ancestors(site.call)
+    return any(isinstance(up, ast.If) and mentions(up.test, "__main__") for up in above)
 
 
 def _serving(user: Module, name: str) -> list[Site]:
