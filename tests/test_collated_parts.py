@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from flake8_torchleak.model import firstparty
 from tests.test_worth_of_place import severities
 
 PAIRS = """
@@ -62,3 +65,40 @@ def test_what_collate_functions_do(loader: str, views: list[str], lists: list[st
     """What a worker sends is pickled: an edit of the batch does not reach its Dataset (0 of 400 images changed)."""
     found = severities("TLK201", PAIRS.replace("{}", loader)), severities("TLK202", PAIRS.replace("{}", loader))
     assert found == (views, lists)
+
+
+TABLE = """
+from pairs import Pairs
+from torch.utils.data import DataLoader
+
+KINDS = {}
+
+def loader(name):
+    kind = KINDS[name]
+    pairs = kind(name)
+    return DataLoader(pairs, batch_size=4{})
+"""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "given", "views"),
+    [
+        ("{'pairs': Pairs, 'others': dict}", "", []),
+        ("{'pairs': Pairs, 'others': dict}", ", collate_fn=list", ["note"]),
+        ("dict(pairs=Pairs)", "", ["note"]),
+    ],
+)
+def test_classes_that_are_taken_from_a_table(tmp_path: Path, kinds: str, given: str, views: list[str]) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    pairs = tmp_path / "pairs.py"
+    pairs.write_text(PAIRS.partition("\nloader =")[0])
+    (tmp_path / "train.py").write_text(TABLE.replace("{}", kinds, 1).replace("{}", given))
+    assert severities("TLK201", pairs.read_text(), pairs) == views
+    firstparty.forget()
+
+
+def test_labels_are_no_views() -> None:
+    """A row of an array of labels is a number, as a rule: there is nothing to edit."""
+    text = PAIRS.replace("{}", "list, num_workers=count")
+    assert severities("TLK201", text) == ["warning"]
+    assert not severities("TLK201", text.replace("self.rows", "self.labels"))

@@ -9,7 +9,7 @@ from tests.model import IMPORTS, dataset
 
 LOADED = """\
 def collate(batch): return batch
-DataLoader(Rows(1, 2), num_workers=2, collate_fn=collate)
+DataLoader(Rows(1, 2), num_workers=count, collate_fn=collate)
 """
 
 ARRAY, TENSOR = "self.data = np.zeros((9, 9))", "self.data = torch.zeros(9, 9)"

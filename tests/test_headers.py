@@ -111,12 +111,20 @@ class Rows(Dataset):
         ("rows = Rows('a.json')\nserve(rows)\ndef serve(data):\n    print(data)\n", ["note"]),
         ("rows = Rows('a.json')\nfit(rows)\n", ["note"]),
         ("print(Rows)\n", ["note"]),
+        ("rows = Rows('a.json')\nprint(rows[0])\nkind = Rows\n", ["note"]),
+        ("import rows\nread = rows.Rows('a.json')\nprint(read[0])\nserve(rows.Rows)\n", ["note"]),
+        ("rows = Rows('a.json')\nprint(rows[0])\nloader = DataLoader(Rows('b.json'), num_workers=4)\n", ["warning"]),
+        ("import pytest\nrows = Rows('a.json')\nprint(rows[0])\n", ["note"]),
     ],
 )
 def test_datasets_that_no_loader_gets(tmp_path: Path, train: str, expected: list[str]) -> None:
     (tmp_path / "pyproject.toml").touch()
     rows = tmp_path / "rows.py"
     rows.write_text(ROWS)
-    (tmp_path / "train.py").write_text(f"from rows import Rows\n{train}")
+    tests = "test_rows.py" if "pytest" in train else "train.py"
+    (tmp_path / tests).write_text(f"from torch.utils.data import DataLoader\nfrom rows import Rows\n{train}")
     assert severities("TLK101", ROWS, rows) == expected
+    registered = ROWS.replace("class Rows", "@registered\nclass Rows")
+    rows.write_text(registered)
+    assert severities("TLK101", registered, rows) == (expected or ["note"])
     firstparty.forget()

@@ -77,3 +77,18 @@ class Rounds(IterableDataset):
 @pytest.mark.parametrize(("before", "expected"), [("", []), ("if self.first: ", ["error"])])
 def test_what_each_epoch_makes_anew(before: str, expected: list[str]) -> None:
     assert severities("TLK203", EPOCHS.format(before=before)) == expected
+
+
+def test_what_a_file_tries_when_it_is_run(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    trial = "if __name__ == '__main__':\n    loader = DataLoader(Rows([]), batch_size=4)\n"
+    rows = tmp_path / "rows.py"
+    rows.write_text(STORED.format("row -= 1", trial))
+    assert severities("TLK203", rows.read_text(), rows) == ["error"]
+    (tmp_path / "train.py").write_text(
+        "from rows import Rows\nfrom torch.utils.data import DataLoader\nloader = DataLoader(Rows([]), num_workers=4)\n"
+    )
+    assert severities("TLK203", rows.read_text(), rows) == ["note"]
+    rows.write_text(STORED.format("row -= 1", trial.replace("if __name__ == '__main__':\n    ", "")))
+    assert severities("TLK203", rows.read_text(), rows) == ["error"]
+    firstparty.forget()

@@ -157,3 +157,68 @@ def validate(data, accelerator):
 )
 def test_networks_that_turn_gradients_off_themselves(decorator: str, wrapped: str, expected: list[str]) -> None:
     assert severities("TLK501", PREPARED.format(decorator=decorator, wrapped=wrapped)) == expected
+
+
+MADE = """
+import torch
+from tools import import_module
+
+model = import_module("model")
+
+def evaluate(config):
+    net = model.net(config).cuda()
+    return net
+
+def fit(config, loader):
+    {}
+    optimizer = torch.optim.Adam(model.parameters())
+    for x in loader:
+        loss = model(x).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        evaluate(config)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("net = model.net(config).cuda()\n    net.load_state_dict(config.state)", []),
+        ("net = model.net(config).cuda()", ["warning"]),
+        ("model.net(config)", ["warning"]),
+        ("net = model.other.net(config)\n    net.load_state_dict(config.state)", ["warning"]),
+    ],
+)
+def test_what_makes_a_network_does_not_run_it(made: str, expected: list[str]) -> None:
+    assert severities("TLK501", MADE.format(made)) == expected
+
+
+SHARDS = """
+import webdataset as wds
+from torch.utils.data import DataLoader, IterableDataset
+
+class Urls(IterableDataset):
+    def __init__(self, urls):
+        self.urls = list(urls)
+
+    def __iter__(self):
+        yield from self.urls
+
+def pipeline(urls):
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "count"),
+    [
+        ("return wds.DataPipeline([Urls(urls), wds.split_by_worker, wds.shuffle(9)])", 0),
+        ("from webdataset import split_by_worker\n    return wds.DataPipeline(Urls(urls), split_by_worker)", 0),
+        ("return wds.DataPipeline([Urls(urls), wds.shuffle(9)])", 1),
+        ("print(wds.split_by_worker)\n    urls = Urls(urls)\n    return urls", 1),
+        ("print(wds.split_by_worker)\n    return DataLoader(Urls(urls), num_workers=4)", 1),
+    ],
+)
+def test_streams_that_a_later_stage_divides(pipeline: str, count: int) -> None:
+    assert len(severities("TLK303", SHARDS.format(pipeline))) == count

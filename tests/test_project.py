@@ -278,6 +278,16 @@ OPENCV = """
         def __getitem__(self, i):
             return cv2.resize(cv2.imread(f"{i}.png"), (8, 8))
 """
+LIMITING = """
+    import cv2
+
+    def set_up():
+        cv2.setNumThreads(0)
+
+    def other():
+        cv2.ocl.setUseOpenCL(False)
+"""
+LIMITED = "import cv2\nfrom torch.utils.data import DataLoader\ncv2.setNumThreads(0)\n"
 
 
 @pytest.mark.parametrize(
@@ -292,6 +302,14 @@ OPENCV = """
             ["TLK301"],
         ),
         ({"pkg__init__": "import cv2\ncv2.setNumThreads(4)\n"}, ["TLK301"]),
+        ({"pkg__init__": "from .limits import set_up\n\nset_up()\n", "pkg__limits": LIMITING}, []),
+        ({"pkg__init__": "from .limits import set_up as go\n\ngo()\n", "pkg__limits": LIMITING}, []),
+        ({"pkg__init__": "from .limits import set_up, other\n\nother()\n", "pkg__limits": LIMITING}, ["TLK301"]),
+        ({"pkg__init__": "from .limits import set_up\n", "pkg__limits": LIMITING}, ["TLK301"]),
+        ({"pkg__init__": "def set_up():\n    pass\nset_up()\nprint()\n", "pkg__limits": LIMITING}, ["TLK301"]),
+        ({"pkg__init__": "from numpy import set_up\n\nset_up()\n"}, ["TLK301"]),
+        ({"pkg__init__": "", "runs__fit__go": f"from pkg.photos import Photos\n{LIMITED}DataLoader(Photos())\n"}, []),
+        ({"pkg__init__": "", "runs__fit__go": f"{LIMITED}DataLoader(Photos())\n"}, ["TLK301"]),
     ],
 )
 def test_opencv_is_limited_elsewhere(tmp_path: Path, files: dict[str, str], codes: list[str]) -> None:

@@ -15,8 +15,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from flake8_torchleak.model.files import File
-from flake8_torchleak.model.firstparty import Finder, holds, listing, text_of, whole
+from flake8_torchleak.model.files import File, imported
+from flake8_torchleak.model.firstparty import Finder, holds, listing, parsed, text_of, whole
+from flake8_torchleak.model.importers import importers
 from flake8_torchleak.model.index import Index
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.reading import reader
@@ -29,6 +30,7 @@ _MOST_LINES = 3000
 _MOST_DEPTH = 6
 """Definitions of definitions in yet other files."""
 _GUARD = re.compile(r"^(?:\w+\.)?setNumThreads\(\s*0\s*\)", re.MULTILINE)
+_CALLED = re.compile(r"^([A-Za-z_]\w*)\(", re.MULTILINE)
 _SCRIPTS = ("", "tools", "scripts")
 _MOST_SCRIPTS = 200
 _MOST_NEIGHBOURS = 200
@@ -151,20 +153,25 @@ class Project:
     # -- OpenCV ---------------------------------------------------------------------------------------------
 
     def limits_opencv(self, tree: Tree) -> bool:
-        """Whether importing a module, its packages, or a script of the project, calls `cv2.setNumThreads(0)`."""
+        """Whether importing a module, its packages, who uses it or a script of the project, limits OpenCV's threads."""
         own, top = self._finder.path, self._finder.top
         folder = os.path.dirname(own)
         paths = self._finder.imports(tree.all(ast.Import, ast.ImportFrom))
+        packages: list[str] = []
         while reader().has(folder, "__init__.py") and os.path.dirname(folder) != folder:
-            paths.append(os.path.join(folder, "__init__.py"))
+            packages.append(os.path.join(folder, "__init__.py"))
             folder = os.path.dirname(folder)
+        paths += packages
         for name in _SCRIPTS:
             place = os.path.join(top, name)
             paths += [os.path.join(place, each) for each in sorted(listing(place)) if each.endswith(".py")]
         if len(paths) > _MOST_SCRIPTS:
             self.left_out = f"its project has more than {_MOST_SCRIPTS} scripts"
         guarding = [path for path in paths[:_MOST_SCRIPTS] if path != own and holds(path, top, "setNumThreads")]
-        return any(limits_opencv(text_of(path, top) or "") for path in guarding)
+        guarding += importers(own, ("setNumThreads", "DataLoader("), _MOST_SCRIPTS)[0]
+        if any(limits_opencv(text_of(path, top) or "") for path in guarding):
+            return True
+        return any(path != own and _runs_guard(path, top) for path in packages)
 
     @property
     def top(self) -> str:
@@ -211,6 +218,23 @@ def _may_have_workers(call: ast.Call) -> bool:
         return True
     given = next((k.value for k in call.keywords if k.arg == "num_workers"), ast.Constant(0))
     return getattr(given, "value", None) != 0
+
+
+def _runs_guard(path: str, top: str) -> bool:
+    """Whether a package calls a function at its import, by name, that calls `cv2.setNumThreads(0)`."""
+    called = _CALLED.findall(text_of(path, top) or "")
+    file = parsed(path, top) if called else None
+    statements = [(name, each) for name in called for each in file.binding(name)] if file is not None else []
+    for name, statement in statements:
+        if not isinstance(statement, ast.ImportFrom):
+            continue
+        for alias in statement.names:
+            same = (alias.asname or alias.name) == name
+            found = Finder(path).resolve(path, imported(statement, alias)) if same else None
+            bodies = found[0].binding(found[1]) if found is not None else []
+            if any("setNumThreads(0)" in ast.unparse(each) for each in bodies):
+                return True
+    return False
 
 
 def limits_opencv(text: str) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.loader import Site, Workers
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.options import option_default
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.samples import Given
@@ -45,9 +46,12 @@ class Served:
     def _sites(self, dataset: DatasetFacts) -> list[tuple[Module, Site]]:
         """The loaders that are given the class, or what may be one; none where some of its users are not seen."""
         name = dataset.facts.node.name
-        found = [(self.module, each) for each in self.module.loaders.serving(dataset.facts.node)]
+        own = [(self.module, each) for each in self.module.loaders.serving(dataset.facts.node)]
+        found: list[tuple[Module, Site]] = []
         for user, sites in self.module.users.answers(lambda user: _serving(user, name), name, "DataLoader("):
             found += [(user, each) for each in sites]
+        # What a Dataset's own file does when it is run is a trial, where others use it.
+        found += [each for each in own if not found or not _is_trial(*each)]
         return found if self.module.users.are_all(name, "DataLoader(") else []
 
     @remembered
@@ -82,7 +86,9 @@ class Served:
     def is_in_no_loader(self, dataset: DatasetFacts) -> bool:
         """Whether files of the project make objects of the class, and gone through one by one, none in a loader."""
         name = dataset.facts.node.name
-        if not self.module.users.paths(f"{name}(") or self.module.loaders.serving(dataset.facts.node):
+        if dataset.facts.node.decorator_list or not self.module.users.paths(f"{name}("):
+            return False  # what is decorated may be registered, and found by its name
+        if self.module.loaders.serving(dataset.facts.node):
             return False
         return not self._sites(dataset) and self._is_only_looked_at(name, False)
 
@@ -94,7 +100,9 @@ class Served:
         """
         if _looks(self.module, name, handed) is False or not self.module.users.are_all(name):
             return False
-        looks = [each for _, each in self.module.users.answers(lambda user: _looks(user, name, handed), name)]
+        answers = self.module.users.answers(lambda user: _looks(user, name, handed), name)
+        # A library's class is made in tests alone.
+        looks = [each for user, each in answers if handed or not user.is_test or each is False]
         return True in looks and False not in looks
 
     def _reads(self, dataset: DatasetFacts, user: Module, site: Site, place: object, sent: bool) -> bool:
@@ -119,12 +127,25 @@ def _named(user: Module, node: ast.expr) -> FunctionNode | None:
     return found if isinstance(found, FUNCTIONS) else None
 
 
+def _is_trial(user: Module, site: Site) -> bool:
+    """Whether a loader is made under `if __name__ == "__main__":`."""
+    above = user.tree.ancestors(site.call)
+    return any(isinstance(up, ast.If) and mentions(up.test, "__main__") for up in above)
+
+
 def _serving(user: Module, name: str) -> list[Site]:
     """The loaders of a file that are given an object of the class, or something that is not known to be another's."""
     found = [(site, _class_of(user, site.dataset)) for site in user.loaders.sites if site.dataset is not None]
-    if all(made != name for _, made in found):
+    if all(made != name for _, made in found) and not _is_chosen(user, name):
         return []
     return [site for site, made in found if made in (name, "")]
+
+
+def _is_chosen(user: Module, name: str) -> bool:
+    """Whether a file puts a class into a table, from which it takes one by name: `{"photos": Photos}[kind]`."""
+    parents = user.tree.parents
+    named = (each for each in user.tree.all(ast.Name) if each.id == name)
+    return any(isinstance(parents[each], ast.Dict) for each in named)
 
 
 def _class_of(user: Module, dataset: ast.expr | None) -> str:
@@ -135,8 +156,16 @@ def _class_of(user: Module, dataset: ast.expr | None) -> str:
     values = [dataset]
     if isinstance(dataset, ast.Name):
         values = [each.value if each.is_plain else None for each in user.flow.reaching(dataset.id, dataset)]
-    names = {last_name(each.func) if isinstance(each, ast.Call) else "" for each in values}
+    names = {_made_by(user, each.func) if isinstance(each, ast.Call) else "" for each in values}
     return names.pop() if len(names) == 1 else ""
+
+
+def _made_by(user: Module, func: ast.expr) -> str:
+    """The name of what is called; "" for a variable that may be any class: `kind = TABLE[name]`."""
+    bound = user.flow.reaching(func.id, func) if isinstance(func, ast.Name) else []
+    if any(each.how is How.ASSIGN for each in bound):
+        return ""
+    return last_name(func)
 
 
 def _place(module: Module, given: Given) -> object:
@@ -157,6 +186,10 @@ def _looks(user: Module, name: str, handed: bool) -> bool | None:
     if any(_class_of(user, site.dataset) in (name, "") for site in user.loaders.sites):
         return False
     made = [call for call in user.tree.all(ast.Call) if last_name(call.func) == name]
+    named = sum(each.id == name for each in user.tree.all(ast.Name))
+    named += sum(each.attr == name for each in user.tree.all(ast.Attribute))
+    if not handed and named > len(made):
+        return False  # `kind = Photos`
     if (
         not all(_is_seen(user, each, handed) for each in made)
         or user.release.sharing.edits_samples(False, False) is not None

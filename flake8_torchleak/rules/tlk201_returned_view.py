@@ -91,8 +91,8 @@ def check(module: Module) -> Iterator[Report]:
             seen.add(given.node)
             if module.served.is_only_read(dataset, given):
                 continue
-            if given.value.kind is Kind.TENSOR and hints.is_label(origin.name):
-                continue  # a label: one number, whose storage nobody edits
+            if hints.is_label(origin.name):
+                continue  # a label: one number, which nobody edits
             copied = "copy" if given.value.kind is Kind.ARRAY else "clone"
             passed = module.loaders.passes_through(dataset.facts.node)
             yield Report(

@@ -39,7 +39,7 @@ When it stays silent
 - It iterates something of unknown nature: another Dataset may divide itself. (A parameter that is annotated as an
   `Iterable`, under another name, is taken for data: a note, where no loader with workers is seen.)
 - Every DataLoader of the class in the file has no workers.
-- Its base is not torch's.
+- Its base is not torch's, or it is a stage of a WebDataset pipeline that divides later (`split_by_worker`).
 
 How to fix it
 -------------
@@ -68,7 +68,7 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.names import parameters
+from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.streams import Stream, undivided
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import called, is_long, short
@@ -88,7 +88,7 @@ def check(module: Module) -> Iterator[Report]:
         if not module.loaders.may_have_workers(node):
             continue
         sites = module.loaders.serving(node)
-        if sites and all(_has_one(site) for site in sites):
+        if sites and all(_has_one(site) for site in sites) or _is_divided_later(module, node, sites):
             continue
         served = [site for site in sites if site.workers is Workers.YES]
         source = short(stream.source)
@@ -132,6 +132,15 @@ def _is_handed(module: Module, stream: Stream) -> bool:
         and each.value.id in {given.arg for given in parameters(function)}
         for each in definitions
     )
+
+
+def _is_divided_later(module: Module, made: ast.ClassDef, sites: list[Site]) -> bool:
+    """Whether objects of the class are only stages of a pipeline, a later stage of which divides (WebDataset's)."""
+    stages = [each for each in module.tree.all(ast.Name) if each.id == "split_by_worker"]
+    stages_of = [each for each in module.tree.all(ast.Attribute) if each.attr == "split_by_worker"]
+    calls = [each for each in module.tree.all(ast.Call) if last_name(each.func) == made.name]
+    listed = all(isinstance(module.tree.parents[each], (ast.List, ast.Tuple, ast.Call)) for each in calls)
+    return not sites and bool(stages or stages_of) and bool(calls) and listed
 
 
 def _has_one(site: Site) -> bool:
