@@ -100,9 +100,10 @@ class Networks(Part):
         used = _NO_NAMES.union(*(_used_as_networks(each.node) for each in order))
         for name, value in made.fields.items():
             for each in value:
-                if each.kind is Kind.NETWORK or each.graph is Graph.LEAF:
+                supposed = each.kind is Kind.UNKNOWN or (each.kind is Kind.NETWORK and isinstance(each.site, tuple))
+                if (supposed and name in used) or (each.kind is Kind.NETWORK and not supposed):
                     return True
-                if each.kind is Kind.UNKNOWN and name in used:
+                if each.graph is Graph.LEAF:
                     return True
                 inner = each.made
                 if isinstance(inner, Obj) and isinstance(inner.cls, ClassInfo) and inner.cls.is_network:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from flake8_torchleak.lifetime.frames import BATCHES, FORWARD, Loop
 from flake8_torchleak.lifetime.history import is_in
 from flake8_torchleak.lifetime.kept import Kept
@@ -46,9 +48,9 @@ def is_of_unseen(kept: Kept) -> bool:
 
 def is_given_back(run: Run, kept: Kept) -> bool:
     """Whether a sum that nothing in sight differentiates is returned: whoever gets it may, a loss over tasks."""
-    if kept.how != "sum" or kept.holders or kept.evaluating or kept.loop.whole or kept.loop.optimizes:
+    if kept.how != "sum" or kept.holders or kept.table or kept.evaluating or kept.loop.whole or kept.loop.optimizes:
         return False
-    return kept.value.site in run.seen.placed and run.seen.history(kept.value).isdisjoint(run.seen.spent)
+    return kept.value.site in run.seen.placed and not isinstance(kept.loop.node, ast.expr)
 
 
 def is_beside_output(run: Run, value: Atom) -> bool:
