@@ -50,7 +50,7 @@ def is_given_back(run: Run, kept: Kept) -> bool:
     """Whether a sum that nothing in sight differentiates is returned: whoever gets it may, a loss over tasks."""
     if kept.how != "sum" or kept.holders or kept.table or kept.evaluating or kept.loop.whole or kept.loop.optimizes:
         return False
-    return kept.value.site in run.seen.placed and not isinstance(kept.loop.node, ast.expr)
+    return kept.value.site in run.seen.given_back and not isinstance(kept.loop.node, ast.expr)
 
 
 def is_beside_output(run: Run, value: Atom) -> bool:
