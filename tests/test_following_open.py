@@ -207,6 +207,32 @@ def test_what_is_left_open(name: str) -> None:
     assert [each.severity.value for each in found] == expected
 
 
+@pytest.mark.parametrize(("test", "count"), [("if not self.hooked:", 0), ("with self.lock:", 1)])
+def test_hooks_whose_caller_asks_first(test: str, count: int) -> None:
+    text = f"""
+import torch
+from torch import nn
+
+class Probe(nn.Module):
+    def __init__(self, lock):
+        super().__init__()
+        self.net, self.lock, self.hooked = nn.Linear(2, 2), lock, False
+
+    def look(self, module, given, output):
+        self.last = output.shape
+
+    def listen(self):
+        self.net.register_forward_hook(self.look)
+        self.hooked = True
+
+    def forward(self, x):
+        {test}
+            self.listen()
+        return self.net(x)
+"""
+    assert sum(each.code == "TLK604" for each in lint(text)) == count
+
+
 @pytest.mark.parametrize(("static", "count"), [("@staticmethod", 1), ("", 0)])
 def test_functions_of_the_old_form(static: str, count: int) -> None:
     """Torch raises for a forward pass that is no static method: nothing is kept by what does not run."""
