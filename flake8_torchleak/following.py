@@ -11,7 +11,7 @@ from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.follow import Followed, followed
 from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_let_go, is_small, worth
+from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_let_go, is_of_micro_steps, is_small, worth
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.needing import is_called_without
@@ -149,7 +149,7 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
     if kept.how == "batch" and is_let_go(run, kept):
         return Severity.WARNING  # a descriptor for each batch of one pass, until the function returns
     freed, renewed = known is Worth.NODES or is_freed(run, kept), kept.at in run.keeper.renewed
-    if kept.is_graph and freed and (renewed or kept.of_update or _is_collected(kept)):
+    if kept.is_graph and freed and (renewed or kept.of_update or _is_collected(kept) or is_of_micro_steps(run, kept)):
         return Severity.NOTE  # the nodes of a few steps' graphs, until it starts anew
     if kept.how == "error" or (kept.is_graph and (freed or renewed)):
         return Severity.WARNING

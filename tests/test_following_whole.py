@@ -46,7 +46,7 @@ WHOLE = {
 REAL = {
     "itself": "kept.append(out)",
     "drawn with a graph": "kept.append(torch.distributions.Normal(out, 1.0).rsample())",
-    "how likely it was": "dist = torch.distributions.Categorical(logits=out)\n    kept.append(dist.log_prob(dist.sample()))",
+    "how likely it was": "dist = torch.distributions.Normal(out, 1.0)\n    kept.append(dist.log_prob(dist.sample()))",
     "rows": "real[i] = out[0]",
     "an attribute": "held.real[i] = out[0]",
     "made real": "turned[i] = out[0]",

@@ -88,7 +88,7 @@ class Assignments(Part):
         )
         run.keeper.slot(old, value, node, target)
         self._persist(base, target, value)
-        if in_tensor and all(atom.made == INTEGERS for atom in base):
+        if in_tensor and (run.grad_off or all(atom.made == INTEGERS for atom in base)):
             return  # on torch 2.13 what is copied there has no history
         if in_tensor or varies(index) or constant(index) is Mark.ANY:
             vary = None if in_tensor else varies(index)  # whatever part of a tensor is set, its history grows

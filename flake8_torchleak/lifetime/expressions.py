@@ -8,7 +8,7 @@ from typing import Any
 
 from flake8_torchleak.lifetime.deciding import decided
 from flake8_torchleak.lifetime.frames import Function
-from flake8_torchleak.lifetime.narrowing import narrowed, releasing
+from flake8_torchleak.lifetime.narrowing import GIVING_NUMBERS, narrowed, releasing
 from flake8_torchleak.lifetime.overloading import operated
 from flake8_torchleak.lifetime.run import DEEPEST_NESTING, Part, Run
 from flake8_torchleak.lifetime.values import (
@@ -33,6 +33,7 @@ from flake8_torchleak.lifetime.values import (
     of_container,
     varies,
 )
+from flake8_torchleak.model.names import last_name
 
 
 class Expressions(Part):
@@ -204,12 +205,20 @@ class Expressions(Part):
         if known is not None:
             return self.value(node.body if known else node.orelse)
         released = releasing(node)
-        if released is not None:
-            return self.value(released)
+        if released is not None and self._is_released(node, *released):
+            return self.value(released[0])
         with narrowed(self.run, node.test, True):
             body = self.value(node.body)
         with narrowed(self.run, node.test, False):
             return join([body, self.value(node.orelse)])
+
+    def _is_released(self, node: ast.IfExp, arm: ast.expr, bare: ast.expr) -> bool:
+        """Whether what one arm releases is a number in the other: it is asked what it is, or it may be one."""
+        same = ast.dump(bare)
+        if any(ast.dump(each) == same for each in ast.walk(node.test) if isinstance(each, ast.expr)):
+            return True
+        gives_number = isinstance(arm, ast.Call) and last_name(arm.func) in GIVING_NUMBERS
+        return gives_number and any(atom.kind is Kind.NUMBER for atom in self.value(bare))
 
     def _lambda(self, node: ast.Lambda) -> Value:
         frame = self.run.frame

@@ -225,7 +225,8 @@ class Runner:
             name: tuple(atom.but(born=run.tick(), since=run.clock) for atom in value) for name, value in given.items()
         }
         assert made.node is not None
-        results += [atom for atom, _ in run.within(run.functions.invoke(made, [], fresh, made.node))]
+        result = self._given_back(run.functions.invoke(made, [], fresh, made.node))
+        results += [atom for atom, _ in run.within(result)]
         return Flow.NEXT
 
     def _receivers(self, info: ClassInfo, function: FunctionNode) -> list[ClassInfo]:
@@ -267,17 +268,22 @@ class Runner:
         if why:
             run.looping.repeat(function, lambda _: self._step(made, info), why)
         else:
-            run.escape(run.functions.invoke(made, [], {}, function))
+            run.escape(self._given_back(run.functions.invoke(made, [], {}, function)))
 
     def _step(self, made: Function, info: ClassInfo | None) -> Flow:
         assert made.node is not None
         assert not isinstance(made.node, ast.Lambda)
-        result = self.run.functions.invoke(made, [], {}, made.node)
+        result = self._given_back(self.run.functions.invoke(made, [], {}, made.node))
         if made.node.name in _DIFFERENTIATED:
             self.run.differentiate(differentiated_of(result))
             if info is not None:
                 collect(self.run, result, made.node, info)
         return Flow.NEXT
+
+    def _given_back(self, result: Value) -> Value:
+        """What a function returns that nobody was seen to call: somebody may differentiate it."""
+        self.run.seen.given_back.update(atom.site for atom in result if atom.graph is Graph.YES)
+        return result
 
     def _instance(self, info: ClassInfo) -> Value:
         if info.instance is None:

@@ -97,7 +97,8 @@ class Foreign(Part):
         workers = args[5] if len(args) > 5 else keywords.get("num_workers")
         alone = "**" not in keywords and (workers is None or constant(workers) == 0)
         alone = alone or not self._gives_tensors(args[6] if len(args) > 6 else keywords.get("collate_fn", NONE), node)
-        if not alone and "**" not in keywords:
+        perhaps = any(each.kind is Kind.NUMBER and each.made == 0 for each in workers or ())  # `get("workers", 0)`
+        if not alone and not perhaps and "**" not in keywords:
             self.run.seen.loaders.add(node)
         if constant(args[7] if len(args) > 7 else keywords.get("pin_memory", PLAIN)) is True:
             self.run.seen.pinned.add(node)

@@ -99,6 +99,8 @@ class Frame:
     call: ast.AST | None = None
     loops: int = 0
     """How many loops were around the call."""
+    tests: list[ast.expr] = field(default_factory=list)
+    """The conditions of the branches around the call."""
     returns: list[Value] = field(default_factory=list)
     exits: list[Changes] = field(default_factory=list)
     yields: Obj | None = None

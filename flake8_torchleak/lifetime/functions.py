@@ -80,7 +80,7 @@ class Functions(Part):
         if scope.yields:
             frame.yields = run.new("generator", node)
         before, tests, guards = run.grad_off, run.tests, run.guards
-        run.tests = []
+        frame.tests, run.tests = tests, []
         if not isinstance(made.node, ast.Lambda):
             run.grad_off += bool(made.node.decorator_list) and gradmode.decorated_off(run, made.node, made.place)
         run.frames.append(frame)

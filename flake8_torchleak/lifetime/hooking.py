@@ -30,7 +30,8 @@ class Hooks(Part):
             self._first.setdefault(node, []).extend(run.loops)
             return (handle,)
         # Who asks first may ask whether it is registered.
-        loop = outlived(run, [network], chained=False) if network.site is not None and not run.tests else None
+        asked = run.tests or any(frame.tests for frame in run.frames if frame.loops)
+        loop = outlived(run, [network], chained=False) if network.site is not None and not asked else None
         self._again[node] = self._again.get(node, False) or loop is not None
         if loop is not None:
             run.keeper.add("hook", node, None, loop, [network], handle)

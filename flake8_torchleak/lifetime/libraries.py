@@ -37,13 +37,13 @@ RANDOM = frozenset({
 """Functions of torch that give something else each time."""
 
 NO_HISTORY_METHODS = frozenset({
-    "item", "tolist", "numpy", "detach", "long", "int", "bool", "short", "byte", "char", "argmax", "argmin", "argsort",
-    "eq", "ne", "gt", "lt", "ge", "le", "nonzero", "argwhere", "multinomial", "isnan", "isinf", "isfinite", "any", "all",
-    "size", "dim", "ndim",
-    "numel", "nelement", "stride", "element_size", "is_contiguous", "data_ptr", "get_device", "storage", "equal",
-    "new_zeros", "new_ones", "new_tensor", "new_full", "new_empty", "count_nonzero", "unique", "bincount", "type",
-    "is_floating_point", "has_names", "logical_and", "logical_or", "logical_not", "__len__", "keys", "startswith",
-    "endswith", "lower", "upper", "strip", "encode", "decode", "split_name", "exists", "is_file", "isclose",
+    "item", "tolist", "numpy", "detach", "long", "int", "bool", "short", "byte", "char", "argmax", "argmin",
+    "argsort", "eq", "ne", "gt", "lt", "ge", "le", "nonzero", "argwhere", "multinomial", "isnan", "isinf",
+    "isfinite", "any", "all", "size", "dim", "ndim", "numel", "nelement", "stride", "element_size", "is_contiguous",
+    "data_ptr", "get_device", "storage", "equal", "new_zeros", "new_ones", "new_tensor", "new_full", "new_empty",
+    "count_nonzero", "unique", "bincount", "type", "is_floating_point", "has_names", "logical_and", "logical_or",
+    "logical_not", "__len__", "keys", "startswith", "endswith", "lower", "upper", "strip", "encode", "decode",
+    "split_name", "exists", "is_file", "isclose",
 })  # fmt: skip
 """Methods of tensors whose result never carries history; `type` only where it is told nothing."""
 

@@ -78,18 +78,21 @@ def _place(run: Run, node: ast.expr) -> tuple[dict[Hashable, Value], Hashable] |
     return None
 
 
-def releasing(node: ast.IfExp) -> ast.expr | None:
-    """Of the arms of `x.item() if is_tensor(x) else x` the one that releases; None if there is no such one.
+GIVING_NUMBERS = frozenset({"item", *_NUMBERS})
+"""Functions and methods that make a number of a tensor."""
+
+
+def releasing(node: ast.IfExp) -> tuple[ast.expr, ast.expr] | None:
+    """Of the arms of `x.item() if is_tensor(x) else x` the one that releases, and the other one; None if none does.
 
     Who asks `x` what it is says that it is a number where it is not released.
     """
-    asked = {ast.dump(each) for each in ast.walk(node.test) if isinstance(each, ast.expr)}
     for arm, bare in ((node.body, node.orelse), (node.orelse, node.body)):
         inner: ast.expr | None = None
         if isinstance(arm, ast.Call) and isinstance(arm.func, ast.Attribute) and arm.func.attr in NO_HISTORY_METHODS:
             inner = arm.func.value
         elif isinstance(arm, ast.Call) and last_name(arm.func) in _NUMBERS and len(arm.args) == 1:
             inner = arm.args[0]
-        if inner is not None and (same := ast.dump(inner)) == ast.dump(bare) and same in asked:
-            return arm
+        if inner is not None and ast.dump(inner) == ast.dump(bare):
+            return arm, bare
     return None

@@ -63,6 +63,7 @@ class Networks(Part):
         if isinstance(atom.made, Obj):
             run.seen.of_project.add(node)
         unsure = named or run.needing.may_be_frozen(atom) or _is_abstract(atom)
+        unsure = unsure or (_is_part(atom) and atom.site not in run.seen.networks)
         parts = made.parts | {node, (BY_NAME if unsure else BY_CALL, node)}
         return (Atom(Kind.UNKNOWN, node, Graph.YES, None, parts, made.past, made.via, made.vary, born, born),)
 
@@ -95,16 +96,20 @@ class Networks(Part):
         """Whether an object that is a network may have parameters of its own."""
         if isinstance(made.cls, ClassInfo) and not table.WITH_PARAMETERS.isdisjoint(made.cls.layers):
             return True
-        for value in made.fields.values():
+        order = made.cls.order if isinstance(made.cls, ClassInfo) else []
+        used = _NO_NAMES.union(*(_used_as_networks(each.node) for each in order))
+        for name, value in made.fields.items():
             for each in value:
-                if each.kind in (Kind.NETWORK, Kind.UNKNOWN) or each.graph is Graph.LEAF:
+                supposed = each.kind is Kind.UNKNOWN or (each.kind is Kind.NETWORK and isinstance(each.site, tuple))
+                if (supposed and name in used) or (each.kind is Kind.NETWORK and not supposed):
+                    return True
+                if each.graph is Graph.LEAF:
                     return True
                 inner = each.made
                 if isinstance(inner, Obj) and isinstance(inner.cls, ClassInfo) and inner.cls.is_network:
                     return True
         if made.fields:
             return False
-        order = made.cls.order if isinstance(made.cls, ClassInfo) else []
         return made.node is None or any(_has_layers(each.node) for each in order)
 
     def layer(self, path: str, args: list[Value], node: ast.expr) -> Value:
@@ -139,7 +144,8 @@ class Networks(Part):
         if name.startswith("register"):
             return PLAIN
         if name in table.FORWARDS or hints.computes_loss(name):
-            return self.called(args, keywords, node, atom)
+            made = self.called(args, keywords, node, atom)
+            return _by_name(made, node) if name in _OF_OTHERS and _is_part(atom) else made
         return self.run.make.unknown(node)
 
     def _inner(self, atom: Atom, name: str, node: ast.expr) -> Value:
@@ -187,6 +193,23 @@ class Networks(Part):
             run.needing.turn((atom,), args[0] if args else number(True))
 
 
+_OF_OTHERS = frozenset({"encode", "decode"})
+"""Methods that tokenizers have, too."""
+
+
+def _is_part(atom: Atom) -> bool:
+    """Whether all that is known of a network is that it is an attribute of one."""
+    return isinstance(atom.site, tuple) and isinstance(atom.site[1], str) and atom.site[1] not in ("module", "inner")
+
+
+def _by_name(value: Value, node: ast.expr) -> Value:
+    """What a call gives that only a name takes for one of a network."""
+    call = (BY_CALL, node)
+    return tuple(
+        each.but(parts=each.parts - {call} | {(BY_NAME, node)}) if call in each.parts else each for each in value
+    )
+
+
 _JOINING = frozenset({"Sequential", "ModuleList", "ModuleDict"})
 """Networks that are made of what they are given."""
 
@@ -218,6 +241,27 @@ def _has_layers(cls: ast.ClassDef) -> bool:
     made = (node for each in cls.body if getattr(each, "name", "") == "__init__" for node in walk(each))
     names = {last_name(node.func) for node in made if isinstance(node, ast.Call)}
     return not names.isdisjoint({*table.WITH_PARAMETERS, "Parameter"})
+
+
+@of_node
+def _used_as_networks(cls: ast.ClassDef) -> frozenset[str]:
+    """Attributes that a class calls, goes over or into: numbers and flags, of which no more is known, are not."""
+    found: set[str] = set()
+    for node in walk(cls):
+        used: ast.AST | None = None
+        if isinstance(node, (ast.For, ast.comprehension)):
+            used = node.iter
+        elif isinstance(node, (ast.Subscript, ast.Attribute)):
+            used = node.value
+        elif isinstance(node, ast.Call):
+            used = node.func
+        while used is not None:
+            if isinstance(used, ast.Attribute):
+                found.add(used.attr)
+            used = getattr(used, "func", getattr(used, "value", None))
+        if isinstance(node, ast.Call):  # `enumerate(self.layers)`, `checkpoint(self.block, x)`
+            found.update(each.attr for each in node.args if isinstance(each, ast.Attribute))
+    return frozenset(found)
 
 
 def is_recurrent(atom: Atom) -> bool:

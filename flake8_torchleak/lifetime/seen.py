@@ -64,6 +64,8 @@ class Seen:
         """Containers that code nobody can see was handed."""
         self.placed: set[Site] = set()
         """Containers, and values with history, that were put into something else, or handed to code nobody can see."""
+        self.given_back: set[Site] = set()
+        """Values with history that functions return which nobody was seen to call."""
         self.drawn: set[Site] = set()
         """Calls of what nobody can see, but for methods that tensors have: each may give something else."""
 

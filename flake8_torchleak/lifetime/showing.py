@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from flake8_torchleak.lifetime.frames import BATCHES, FORWARD, Loop
 from flake8_torchleak.lifetime.history import is_in
 from flake8_torchleak.lifetime.kept import Kept
@@ -44,21 +46,31 @@ def is_of_unseen(kept: Kept) -> bool:
     )
 
 
+def is_given_back(run: Run, kept: Kept) -> bool:
+    """Whether a sum that nothing in sight differentiates is returned: whoever gets it may, a loss over tasks."""
+    if kept.how != "sum" or kept.holders or kept.table or kept.evaluating or kept.loop.whole or kept.loop.optimizes:
+        return False
+    return kept.value.site in run.seen.given_back and not isinstance(kept.loop.node, ast.expr)
+
+
 def is_beside_output(run: Run, value: Atom) -> bool:
     """Whether something is what a network of the project gives beside the output that is differentiated.
 
     Attention weights, or features for a report: the network may have cut them from the graph itself.
     """
     begun = {site[1] for site in value.parts if is_marked(site, LEAF, BY_CALL, BY_NAME) and isinstance(site, tuple)}
-    if len(begun) != 1:
-        return False
-    (call,) = begun
-    parts = {each for each in map(_part, (*value.parts, value.site)) if each is not None and each[0] is call}
-    if call not in run.seen.of_project or not parts or not run.seen.spent.isdisjoint(parts):
-        return False
-    return all(each[1] != 0 for each in parts) and any(
-        isinstance(each, tuple) and each[0] is call for each in run.seen.spent
+    found = {each for each in map(_part, (*value.parts, value.site)) if each is not None}
+    return bool(begun) and all(
+        call in run.seen.of_project and _is_beside(run, {each for each in found if each[0] is call}) for call in begun
     )
+
+
+def _is_beside(run: Run, parts: set[tuple[Site, Site]]) -> bool:
+    """Whether these parts of what one call gives are not differentiated, and others are."""
+    if not parts or not run.seen.spent.isdisjoint(parts) or any(at == 0 for _, at in parts):
+        return False
+    ((call, _), *_) = parts
+    return any(isinstance(each, tuple) and each[0] is call for each in run.seen.spent)
 
 
 def _part(site: Site) -> tuple[Site, Site] | None:

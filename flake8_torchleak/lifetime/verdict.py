@@ -11,7 +11,7 @@ from flake8_torchleak.lifetime.inner import is_part
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
 from flake8_torchleak.lifetime.run import Run
-from flake8_torchleak.lifetime.showing import is_beside_output, is_of_unseen
+from flake8_torchleak.lifetime.showing import is_beside_output, is_given_back, is_of_unseen
 from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, ELEMENTS, INPUT, LEAF, Atom, Kind, Site, is_marked
 
 
@@ -83,7 +83,7 @@ def is_certain(run: Run, kept: Kept) -> bool:
         return value.kind is Kind.TENSOR or _is_used_as_tensor(run, value)
     if kept.how in ("error", "state", "hook") or is_spent(run, kept):
         return True
-    if is_beside_output(run, value):
+    if is_beside_output(run, value) or is_given_back(run, kept):
         return False
     history = run.seen.history(value)
     named = value.made == NAMED or any(is_marked(site, BY_NAME) for site in history)
@@ -117,6 +117,17 @@ def _worth(run: Run, kept: Kept, sums: set[Site]) -> Worth:
     made = {kept.value.site} | {site for _, site in kept.value.past}
     once = kept.loop.of_epochs and kept.how == "store" and kept.loop.step == TRAINING
     return Worth.LITTLE if once and made.isdisjoint(sums) else Worth.NODES
+
+
+def is_of_micro_steps(run: Run, kept: Kept) -> bool:
+    """Whether an optimizer steps behind a loop only, and what keeps something was made for that step."""
+    return (
+        kept.loop.step == TRAINING
+        and kept.loop.is_micro
+        and kept.local
+        and kept.one_pass
+        and kept.holders.isdisjoint(run.seen.placed)
+    )
 
 
 def is_let_go(run: Run, kept: Kept) -> bool:

@@ -94,7 +94,7 @@ def check(module: Module) -> Iterator[Report]:
             continue
         for name in ("forward", "setup_context"):
             function = facts.own_methods.get(name)
-            if function is None or not function.args.args:
+            if function is None or not function.args.args or not _is_static(function):
                 continue
             ctx = function.args.args[0].arg
             outputs = _outputs(module, function)
@@ -113,6 +113,11 @@ def check(module: Module) -> Iterator[Report]:
                     notes=((output.node, "this is returned as an output"),),
                     remedy=f"call `{ctx}.save_for_backward({kept.id})` instead of setting `{ctx}.{attr}`",
                 )
+
+
+def _is_static(function: FunctionNode) -> bool:
+    """Whether torch runs it: it raises for the old form, whose `forward` is a method of an object."""
+    return any(last_name(each) == "staticmethod" for each in function.decorator_list)
 
 
 def _outputs(module: Module, function: FunctionNode) -> set[Definition]:
