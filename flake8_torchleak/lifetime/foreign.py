@@ -65,6 +65,8 @@ class Foreign(Part):
             return run.make.unknown(node, Graph.NO)
         if name == "GradScaler":
             return tuple(each.but(made=table.SCALER) for each in run.make.unknown(node))
+        if path in table.SUMMING:
+            return tuple(each.but(made=table.METER) for each in run.make.unknown(node, Graph.NO))
         if path.startswith(("torch.utils.", "torch.distributed", "torch.cuda", "torch.backends", "torch.save")):
             return PLAIN if not path.startswith("torch.utils.checkpoint") else run.make.result(node, args)
         if path in table.CARRYING:

@@ -183,3 +183,10 @@ MANY_NUMBERS = frozenset({
 """Functions of numpy that give an array, by which an index copies."""
 WITH_SIZE = {"choice": 2, "randint": 3, "integers": 3}
 """Functions of numpy.random -> with how many arguments they draw an array."""
+
+METER = "a library's meter"
+SUMMING = frozenset({
+    "timm.utils.AverageMeter", "timm.utils.metrics.AverageMeter", "fairseq.meters.AverageMeter",
+    "fairseq.logging.meters.AverageMeter",
+})  # fmt: skip
+"""Meters of libraries whose `update(value)` adds the value to a sum as it comes, until `reset()`."""

@@ -98,7 +98,10 @@ class Unseen(Part):
             value = args[0] if name != "extend" else run.elements.of(args[0], node)
             run.keeper.stored((atom,), value, node, receiver, None)
             return NONE
-        if name in ("clear", "pop", "popleft"):
+        if atom.made == table.METER and name == "update" and args:
+            run.keeper.stored((atom,), args[0], node, receiver, None, summed=True)
+            return NONE
+        if name in ("clear", "pop", "popleft") or (atom.made == table.METER and name == "reset"):
             run.empty(atom)
             return run.make.unknown(node)
         if name in ("values", "items", "keys"):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bounds import leave_out
+from flake8_torchleak.model.giving import Giving
 from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.remember import remembered
@@ -24,6 +25,7 @@ class Callers:
 
     def __init__(self, module: Module) -> None:
         self.module = module
+        self._giving = Giving(module)
 
     def are_training(self, function: FunctionNode) -> ast.Call | None:
         """A call of the function whose result is differentiated, or handed on inside a training loop; None if none is.
@@ -67,7 +69,13 @@ class Callers:
             calls = self.module.classes.own_calls(name)
         for call in calls:
             if self._goes_into_training(call, far, _MOST_LEVELS):
-                yield call
+                if far or function is None or not self._is_only_handed_numbers(call, function):
+                    yield call
+
+    def _is_only_handed_numbers(self, call: ast.Call, function: FunctionNode) -> bool:
+        """Whether what a call gives is not seen to be differentiated, and is made of numbers: then nobody can."""
+        fate = self.module.release.escapes.of_value(call).fate
+        return fate in (Fate.OPEN, Fate.HANDED, Fate.ASKED) and not self._giving.may_hold_graphs(function)
 
     @remembered
     def _goes_into_training(self, call: ast.Call, far: bool, levels: int) -> bool:
