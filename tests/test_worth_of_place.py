@@ -394,3 +394,76 @@ def evaluate(net, data, {attack}):
 def test_an_object_that_attacks_needs_gradients(attack: str, expected: list[str]) -> None:
     """Under `no_grad` what it differentiates would raise."""
     assert severities("TLK501", ATTACKED.format(attack=attack)) == expected
+
+
+UNSET = """
+import json
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, path, extra=False, plain=True, more=None):
+        if {test}:
+            self.rows = json.load(open(path))
+        else:
+            {other}
+
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, i):
+        return self.rows[i]["text"]
+
+loader = DataLoader(Rows("x"{given}), num_workers=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "given", "expected"),
+    [
+        ("extra", "", "note"),
+        ("extra and path", "", "note"),
+        ("not plain", "", "note"),
+        ("extra", ", extra=True", "warning"),
+        ("plain", "", "warning"),
+        ("path and more", "", "warning"),
+        ("not more", "", "warning"),
+        ("extra or path", "", "warning"),
+    ],
+)
+def test_records_that_are_read_for_who_asks(test: str, given: str, expected: str) -> None:
+    assert severities("TLK101", UNSET.format(test=test, given=given, other="pass")) == [expected]
+
+
+def test_records_that_are_read_for_who_does_not_ask() -> None:
+    text = UNSET.format(test="plain", given="", other="self.rows = json.load(open(path + path))")
+    assert "warning" in severities("TLK101", text)
+
+
+CACHED = """
+import numpy as np
+from torch.utils.data import Dataset
+
+class Rows(Dataset):
+    def __init__(self, paths):
+        self.paths, self.cache = paths, {}
+
+    def __getitem__(self, i):
+        self.cache[i] = np.load(self.paths[i])
+        return self.cache[i] * 2
+"""
+GIVEN = "from rows import Rows\nfrom torch.utils.data import DataLoader\nloader = DataLoader(Rows([]){})\n"
+
+
+@pytest.mark.parametrize(
+    ("main", "expected"),
+    [
+        ("", ["error"]),  # who uses it is not in sight
+        ("from rows import Rows\nfit(Rows([]))\n", ["note"]),
+        (GIVEN.format(", num_workers=4"), ["error"]),
+    ],
+)
+def test_caches_where_the_project_shows_no_workers(tmp_path: Path, main: str, expected: list[str]) -> None:
+    put(tmp_path, rows=CACHED, main=main)
+    (tmp_path / ".git").mkdir()
+    path = tmp_path / "rows.py"
+    assert severities("TLK104", path.read_text(encoding="utf-8"), path) == expected

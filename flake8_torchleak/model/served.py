@@ -83,6 +83,12 @@ class Served:
         return bool(sites) and all(_has_none_by_default(user, site) for user, site in sites)
 
     @remembered
+    def has_none_in_sight(self, dataset: DatasetFacts) -> bool:
+        """Whether other files of the project make objects of the class, and nothing there speaks of workers."""
+        makers = self.module.users.paths(f"{dataset.facts.node.name}(")
+        return bool(makers) and not self.module.loaders.shows_workers_for(dataset.facts.node)
+
+    @remembered
     def is_in_no_loader(self, dataset: DatasetFacts) -> bool:
         """Whether files of the project make objects of the class, and gone through one by one, none in a loader."""
         name = dataset.facts.node.name

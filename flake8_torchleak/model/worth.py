@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import Severity
 from flake8_torchleak.model.importers import importers
-from flake8_torchleak.model.leftout import is_left_out
+from flake8_torchleak.model.leftout import is_left_out, is_unset
 from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.values import Kind, Value
 from flake8_torchleak.words import holds_any
@@ -44,7 +44,8 @@ def worth(module: Module, container: Container) -> Severity:
         or not module.loaders.shows_workers_for(container.dataset.owner.facts.node)
     ):
         return Severity.NOTE
-    if is_left_out(module, container.dataset, container.name.removeprefix("self.")):
+    name = container.name.removeprefix("self.")
+    if is_left_out(module, container.dataset, name) or is_unset(module, container.dataset, name):
         return Severity.NOTE
     return Severity.NOTE if _is_for_evaluation(module) else Severity.WARNING
 

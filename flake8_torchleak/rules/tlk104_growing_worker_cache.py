@@ -70,6 +70,7 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.caches import Growing, growing
+from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.memos import Memo, memos
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.rule import Report, rule
@@ -99,9 +100,7 @@ def check(module: Module) -> Iterator[Report]:
                 f"drop the oldest entry of `{_name(each)}` when it is full; or do without it, as by default workers "
                 "end with the epoch, and it with them; or make one tensor of it in `__init__`, which all workers share"
             ),
-            severity=Severity.NOTE
-            if each.chosen or module.served.has_none_by_default(each.dataset.owner)
-            else Severity.ERROR,
+            severity=Severity.NOTE if each.chosen or _has_none(module, each.dataset) else Severity.ERROR,
         )
     for memo in memos(module):
         name = memo.function.name
@@ -110,11 +109,17 @@ def check(module: Module) -> Iterator[Report]:
         yield Report(
             memo.dataset.place(memo.decorator),
             f"{piles if memo.opens else grows}; use `@lru_cache(maxsize=128)`",
-            severity=Severity.NOTE if memo.opens else Severity.ERROR,
+            severity=Severity.NOTE if memo.opens or _has_none(module, memo.dataset) else Severity.ERROR,
             notes=tuple(memo.dataset.chain(memo.function)),
             target=memo,
             remedy=f"`@lru_cache(maxsize=128)` on `{name}`, or compute its results once in `__init__`, into one tensor",
         )
+
+
+def _has_none(module: Module, dataset: DatasetFacts) -> bool:
+    """Whether the project makes the Dataset, and shows no workers for it."""
+    served = module.served
+    return served.has_none_by_default(dataset.owner) or served.has_none_in_sight(dataset.owner)
 
 
 def _name(growing: Growing) -> str:
