@@ -111,6 +111,7 @@ class Rows(Dataset):
         ("rows = Rows('a.json')\nserve(rows)\ndef serve(data):\n    print(data)\n", ["note"]),
         ("rows = Rows('a.json')\nfit(rows)\n", ["note"]),
         ("print(Rows)\n", ["note"]),
+        ("for n in range(2):\n    rows = other = Rows('a.json')\n", ["note"]),
         ("rows = Rows('a.json')\nprint(rows[0])\nkind = Rows\n", ["note"]),
         ("import rows\nread = rows.Rows('a.json')\nprint(read[0])\nserve(rows.Rows)\n", ["note"]),
         ("rows = Rows('a.json')\nprint(rows[0])\nloader = DataLoader(Rows('b.json'), num_workers=4)\n", ["warning"]),
@@ -127,4 +128,16 @@ def test_datasets_that_no_loader_gets(tmp_path: Path, train: str, expected: list
     registered = ROWS.replace("class Rows", "@registered\nclass Rows")
     rows.write_text(registered)
     assert severities("TLK101", registered, rows) == (expected or ["note"])
+    firstparty.forget()
+
+
+def test_a_loader_of_the_own_file(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    rows = tmp_path / "rows.py"
+    text = (
+        ROWS.replace("import Dataset", "import DataLoader, Dataset") + "loader = DataLoader(Rows('a'), num_workers=n)\n"
+    )
+    rows.write_text(text)
+    (tmp_path / "train.py").write_text("from rows import Rows\nrows = Rows('a.json')\nprint(rows[0])\n")
+    assert severities("TLK101", text, rows) == ["warning"]
     firstparty.forget()

@@ -31,6 +31,7 @@ def validate(net, data):
         ("out = net(x)\n        y.detach_()\n        rows.append(out.sum().item())", "warning"),
         ("out, more = net(x), 1\n        out.detach_()", "warning"),
         ("out = net(x)", "warning"),
+        ("out = net(x); rows.append(out)", "warning"),
         ("rows.append(net(x).sum().item())", "warning"),
         ("rows.append(net(x.unsqueeze(0)).sum().item())", "warning"),  # of a loader: a batch, whatever is put around it
     ],
@@ -72,6 +73,7 @@ def train(env, net, optimizer, loader):
         ("out = net(torch.tensor(state)[0])", "warning"),
         ("out = net(torch.tensor(state).expand(9, 9))", "warning"),
         ("out = net(state)", "warning"),
+        ("out = net(state + 1)", "warning"),
     ],
 )
 def test_batches_of_one_item(body: str, expected: str) -> None:

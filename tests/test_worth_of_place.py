@@ -292,6 +292,10 @@ class Records(Dataset):
         ('record["name"] = self.root if record.kind else None', "note"),
         ('record["mean"] = np.zeros(9) + 1', "error"),
         ('record["mean"] = MEAN', "error"),
+        ('rows[0][0] = 1; record["split"] = "train"', "note"),
+        ('name = i; record["name"] = name', "note"),
+        ('record["names"] = [each for each in names]', "error"),
+        ('record["kind"] = record["names"][record["names"]]', "note"),
         ('record["sum"] = ' + " + ".join(f"{n}" for n in range(99)), "error"),  # more than is looked at
         ("record.update(self.names)", "note"),
         ("record.update(made(i))", "error"),
