@@ -40,9 +40,10 @@ When it stays silent
 - One slot is overwritten (`best = loss`), or the loop ends right after the store. A dict that is filled from another
   dict's `.items()` and read by names (`last["total"]`) has one slot for each of these names.
 - The loop is part of one step (over networks, over what one batch is trained on) and makes the container anew.
+- The network is frozen (`requires_grad_(False)`, here or in a helper), or the value is of whole numbers or `sample()`d.
 
-Some findings are notes, because little is kept: one freed graph an epoch; what a decoder collects of one sample; one
-entry for each of a few tasks, or for each network, in a list that stays in the function.
+Some findings are notes, because little is kept: one freed graph an epoch, or those of one update; what a decoder
+collects of one sample; one entry for each of a few tasks, or for each network, in a list that stays in the function.
 
 How to fix it
 -------------
