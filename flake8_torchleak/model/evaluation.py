@@ -61,21 +61,23 @@ def _candidates(module: Module) -> list[Scope]:
 
 
 def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
+    """What the text shows at once is asked first: in most loops gradients are off, or something is trained."""
     if not any(isinstance(node, LOOPS) for node in module.tree.within(scope)):
         return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
-    if needs_grad(module, scope) or _is_test(module, scope) or _is_forward(module, scope):
+    if _is_test(module, scope) or _is_forward(module, scope):
         return None
-    if isinstance(scope, FUNCTIONS) and module.release.callers.are_training(scope) is not None:
-        return None
+    is_left_out: bool | None = None
     for call in module.tree.calls(scope):
         loops = module.tree.loops(call)
-        if (
-            not loops
-            or module.loops.is_short(loops[0])
-            or not (_runs_model(module, call) or _helper_runs_model(module, call))
-        ):
+        if not loops or module.grad.at(call) is not Grad.ON or module.loops.trains(loops[0]):
             continue
-        if any(module.loops.trains(loop) for loop in loops[:1]) or module.grad.at(call) is not Grad.ON:
+        if module.loops.is_short(loops[0]):
+            continue
+        if is_left_out is None:
+            is_left_out = _is_left_out(module, scope)
+        if is_left_out:
+            return None
+        if not (_runs_model(module, call) or _helper_runs_model(module, call)):
             continue
         evidence = _evidence(module, scope, call, loops)
         by_use: tuple[tuple[ast.AST, str], ...] = ()
@@ -86,7 +88,15 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
             if function is not None and is_called_without(module, function):
                 return None
             return Evaluation(call, loops[0], function, evidence or by_use, bool(by_use))
-    return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
+    found = _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
+    return None if found is None or _is_left_out(module, scope) else found
+
+
+def _is_left_out(module: Module, scope: Scope) -> bool:
+    """Whether what a function does needs gradients, or goes into training."""
+    if needs_grad(module, scope):
+        return True
+    return isinstance(scope, FUNCTIONS) and module.release.callers.are_training(scope) is not None
 
 
 def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:
