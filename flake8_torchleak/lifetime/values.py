@@ -120,7 +120,6 @@ Keywords = dict[str, Value]
 """What a call is given by name; what is spread over names that are not known stands under "**"."""
 
 
-@by_name
 class Mark(Enum):
     """What stands for no constant."""
 

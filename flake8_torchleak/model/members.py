@@ -12,6 +12,7 @@ def by_name(enumeration: E) -> E:
     """The same members, as attributes of a class that has nothing else: a look-up takes a fifth of the time.
 
     Until Python 3.12 an enumeration's own class has a hook for names that it does not find. Whoever goes over the
-    members, or makes one of its value, does it with the class of a member.
+    members, makes one of its value, or asks what is an instance of it (nothing is, of what is given back here, and no
+    type checker says so), uses the enumeration as it is.
     """
     return cast(E, type(enumeration.__name__, (), {**enumeration.__members__, "__doc__": enumeration.__doc__}))
