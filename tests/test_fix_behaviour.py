@@ -184,7 +184,7 @@ class Rows(Dataset):
         {}
 def collate(batch): return batch
 rows = Rows()
-loader = DataLoader(rows, num_workers=2, collate_fn=collate)
+loader = DataLoader(rows, num_workers=0, collate_fn=collate)
 """
 
 DATA = {

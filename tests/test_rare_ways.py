@@ -191,7 +191,7 @@ class Rows(Dataset):
         return self.rows[i]
 
 data = Rows(100)
-for loader in (DataLoader(data, num_workers=2), DataLoader(data, num_workers=2{collate})):
+for loader in (DataLoader(data, num_workers=2), DataLoader(data, num_workers=0{collate})):
     for batch in loader:
         print(batch)
 """

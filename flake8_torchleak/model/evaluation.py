@@ -170,7 +170,11 @@ def _helper_runs_model(module: Module, call: ast.Call) -> bool:
 def _runs_model(module: Module, call: ast.Call) -> bool:
     """Whether the call is `model(...)`: of a value that is a module, with arguments."""
     func = call.func
-    if not (call.args or call.keywords) or module.infer.calls.is_construction(call) or _gives_network(module, call):
+    if (
+        not (call.args or call.keywords)
+        or module.infer.calls.is_construction(call)
+        or module.loops.modes.gives_network(call)
+    ):
         return False
     owned = module.classes.self_attribute(func)
     method = owned[0].methods.get(owned[1]) if owned is not None else None
@@ -191,23 +195,6 @@ def _runs_model(module: Module, call: ast.Call) -> bool:
     if isinstance(func, ast.Attribute) and module.loops.modes.is_switched(call):
         return True
     return module.infer.value(func).kind is Kind.MODULE or _is_wrapped(module, call)
-
-
-_OF_NETWORKS = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict"})
-
-
-def _gives_network(module: Module, call: ast.Call) -> bool:
-    """Whether what such a call gives is a network, here or elsewhere in the file: `net = model.net(config).cuda()`."""
-    func = ast.unparse(call.func)
-    for each in module.classes.own_calls(last_name(call.func)) if isinstance(call.func, ast.Attribute) else ():
-        statement = module.tree.statement(each)
-        if ast.unparse(each.func) != func or not isinstance(statement, ast.Assign):
-            continue
-        name = key_of(statement.targets[0])
-        for node in module.tree.within(module.tree.scope(each)):
-            if isinstance(node, ast.Attribute) and node.attr in _OF_NETWORKS and key_of(node.value) == name:
-                return True
-    return False
 
 
 def _is_wrapped(module: Module, call: ast.Call) -> bool:

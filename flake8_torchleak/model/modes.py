@@ -14,6 +14,8 @@ from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import Scope, Tree
 from flake8_torchleak.model.values import Kind
 
+_OF_NETWORKS = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict"})
+
 
 class Modes:
     """Where models of a module are in evaluation mode."""
@@ -42,6 +44,26 @@ class Modes:
                 found = None
             modes.append(found)
         return modes
+
+    def gives_network(self, call: ast.Call) -> bool:
+        """Whether what such a call gives is a network, here or elsewhere in it: `net = model.net(config).cuda()`."""
+        return isinstance(call.func, ast.Attribute) and ast.unparse(call.func) in self._makers
+
+    @cached_property
+    def _makers(self) -> frozenset[str]:
+        """What is called, in words, where something asks for parameters of what it gives."""
+        asked = {
+            (self.tree.scope(each), key_of(each.value))
+            for each in self.tree.all(ast.Attribute)
+            if each.attr in _OF_NETWORKS
+        }
+        return frozenset(
+            ast.unparse(call.func)
+            for each in self.tree.all(ast.Assign)
+            if (self.tree.scope(each), key_of(each.targets[0])) in asked
+            for call in ast.walk(each.value)
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        )
 
     @cached_property
     def _switches(self) -> dict[Scope, list[ast.Call]]:
