@@ -113,7 +113,6 @@ def test_nothing_of_a_checkout_is_run() -> None:
         Path(f"{name}.py").write_text(loud + "from helper import anything\n" + LEAK)
     Path("pyproject.toml").write_text("[tool.torchleak]\nextend-select = ['TLK9']\n")
     Path("torch.pth").write_text(f"import os; {loud}")
-    written = ["--output-format=json", "--output-file=report"]
     for start in (
         ["-m", "flake8_torchleak"],
         ["-c", "import sys; sys.path.remove('')\nfrom flake8_torchleak.shells.cli import main; main()"],
