@@ -114,6 +114,7 @@ def _is_safe(kept: Kept, module: Module) -> bool:
     return kept.owner in module.config.safe_meters or name in module.config.safe_meters
 
 
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _BY_STEP = {FORWARD: "TLK601", HOOKED: "TLK604"}
 _WHEN = {FORWARD: "call", HOOKED: "call"}
 _CODES = {"batch": "TLK404", "error": "TLK408", "state": "TLK406"}
@@ -135,7 +136,7 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
     """What was differentiated has only its nodes left; what rests on more than the program shows is a note."""
     run = found.run
     small = kept.is_graph and is_small(run, kept.node)
-    if known is Worth.LITTLE or small or _is_decoded(kept, found, module):
+    if known is Worth.LITTLE or small or _is_decoded(kept, found, module) or _is_of_round(kept, module):
         return Severity.NOTE
     if kept.how == "batch" and (kept.at in run.keeper.moved or kept.value.held in run.seen.pinned):
         return Severity.NOTE
@@ -154,6 +155,12 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
     if kept.how == "error" or (kept.is_graph and (freed or renewed)):
         return Severity.WARNING
     return Severity.ERROR
+
+
+def _is_of_round(kept: Kept, module: Module) -> bool:
+    """Whether a comprehension in a loop gathers it: a new list in each round, of what there is in that round."""
+    around = module.tree.parents.get(kept.loop.node) if isinstance(kept.loop.node, ast.comprehension) else None
+    return around is not None and bool(module.tree.loops(around))
 
 
 def _is_collected(kept: Kept) -> bool:
@@ -206,9 +213,6 @@ def _bound(kept: Kept) -> str:
     if isinstance(kept.node, (ast.AugAssign, ast.AnnAssign)):
         return short(kept.node.target)
     return short(kept.node.targets[0]) if isinstance(kept.node, ast.Assign) else _shown(kept)
-
-
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _keeper(kept: Kept, module: Module) -> str:

@@ -135,9 +135,9 @@ class Rule:
         )
 
     def _severity(self, report: Report, module: Module) -> Severity:
-        """What the report says; a note at most where nothing in the project runs the code."""
+        """What the report says; a note at most in tests, which are short, and in code that nothing runs."""
         severity = report.severity or self.severity
-        if severity is not Severity.NOTE and is_left_over(module, report.node):
+        if severity is not Severity.NOTE and (module.is_test or is_left_over(module, report.node)):
             return Severity.NOTE
         return severity
 

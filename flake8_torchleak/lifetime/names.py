@@ -44,7 +44,7 @@ class Names(Part):
         return found if found else self._unbound(node)
 
     def _unbound(self, node: ast.Name) -> Value:
-        if node.id in _BUILTINS:
+        if node.id in _BUILTINS or node.id == "torch":  # it comes with a star
             return (Atom(Kind.LIBRARY, node.id, made=node.id),)
         return self.suggested(node.id, self.run.make.unknown(node.id))
 

@@ -13,6 +13,9 @@ from flake8_torchleak.model.values import NUMBER, STRING, UNKNOWN, Kind, Size, V
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer
 
+_MOST_LEVELS = 5
+"""Parts of parts whose owner is followed through a copy."""
+
 
 class Iterables:
     """Values of `list(...)`, `zip(...)`, `enumerate(...)` and their like."""
@@ -94,7 +97,8 @@ class Iterables:
             return self.infer.parts.element(value, argument)
         if last in ("copy", "deepcopy"):
             graph = None if value.graph and last == "copy" else value.graph  # copy.copy of a tensor drops its history
-            return value.but(origin=None, graph=graph) if value.kind is not Kind.MODULE else value
+            made = value.but(origin=None, graph=graph) if value.kind is not Kind.MODULE else value
+            return _own(made, _MOST_LEVELS) if last == "deepcopy" else made
         if last == "enumerate":
             size = value.size
             inner = self.infer.parts.element(value, argument)
@@ -115,3 +119,15 @@ class Iterables:
             if element.kind is Kind.NUMBER
             else UNKNOWN
         )
+
+
+def _own(value: Value, levels: int) -> Value:
+    """A value whose parts, and theirs, are nobody else's."""
+    if not levels:
+        return UNKNOWN
+    return value.but(
+        origin=None,
+        element=_own(value.element, levels - 1) if value.element is not None else None,
+        items=tuple(_own(each, levels - 1) for each in value.items),
+        fields=tuple((key, _own(each, levels - 1)) for key, each in value.fields),
+    )

@@ -6,10 +6,13 @@ Where no file makes an object of the class, or a file hands one to what is not s
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.firstparty import holds
+from flake8_torchleak.model.importers import naming
 from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.options import option_default
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 _LOOKS = frozenset({"len", "enumerate", "zip", "list", "tqdm", "trange", "print", "range"})
 
+_MOST_FILES = 200
+"""Files with PyTorch that are asked what they say of collate functions."""
+
 
 class Served:
     """The loaders of a project that are given a Dataset of this module."""
@@ -36,11 +42,25 @@ class Served:
         sites = self._sites(dataset)
         place = _place(self.module, given)
         if not sites:
-            return self._is_only_looked_at(dataset.facts.node.name)
+            return self._is_only_looked_at(dataset.facts.node.name) or self._collates_by_default
         tensor = given.value.kind is Kind.TENSOR  # its storage is shared memory, whoever reads it
         return all(
             self._reads(dataset, user, site, place, site.workers is Workers.YES and not tensor) for user, site in sites
         )
+
+    @cached_property
+    def _collates_by_default(self) -> bool:
+        """Whether the project makes loaders, and no file of it speaks of a collate function, or of no batches.
+
+        The default one makes new tensors of all that it gets, and strings cannot be edited.
+        """
+        path, project = self.module.path, self.module.project
+        files = naming(str(path), "torch") if path is not None and project is not None else ()
+        if project is None or not 0 < len(files) <= _MOST_FILES:
+            return False
+        words = ("collat", "batch_size=None", "batch_size = None")
+        loads = any(holds(each, project.top, "DataLoader(") for each in files)
+        return loads and not any(holds(each, project.top, word) for word in words for each in files)
 
     @remembered
     def _sites(self, dataset: DatasetFacts) -> list[tuple[Module, Site]]:
@@ -84,9 +104,10 @@ class Served:
 
     @remembered
     def has_none_in_sight(self, dataset: DatasetFacts) -> bool:
-        """Whether other files of the project make objects of the class, and nothing there speaks of workers."""
-        makers = self.module.users.paths(f"{dataset.facts.node.name}(")
-        return bool(makers) and not self.module.loaders.shows_workers_for(dataset.facts.node)
+        """Whether files of the project make objects of the class, and nothing there speaks of workers."""
+        name = dataset.facts.node.name
+        made = bool(self.module.classes.own_calls(name)) or bool(self.module.users.paths(f"{name}("))
+        return made and not self.module.loaders.shows_workers_for(dataset.facts.node)
 
     @remembered
     def is_in_no_loader(self, dataset: DatasetFacts) -> bool:
