@@ -166,8 +166,8 @@ HOOKED = """
 
 
 def test_leaks_in_tests_are_notes() -> None:
-    assert told(HOOKED, "TLK604") == ["error"]
-    assert told(HOOKED.replace("import torch", "import torch\n    import pytest"), "TLK604") == ["note"]
+    assert set(told(HOOKED, "TLK604")) == {"error"}
+    assert set(told(HOOKED.replace("import torch", "import torch\n    import pytest"), "TLK604")) == {"note"}
 
 
 def test_caches_where_the_file_itself_shows_no_workers() -> None:
