@@ -111,6 +111,7 @@ FROZEN = {
     "each part": "net = Net()\nfreeze(net.body)\nfreeze(net.head)",
     "frozen again": "net = Net()\nfreeze(net)\nnet.requires_grad_(True)\nnet.freeze()",
     "in parallel": "net = layers()\nfreeze(net)\nnet = nn.DataParallel(net)",
+    "with other things": "net = Net()\nnet.names, net.note = ['a', torch.rand(2)], 'b'\nfreeze(net)",
     "a part less": "net = Net()\nfreeze(net)\nnet.head = nn.Identity()",
 }
 TRAINED = {
@@ -127,6 +128,12 @@ TRAINED = {
     "all but a weight": "net = Net()\nfreeze(net)\nnet.head.weight.requires_grad = True",
     "a new part": "net = Net()\nfreeze(net)\nnet.head = nn.Linear(2, 2)",
     "a new layer": "net = layers()\nfreeze(net)\nnet[2] = nn.Linear(2, 2)",
+    "a copy with a new layer": """
+        first = layers()
+        freeze(first)
+        first[2] = nn.Linear(2, 2)
+        net = copy.deepcopy(first)
+    """,
     "a part": "net = Net()\nfreeze(net.body)",
     "a frozen base": "net = Half()",
     "for a while": "net = Net()\nset_requires_grad(net, False)\nset_requires_grad(net, True)",

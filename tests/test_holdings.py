@@ -197,6 +197,14 @@ def test_what_the_main_process_asks_of_an_object(init: str, length: str, leaks: 
     assert all("`Reader._file` (file)" in message for _, message in found)
 
 
+def test_the_main_process_asks_one_of_two_objects() -> None:
+    other = LAZY.replace("class Reader", "class Other")
+    init = "self.other, self.reader = Other(path), Reader(path)\nself.first = self.other.read(0)"
+    text = program(init, "return self.reader.read(i), self.other.read(i)", LAZY + other)
+    (found,) = told(text, "TLK105")
+    assert "`Other._file` (file)" in found[1]
+
+
 def test_objects_of_other_files(tmp_path: Path) -> None:
     """The finding stands where the Dataset makes the object; what its class does is the evidence."""
     (tmp_path / ".git").mkdir()

@@ -11,9 +11,16 @@ from typing import Any
 import pytest
 
 from flake8_torchleak.lint import lint
+from flake8_torchleak.model.values import Kind, Value
+from flake8_torchleak.remedies import described
 from flake8_torchleak.shells.pages import page
 from flake8_torchleak.wording import is_cut
 from tests.model import IMPORTS, dataset, step
+
+
+def test_what_was_unpickled_is_described_by_no_more_than_that() -> None:
+    assert described(Value(Kind.PICKLE, element=Value(Kind.DICT))) == "Python objects"
+
 
 METER = (
     "class Meter:\n    def __init__(self):\n        self.all = []\n    def add(self, v):\n        self.all.append(v)\n"

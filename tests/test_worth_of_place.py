@@ -266,6 +266,7 @@ class Records(Dataset):
         ('record["name"] = record["name"] + str(record["id"])', "error"),
         ('record["name"] = f"{record[\'id\']}-" + str(len(record["text"]))', "note"),
         ('record["split"] = "train"', "note"),
+        ('seen = {}; seen[i] = 1; record["name"] = str(len(record["text"]))', "note"),
         ('record["length"] = len(record["text"]) > 4', "note"),
         ('record["length"] = record["length"] + 1', "error"),
         ('record["last"] = record["now"]; record["now"] = i', "error"),

@@ -69,9 +69,8 @@ class Needing(Part):
     def replaced(self, base: Value, part: Hashable, value: Value) -> None:
         """A part of a network that is not followed inside is replaced: `model.fc = nn.Linear(8, 2)`."""
         needs = [number(each) for atom in value if _is_network(atom) for each in self.of(atom)]
-        for atom in base if needs else ():
-            if not isinstance(atom.made, Obj):
-                self.run.journal.put(self.table, ((atom.site, part), atom.born), join(needs))
+        for atom in [each for each in base if not isinstance(each.made, Obj)] if needs else ():
+            self.run.journal.put(self.table, ((atom.site, part), atom.born), join(needs))
 
     def joined(self, new: Atom, parts: list[Value]) -> None:
         """A network is made of others: `nn.Sequential(*net.children())`."""
