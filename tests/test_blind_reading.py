@@ -178,3 +178,42 @@ def test_caches_where_the_file_itself_shows_no_workers() -> None:
     )
     assert told(text, "TLK104") == ["error"]
     assert told(text + "\n    fit(Rows(paths))\n", "TLK104") == ["note"]
+
+
+CARRIED = """
+    import torch
+    from torch import nn
+
+    class Agent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm = nn.LSTMCell(4, 4)
+            self.hx, self.cx, self.state = None, None, None
+
+        def start(self, n):
+            {start}
+
+        def forward(self, x, mask):
+            if mask is None:
+                self.hx, self.cx = self.lstm(x, (self.hx, self.cx))
+                return self.hx
+            {carry}
+"""
+MASKED = "self.hx[mask], self.cx[mask] = self.lstm(x, (self.hx[mask], self.cx[mask]))"
+LOCAL = "h, c = self.state\n            h, c = self.lstm(x, (h, c))\n            self.state = (h, c)"
+
+
+@pytest.mark.parametrize(
+    ("start", "carry", "leaks"),
+    [
+        ("pass", MASKED, 2),
+        ("self.hx, self.cx = torch.zeros(n, 4), torch.zeros(n, 4)", MASKED, 0),
+        ("pass", LOCAL, 2),
+        ("self.hx = self.cx = self.state = None", LOCAL, 0),
+        ("self.state = torch.zeros(n, 4), torch.zeros(n, 4)", LOCAL, 1),
+        ("self.other = None", MASKED, 2),
+    ],
+)
+def test_states_that_another_method_starts_anew(start: str, carry: str, leaks: int) -> None:
+    """Also where a part of the state is set, or it goes on through variables."""
+    assert told(CARRIED.format(start=start, carry=carry), "TLK601") == ["error"] * leaks

@@ -183,8 +183,12 @@ def _kept_by(module: Module, kept: Kept) -> Iterator[str]:
     elif kept.how == "state" and kept.at in module.tree.parents:
         statement = module.tree.statement(kept.at)
         for node in ast.walk(statement) if isinstance(statement, ast.Assign) else ():
-            if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-                yield node.attr
+            stored = node.value if isinstance(node, ast.Subscript) else node
+            if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+                yield from [stored.attr] if isinstance(stored, ast.Attribute) else ()
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):  # `h, c = self.state` above
+                made = [each.value for each in module.flow.reaching(node.id, node)]
+                yield from (each.attr for each in made if isinstance(each, ast.Attribute))
 
 
 def _said(module: Module, kept: Kept) -> Said | None:
