@@ -217,3 +217,33 @@ LOCAL = "h, c = self.state\n            h, c = self.lstm(x, (h, c))\n           
 def test_states_that_another_method_starts_anew(start: str, carry: str, leaks: int) -> None:
     """Also where a part of the state is set, or it goes on through variables."""
     assert told(CARRIED.format(start=start, carry=carry), "TLK601") == ["error"] * leaks
+
+
+LISTS = """
+    from torch.utils.data import DataLoader, Dataset
+
+    class Rows(Dataset):
+        def __init__(self, n):
+            self.rows = [[str(k)] for k in range(n)]
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, i):
+            return self.rows[i]
+
+    def collate(rows):
+        for row in rows:
+            {}
+        return len(rows)
+
+    loader = DataLoader(Rows(100), num_workers=2, collate_fn=collate)
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "leaks"),
+    [("row.append(1)", True), ("add = row.append; add(1)", True), ("print(row.count)", False), ("pass", False)],
+)
+def test_edits_by_bound_methods_in_workers(edit: str, leaks: bool) -> None:
+    assert bool(told(LISTS.format(edit), "TLK202")) == leaks

@@ -47,23 +47,23 @@ class Modes:
 
     def gives_network(self, call: ast.Call) -> bool:
         """Whether what such a call gives is a network, here or elsewhere in it: `net = model.net(config).cuda()`."""
-        return isinstance(call.func, ast.Attribute) and ast.unparse(call.func) in self._makers
+        return isinstance(call.func, ast.Attribute) and key_of(call.func) in self._makers
 
     @cached_property
     def _makers(self) -> frozenset[str]:
-        """What is called, in words, where something asks for parameters of what it gives."""
+        """What is called, by name, where something asks for parameters of what it gives."""
         asked = {
             (self.tree.scope(each), key_of(each.value))
             for each in self.tree.all(ast.Attribute)
             if each.attr in _OF_NETWORKS
         }
         return frozenset(
-            ast.unparse(call.func)
+            key_of(call.func)
             for each in self.tree.all(ast.Assign)
             if (self.tree.scope(each), key_of(each.targets[0])) in asked
             for call in ast.walk(each.value)
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
-        )
+        ) - {""}
 
     @cached_property
     def _switches(self) -> dict[Scope, list[ast.Call]]:

@@ -146,6 +146,8 @@ class Tracing:
             return _NONE
         if isinstance(node, ast.Attribute) and node.attr in _FACTS:
             return _NONE
+        if isinstance(node, ast.Attribute) and (is_changing(node.attr) or node.attr in EDITING_METHODS):
+            self._touch(self.of(node.value))  # `add = row.append`: it may be called
         return _NONE.union(*map(self.of, ast.iter_child_nodes(node)))
 
     def _call(self, node: ast.Call) -> Parts:
