@@ -217,6 +217,8 @@ def test_what_the_caller_of_a_network_gave_is_the_callers() -> None:
                 "holders": frozenset(),
                 "ids": frozenset(),
                 "target": None,
+                "places": frozenset(),
+                "calls": (),
                 "owner": "Net",
                 "loop": loop,
                 **known,

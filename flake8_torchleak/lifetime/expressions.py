@@ -10,7 +10,7 @@ from flake8_torchleak.lifetime.deciding import decided
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.narrowing import GIVING_NUMBERS, narrowed, releasing
 from flake8_torchleak.lifetime.overloading import operated
-from flake8_torchleak.lifetime.run import DEEPEST_NESTING, Part, Run
+from flake8_torchleak.lifetime.run import DEEPEST_NESTING, MOST_ENTRIES, Part, Run
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
     ELEMENTS,
@@ -105,7 +105,7 @@ class Expressions(Part):
     def _display(self, node: ast.List | ast.Tuple | ast.Set, kind: str) -> Value:
         run = self.run
         made = run.new(kind, node)
-        exact = kind != "set" and len(node.elts) <= 8
+        exact = kind != "set" and len(node.elts) <= MOST_ENTRIES
         vary: frozenset[int] = frozenset()
         for at, each in enumerate(node.elts):
             value = self.value(each)

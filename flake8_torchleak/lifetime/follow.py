@@ -23,7 +23,7 @@ from flake8_torchleak.lifetime.outputs import collect, differentiated_of
 from flake8_torchleak.lifetime.run import MOST_FRAMES, Run
 from flake8_torchleak.lifetime.showing import is_returned
 from flake8_torchleak.lifetime.stepping import Stepping, makes_step
-from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind, Value, objects
+from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind, Obj, Value, objects
 from flake8_torchleak.lifetime.verdict import left
 from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model import hints
@@ -221,13 +221,26 @@ class Runner:
 
     def _pass(self, made: Function, given: Keywords, results: list[Atom], _: Loop) -> Flow:
         run = self.run
-        fresh = {
-            name: tuple(atom.but(born=run.tick(), since=run.clock) for atom in value) for name, value in given.items()
-        }
         assert made.node is not None
+        handed = given | {
+            each.arg: run.functions.parameter(each, self.own)
+            for each in made.node.args.args[1:] + made.node.args.kwonlyargs
+            if each.arg not in given
+        }
+        fresh = {name: tuple(self._of_pass(atom, made.node) for atom in value) for name, value in handed.items()}
         result = self._given_back(run.functions.invoke(made, [], fresh, made.node))
         results += [atom for atom, _ in run.within(result)]
         return Flow.NEXT
+
+    def _of_pass(self, atom: Atom, function: ast.AST) -> Atom:
+        """What a forward pass is handed, in this pass: the caller may hand it something else in the next."""
+        run = self.run
+        if isinstance(atom.made, Obj) and isinstance(atom.made.cls, ClassInfo):
+            with run.functions.before_all(atom.made.cls.place):
+                (made,) = objects(run.instances.unseen(atom.made.cls, function))
+            made.born = run.tick()
+            return atom.but(made=made)
+        return atom.but(born=run.tick(), since=run.clock)
 
     def _receivers(self, info: ClassInfo, function: FunctionNode) -> list[ClassInfo]:
         """The classes whose objects a method is followed on: itself, or those below it that it leaves something to.

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from flake8_torchleak.lifetime.journal import Changes
-from flake8_torchleak.lifetime.values import ANYTHING, Obj, Value
+from flake8_torchleak.lifetime.values import ANYTHING, Obj, Site, Value
 from flake8_torchleak.lifetime.world import ClassInfo, Place, Scope
 from flake8_torchleak.model.tree import FunctionNode
 
@@ -81,6 +81,11 @@ class Loop:
     """Objects that are emptied in it, by identity, and what is only known by its site."""
     replaced: set[int] = field(default_factory=set)
     """Objects that it made in an earlier iteration, by identity, in whose place something else is put."""
+    came_round: dict[Site, set[Hashable]] = field(default_factory=dict)
+    """What stands, when it is over, where its iterations find what the one before left, and what that is made of.
+
+    By what made it: under which names it stands there.
+    """
     breaks: list[Changes] = field(default_factory=list)
     continues: list[Changes] = field(default_factory=list)
     continued: int = 0

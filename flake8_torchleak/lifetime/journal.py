@@ -149,6 +149,19 @@ class Journal:
                     histories[atom.site] = histories.get(atom.site, NOTHING) | atom.parts
         return before
 
+    def came_round(self, mark: int, loop: int) -> dict[Site, set[Hashable]]:
+        """What stands where an iteration found what the one before left, and what that is made of: its names there.
+
+        What was made of such a thing and stands nowhere like that is gone with the iteration.
+        """
+        found: dict[Site, set[Hashable]] = {}
+        for fields, name, old in self.before(mark).values():
+            if any(ident == loop for atom in old for ident, _ in atom.past):
+                for atom in fields.get(name, ()):
+                    for site in (atom.site, *atom.parts):
+                        found.setdefault(site, set()).add(name)
+        return found
+
     def beside(self, before: Changes) -> None:
         """What was set may not have been: what held before may hold still."""
         for fields, name, old in before.values():

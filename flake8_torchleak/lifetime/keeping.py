@@ -94,10 +94,18 @@ class Keeper(Part):
         for each in self.found[start:]:
             few = loop.small or not loop.step or (loop.cut_short and each.how != "sum")
             replaced = each.lasting and each.ids & loop.replaced
-            if each.loop is loop and (each.ids & loop.emptied or replaced or few):
+            if each.loop is loop and (each.ids & loop.emptied or replaced or few or self._is_gone(loop, each)):
                 each.dead = True
             elif each.loop is loop and each.how == "sum" and self._is_set_back(loop, each):
                 self.renewed.add(each.at)
+
+    @staticmethod
+    def _is_gone(loop: Loop, kept: Kept) -> bool:
+        """Whether what goes on with an earlier value is not put back where that was read, and is gone with the step."""
+        if not loop.again or not kept.is_graph or kept.ids:
+            return False
+        kept.places = frozenset(loop.came_round.get(kept.value.site, ()))
+        return not kept.places
 
     def _is_set_back(self, loop: Loop, kept: Kept) -> bool:
         """Whether a loop that is over set a sum to a number now and then, perhaps not in its first iteration."""

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from flake8_torchleak.lifetime.frames import Frame, Loop
-from flake8_torchleak.lifetime.values import CAUGHT, Atom, Graph, Site
+from flake8_torchleak.lifetime.values import CAUGHT, NOTHING, Atom, Graph, Site
 from flake8_torchleak.lifetime.world import ClassInfo, Place
 
 
@@ -52,6 +52,8 @@ class Kept:
     """Whether it is kept for one call of a function that goes over what its caller made for that."""
     returned: bool = False
     """Whether a forward pass returns what keeps it."""
+    places: frozenset[Hashable] = NOTHING
+    """Under which names what goes on with an earlier value stands when the step is over."""
     dead: bool = False
     """Whether it turned out to be harmless."""
 

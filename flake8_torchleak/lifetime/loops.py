@@ -101,6 +101,7 @@ class Loops(Part):
                 loop.last, loop.again = True, bool(loop.step) and not loop.small
                 second = run.journal.mark
                 flow = self._once(loop, iteration)
+                loop.came_round = run.journal.came_round(second, loop.ident)
                 run.journal.beside(self._age(loop, second))
                 before = run.journal.before(mark)
             run.journal.beside(before)

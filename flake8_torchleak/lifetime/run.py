@@ -44,7 +44,7 @@ DEEPEST = 3
 _MOST_WITHIN = 24
 """Atoms that are looked at of those that a value holds."""
 _NO_HOLDERS: tuple[Obj | None, ...] = (None,) * _MOST_WITHIN
-_MOST_ENTRIES = 32
+MOST_ENTRIES = 32
 """Keys of a container that are told apart; what has other ones is among those that any key may be."""
 _CONTAINERS = frozenset({"list", "tuple", "dict", "set", "deque", "generator"})
 _LEARNING = frozenset({Kind.NETWORK, Kind.OPTIMIZER})
@@ -161,7 +161,7 @@ class Run(Budget):
         fields = made.fields
         if made.kind != "frame":
             self.place(value)
-        if len(fields) >= _MOST_ENTRIES and name not in fields and made.kind in _CONTAINERS:
+        if len(fields) >= MOST_ENTRIES and name not in fields and made.kind in _CONTAINERS:
             self.add(made, value)
         else:
             self.journal.put(fields, name, value)

@@ -1,4 +1,4 @@
-"""What a Dataset keeps for a while only: queues that it fills and empties, and what it makes anew for each epoch."""
+"""What no later sample is made of: queues, what is made anew for each epoch, logs that are only written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import Mutation
+from flake8_torchleak.model.bindings import EDITING_METHODS, Mutation
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.model.values import Kind, Value
@@ -53,3 +53,34 @@ def is_made_anew(module: Module, dataset: DatasetFacts, value: Value) -> bool:
             if not any(isinstance(up, (ast.If, ast.Try)) for up in above):
                 return True
     return False
+
+
+def is_log(module: Module, dataset: DatasetFacts, value: Value) -> bool:
+    """Whether the class only ever adds to what an attribute holds: counts and times for who asks for them later."""
+    name = (value.origin.name if value.origin is not None else "").removeprefix("self.")
+    uses = [
+        each
+        for each in module.tree.all(ast.Attribute)
+        if each.attr == name and isinstance(each.ctx, ast.Load) and _is_of(module, dataset, each)
+    ]
+    return bool(uses) and all(_is_written(module, each) for each in uses)
+
+
+def _is_of(module: Module, dataset: DatasetFacts, node: ast.Attribute) -> bool:
+    owner = module.classes.self_attribute(node)
+    return owner is not None and owner[0] in dataset.facts.lineage
+
+
+def _is_written(module: Module, node: ast.expr) -> bool:
+    """Whether a use only puts something in: `self.log[key].append(x)` as a statement, `self.log[key] += 1`."""
+    up = module.tree.parents[node]
+    while isinstance(up, ast.Subscript) and up.value is node and isinstance(up.ctx, ast.Load):
+        node, up = up, module.tree.parents[up]
+    if isinstance(up, ast.Subscript):
+        return up.value is node
+    call = module.tree.parents[up] if isinstance(up, ast.Attribute) else None
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(up, ast.Attribute)
+        and (up.attr in EDITING_METHODS and isinstance(module.tree.parents[call], ast.Expr))
+    )

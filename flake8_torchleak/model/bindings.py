@@ -266,8 +266,12 @@ class Bindings:
             value = None if isinstance(node, ast.Delete) else node.value
             found = []
             for target in targets:
-                for each in target.elts if isinstance(target, ast.Tuple) else [target]:
-                    found += self._stores(each, value, node)
+                parts = target.elts if isinstance(target, ast.Tuple) else [target]
+                given: list[ast.expr | None] = [value] * len(parts)
+                if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and _unpacks(target, value):
+                    given = [*value.elts]
+                for each, part in zip(parts, given, strict=True):
+                    found += self._stores(each, part, node)
             return found
         return []
 

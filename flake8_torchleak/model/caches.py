@@ -19,6 +19,7 @@ from flake8_torchleak.model.handles import opened
 from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.memos import follows
 from flake8_torchleak.model.names import defaults, last_name
+from flake8_torchleak.model.present import is_present
 from flake8_torchleak.model.state import StateFacts
 from flake8_torchleak.model.stores import is_bounded
 from flake8_torchleak.model.tree import FunctionNode
@@ -213,7 +214,8 @@ class _Holder:
         change = self.change
         if change.value is None or change.method not in _KEYED:
             return False
-        if change.index is not None and self._is_in(change.value, f"{self.key}[{ast.unparse(change.index)}]"):
+        slot = f"{self.key}[{ast.unparse(change.index)}]" if change.index is not None else ""
+        if slot and (self._is_in(change.value, slot) or self._is_present(slot)):
             return True
         value = self.module.infer.value(change.value)
         if value.kind in _SMALL or opened(self.module, change.value) is not None:
@@ -226,6 +228,11 @@ class _Holder:
     def _is_in(value: ast.expr, slot: str) -> bool:
         """Whether an entry is made of what is there already: `self.parts[i] = iter(self.parts[i])`."""
         return any(isinstance(each, ast.Subscript) and ast.unparse(each) == slot for each in ast.walk(value))
+
+    def _is_present(self, slot: str) -> bool:
+        """Whether the entry of a dict is read above, so that there is one; others than plain dicts may make it."""
+        plain = all(isinstance(each.value, (ast.Dict, ast.DictComp)) for each in self._definitions())
+        return plain and is_present(self.module, self.function, slot, self.change.node)
 
     def _is_per_sample(self) -> bool:
         """Whether the key is the sample's index, and not a name or path that many samples may have in common."""

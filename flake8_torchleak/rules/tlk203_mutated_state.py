@@ -40,8 +40,8 @@ Run by `fixtures/TLK203_mutated_state/proof.py`, fixed by `torchleak check --fix
 
 When it stays silent
 --------------------
-The element is copied first, is made anew for each sample or each epoch, or is a cache slot, a counter or a queue of the
-Dataset itself: its methods both fill and empty the queues.
+The element is copied first, is made anew for each sample or each epoch, or is a cache slot, a counter, a log that the
+Dataset only adds to, or a queue of its own: its methods both fill and empty the queues.
 
 A note is an edit that a second one leaves as it is (values limited by `np.clip`, a column that each read sets anew,
 what `if np.isnan(x[i])` sets, an entry made of others that stay as they are), and one where each loader that a project
@@ -63,6 +63,7 @@ from collections.abc import Iterator
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.model.anew import is_log
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.edits import Edit, copy_place, edits, moved_elements, root
@@ -82,7 +83,7 @@ def check(module: Module) -> Iterator[Report]:
     for dataset in module.datasets.all:
         for edit in edits(module, dataset):
             origin = edit.value.origin
-            if edit.node in seen or origin is None:
+            if edit.node in seen or origin is None or is_log(module, dataset, edit.value):
                 continue
             seen.add(edit.node)
             kept = _kept(module, dataset, edit)

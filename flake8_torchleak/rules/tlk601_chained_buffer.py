@@ -86,11 +86,27 @@ def _may_update(outline: Outline) -> bool:
     if "forward" not in outline.names:
         return False
     running = (each for each in outline.functions if each.name != "__init__")
-    updating = {each.name for each in running if any(_is_update(n, self_name(each)) for n in statements_of(each))}
+    updating = {each.name for each in running if _updates_own(each, self_name(each))}
     if not updating or "forward" in updating:
         return bool(updating)
     forwards = (each for each in outline.functions if each.name == "forward")
     return any(last_name(n.func) in updating for each in forwards for n in ast.walk(each) if isinstance(n, ast.Call))
+
+
+def _updates_own(function: FunctionNode, owner: str) -> bool:
+    """Whether a method has a statement that updates an attribute, or sets one that it reads as well."""
+    found = list(statements_of(function))
+    if any(_is_update(each, owner) for each in found):
+        return True
+    bound = {
+        target.attr
+        for each in found
+        if isinstance(each, ast.Assign) and not isinstance(each.value, ast.Constant)
+        for target in each.targets
+        if isinstance(target, ast.Attribute) and _is_own(target, owner)
+    }
+    read = (each for each in ast.walk(function) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load))
+    return bool(bound) and any(each.attr in bound and _is_own(each, owner) for each in read)
 
 
 def _is_update(node: ast.AST, owner: str) -> bool:
@@ -138,17 +154,25 @@ def _is_let_go(module: Module, kept: Kept) -> bool:
     """Whether a method other than the constructor, or code outside of classes, binds anew or empties what keeps it."""
     attributes = set(_kept_by(module, kept))
     at = kept.at if kept.at in module.tree.parents else kept.node  # a helper of another file keeps it
+    putting_back = _putting_back(module, kept, at)
     for node in _of_object(module, attributes, at):
         if node is kept.target:
             continue
         parent, function = module.tree.parents[node], module.tree.function(node)
         is_made = function is not None and function.name == "__init__"
         if not isinstance(node.ctx, ast.Load) and not is_made and module.tree.statement(node) is not at:
-            if kept.how != "state" or _is_elsewhere(module, node, at):
+            if function not in putting_back and (kept.how != "state" or _is_elsewhere(module, node, at)):
                 return True
         if isinstance(parent, ast.Attribute) and parent.attr in _RESETS:
             return True
     return False
+
+
+def _putting_back(module: Module, kept: Kept, at: ast.AST) -> set[FunctionNode | None]:
+    """The functions that may put a sum in a variable back into the attribute that it was read from."""
+    if kept.how == "state" or not isinstance(kept.target, ast.Name):
+        return set()
+    return {module.tree.function(each) for each in (at, kept.node, *kept.calls) if each in module.tree.parents}
 
 
 def _of_object(module: Module, attributes: set[str], at: ast.AST) -> Iterator[ast.Attribute]:
@@ -157,7 +181,7 @@ def _of_object(module: Module, attributes: set[str], at: ast.AST) -> Iterator[as
     for node in module.tree.all(ast.Attribute):
         if node.attr in attributes:
             owner = module.classes.self_attribute(node)
-            if owner is None or around is None or around in owner[0].lineage:
+            if owner is None or around is None or around in owner[0].lineage or owner[0] in around.lineage:
                 yield node
 
 
@@ -180,7 +204,9 @@ def _kept_by(module: Module, kept: Kept) -> Iterator[str]:
         target = target.value
     if isinstance(target, ast.Attribute):
         yield target.attr
-    elif kept.how == "state" and kept.at in module.tree.parents:
+    elif kept.how != "state":
+        yield from (name for name in kept.places if isinstance(name, str))
+    elif kept.at in module.tree.parents:
         statement = module.tree.statement(kept.at)
         for node in ast.walk(statement) if isinstance(statement, ast.Assign) else ():
             stored = node.value if isinstance(node, ast.Subscript) else node

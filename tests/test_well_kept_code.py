@@ -1,0 +1,234 @@
+"""What well-kept libraries do, where it looks like a leak and is none: each with the leak that it looks like."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.model import codes
+
+ATTENTION = """
+    class Cache:
+        def __init__(self):
+            self.key = None
+        def store(self, key):
+            self.key = key
+        def get(self):
+            return self.key
+
+    class Caches:
+        def __init__(self, layers):
+            self.layers = [Cache() for _ in range(layers)]
+        def get(self, at):
+            return self.layers[at]
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(4, 4)
+            self.kept = torch.zeros(4)
+        def forward(self, x, mask, {parameter}):
+            key = self.proj(x)
+            {body}
+            return key
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameter", "body", "leaks"),
+    [
+        # What one call put there is read by the next, scaled, and let go of.
+        ("mode", "earlier = self.kept\nearlier = earlier * 2\nself.kept = key\nkey = key + earlier", False),
+        ("mode", "earlier = self.kept\nearlier = earlier * 2 + key\nself.kept = earlier", True),
+        ("mode", "earlier = self.kept\nearlier = earlier * 2\nearlier = earlier + key\nself.kept = earlier", True),
+        # What the caller hands over may be another one each time.
+        ("cache: Cache", "cache.key = cache.key + key", False),
+        ("caches: Caches", "caches.get(0).store(caches.get(0).get() + key)", False),
+        ("shared", "shared['key'] = shared['key'] + key", False),
+        ("*, shared", "shared.key = shared.key + key", False),
+        ("mode", "self.kept = self.kept + key", True),
+    ],
+)
+def test_what_a_forward_pass_goes_on_with(parameter: str, body: str, leaks: bool) -> None:
+    text = ATTENTION.format(parameter=parameter, body=body.replace("\n", "\n            "))
+    assert ("TLK601" in codes(text)) == leaks
+
+
+STATE = """
+    class Unit(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(4, 4)
+            self.state = torch.zeros(4)
+        def scan(self, x, state):
+            for t in range(x.shape[1]):
+                state = state * 0.5
+                state = state + self.proj(x[:, t])
+            return state
+        def forward(self, x):
+            state = self.scan(x, self.state)
+            self.state = state
+            return state
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.unit = Unit()
+        def forward(self, x):
+            return self.unit(x)
+        def start(self, batch):
+            {start}
+"""
+
+
+@pytest.mark.parametrize(("start", "leaks"), [("self.unit.state = torch.zeros(batch, 4)", False), ("pass", True)])
+def test_a_state_that_another_object_starts_anew(start: str, leaks: bool) -> None:
+    assert ("TLK601" in codes(STATE.format(start=start))) == leaks
+
+
+BASE = """
+    class Base(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(4, 4)
+            self.cache = {{"key": None}}
+        def {method}(self):
+            self.cache = {{"key": None}}
+
+    class Attention(Base):
+        def forward(self, x):
+            key = self.proj(x)
+            if self.cache["key"] is not None:
+                key = torch.cat([self.cache["key"], key], dim=1)
+            self.cache["key"] = key
+            return key
+"""
+
+
+@pytest.mark.parametrize("method", ["reset_cache", "start"])
+def test_a_state_that_a_base_class_starts_anew(method: str) -> None:
+    assert "TLK601" not in codes(BASE.format(method=method))
+    kept = BASE.format(method=method).replace('self.cache = {"key": None}\n\n', "pass\n\n")
+    assert "TLK601" in codes(kept)
+
+
+def test_one_of_many_results() -> None:
+    """A tuple of ten parts: what is added up is a time, and the list beside it is what keeps the losses."""
+    text = """
+        import time
+
+        def play(net, opt):
+            start, kept = time.perf_counter(), []
+            for x in DataLoader(data):
+                loss = net(x).mean()
+                loss.backward()
+                opt.step()
+                kept.append(loss)
+            return 1, 2, 3, time.perf_counter() - start, kept, 4, 5, 6, 7, 8
+
+        def train(net, opt):
+            total = 0
+            while True:
+                a, b, c, spent, kept, d, e, f, g, h = play(net, opt)
+                total += spent
+    """
+    assert codes(text) == ["TLK402"]
+
+
+CACHED = """
+    class Images(Dataset):
+        def __init__(self, files):
+            self.files = files
+            self.images, self.sizes = [None] * len(files), [None] * len(files)
+            self.order = []
+        def __len__(self):
+            return len(self.files)
+        def __getitem__(self, i):
+            image = self.images[i]
+            if image is None:
+                image = cv2.imread(self.files[i])
+                self.images[i], self.sizes[i] = image, image.shape
+                {drop}
+            return image
+    loader = DataLoader(Images(glob.glob("*")), num_workers=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("drop", "leaks"),
+    [
+        ("self.images[i - 9], self.sizes[i - 9] = None, None", False),
+        ("self.images[i - 9] = self.sizes[i - 9] = None", False),
+        ("self.images[i - 9], self.sizes[i - 9] = image, None", True),
+        ("self.images[i - 9], self.sizes[i - 9] = self.both()", True),
+    ],
+)
+def test_a_cache_whose_oldest_entries_go(drop: str, leaks: bool) -> None:
+    assert ("TLK104" in codes(CACHED.format(drop=drop))) == leaks
+
+
+STREAMS = """
+    class Streams(Dataset):
+        def __init__(self, files):
+            self.files = files
+            self.streams = {made}
+        def __len__(self):
+            return len(self.files)
+        def __getitem__(self, i):
+            name = self.files[i]
+            {read}
+            self.streams[name] = np.load(name)
+            return 0
+    loader = DataLoader(Streams(glob.glob("*")), num_workers=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "read", "leaks"),
+    [
+        ("{}", "next(self.streams[name])", False),
+        ("{each: None for each in files}", "next(self.streams[name])", False),
+        ("{}", "pass", True),
+        ("{}", "del i", True),
+        ("collections.defaultdict(list)", "print(self.streams[name])", True),
+        ("{}", "try:\n    return next(self.streams[name])\nexcept StopIteration:\n    pass", False),
+        ("{}", "try:\n    return self.streams[name]\nexcept KeyError:\n    pass", True),
+        ("{}", "try:\n    return self.streams[name]\nexcept (ValueError, KeyError):\n    pass", True),
+        ("{}", "try:\n    return self.streams[name]\nexcept:\n    pass", True),
+        ("{}", "if name in self.streams:\n    return self.streams[name]", True),
+        ("{}", "if i > 3:\n    next(self.streams[name])", False),
+        ("{}", "name in self.streams and print(self.streams[name])", True),
+        ("{}", "i > 3 and print(self.streams[name])", False),
+    ],
+)
+def test_an_entry_that_was_there(made: str, read: str, leaks: bool) -> None:
+    text = STREAMS.format(made=made, read=read.replace("\n", "\n            "))
+    assert ("TLK104" in codes(text)) == leaks
+
+
+LOGGED = """
+    class Rows(Dataset):
+        def __init__(self, files, counts):
+            self.rows = [json.load(open(each)) for each in files]
+            self.counts = [{{"seen": 0, "times": []}} for _ in files]
+        def __len__(self):
+            return len(self.rows)
+        def __getitem__(self, i):
+            {edit}
+            return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "result", "leaks"),
+    [
+        ("self.counts[i]['times'].append(i)", "self.rows[i]", False),
+        ("self.counts[i]['seen'] = 1", "self.rows[i]", False),
+        ("self.counts[i]['times'].append(i)", "self.rows[i], self.counts[i]", True),
+        ("self.counts[i]['times'].append(i)", "self.rows[i], len(self.counts[i]['times'])", True),
+        ("self.counts[i]['times'].append(i)\nlast = self.counts[i]['times'][-1]", "self.rows[i], last", True),
+        ("self.counts[i]['times'].append(i)\nself.show(self.counts[0].items)", "self.rows[i]", True),
+    ],
+)
+def test_a_log_that_no_sample_is_made_of(edit: str, result: str, leaks: bool) -> None:
+    text = LOGGED.format(edit=edit.replace("\n", "\n            "), result=result)
+    assert ("TLK203" in codes(text)) == leaks
