@@ -204,8 +204,18 @@ def _message(kept: Kept, module: Module) -> str:
     to = "to" if kept.how == "sum" else "in"
     return (
         f"memory grows every {when}: `{_shown(kept)}` {verb} a value with its autograd graph {to} {holder}; "
-        "pass it with `.detach()`"
+        f"{_cut(kept, module, verb[:-1])}"
     )
+
+
+def _cut(kept: Kept, module: Module, verb: str) -> str:
+    """Where to detach: before the call, unless that gives something which may be differentiated: then inside."""
+    around = module.tree.parents.get(kept.node)
+    if not isinstance(kept.node, ast.Call) or isinstance(around, ast.Expr):
+        return "pass it with `.detach()`"
+    line = getattr(kept.at, "lineno", 1)
+    at = f"line {line}" if kept.place.is_own else f"{os.path.basename(kept.place.path)}, line {line},"
+    return f"at {at} {verb} it with `.detach()`"
 
 
 def _bound(kept: Kept) -> str:

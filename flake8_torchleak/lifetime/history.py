@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import ast
 
-from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, NO_PAST, NOTHING, Atom, Site, Value, is_marked
+from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, INPUT, LEAF, NO_PAST, NOTHING, Atom, Site, Value, is_marked
 from flake8_torchleak.model.names import last_name
 
 _JOINING = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
 
 
-def adds(new: Atom, old: Value, node: ast.AST, loop: int) -> bool:
+def adds(new: Atom, old: Value, node: ast.AST, loop: int, proven: set[Site]) -> bool:
     """Whether a statement adds history to what a variable held, and does not only go on with that.
 
     loop: the innermost one around: what a loop inside it has summed up is the past of that one, and new here.
+    proven: what was differentiated. Of what else may have history, such as a number of a configuration, none is added.
     """
     held = NOTHING.union(*(atom.parts for atom in old))
-    if any(is_marked(site, LEAF, BY_NAME, BY_CALL) or not is_in(site, node) for site in new.parts - held):
+    if any(
+        is_marked(site, LEAF, BY_NAME, BY_CALL, INPUT) or (site in proven and not is_in(site, node))
+        for site in new.parts - held
+    ):
         return True
     known = NO_PAST.union(*(atom.past for atom in old))
     return any(inner > loop and not is_in(site, node) for inner, site in new.past - known)

@@ -148,7 +148,7 @@ class Keeper(Part):
             earlier = before - (others - made - {atom.site})
             chained = {loop for loop, site in atom.past if site in earlier}
             started = [each for each in old if each.kind is not Kind.UNKNOWN]
-            adding = chained and adds(atom, old, node, self.run.loops[-1].ident)
+            adding = chained and adds(atom, old, node, self.run.loops[-1].ident, self.run.seen.proven)
             if not adding and self._adds_again(node, old, atom.site):
                 again = atom.past.intersection(*(each.past for each in old))
                 adding = chained = {loop for loop, site in again if site in self._bound[key]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from flake8_torchleak.lifetime.frames import FORWARD, IN_VAIN, TRAINING
@@ -86,8 +86,7 @@ def is_certain(run: Run, kept: Kept) -> bool:
     if is_beside_output(run, value) or is_given_back(run, kept):
         return False
     history = run.seen.history(value)
-    named = value.made == NAMED or any(is_marked(site, BY_NAME) for site in history)
-    named = named or not kept.sites.isdisjoint(run.seen.named_terms)
+    named = value.made == NAMED or _is_by_name(history) or not kept.sites.isdisjoint(run.seen.named_terms)
     shared = (site for site in history & run.seen.spent if not isinstance(_whole(site), ast.arg))
     if not named and (kept.evaluating or _is_in_vain(run, kept) or any(shared)):
         return True
@@ -96,6 +95,13 @@ def is_certain(run: Run, kept: Kept) -> bool:
         if kept.loop.optimizes or not handed_on:
             return True  # once the optimizer has changed the parameters, nobody can differentiate what is kept
     return kept.how == "sum" and any(is_marked(site, LEAF) for site in value.parts)
+
+
+def _is_by_name(history: Iterable[Site]) -> bool:
+    """Whether a call is taken for one of a network by a name alone: what it gave was not differentiated later."""
+    marked = [site for site in history if is_marked(site, BY_NAME, BY_CALL)]
+    certain = {site[1] for site in marked if isinstance(site, tuple) and is_marked(site, BY_CALL)}
+    return any(isinstance(site, tuple) and site[1] not in certain for site in marked)
 
 
 def worth(run: Run) -> dict[ast.AST, Worth]:
