@@ -127,7 +127,7 @@ import torch
 
 {before}
 def validate(model, items):
-    model.eval()
+    {mode}
     for item in items:
         print(model(item).argmax())
         {end}
@@ -149,22 +149,28 @@ def fit(model, items, optimizer):
 
 
 @pytest.mark.parametrize(
-    ("after", "end", "expected"),
+    ("mode", "after", "end", "expected"),
     [
-        ("", "", "note"),
-        (TRAINED.format("validate"), "", "warning"),
-        (TRAINED.format("whole"), "", "warning"),
-        (TRAINED.format("other"), "", "note"),
-        (TRAINED.format("validate"), "break", "note"),
-        ("validate(model, items)", "", "note"),
+        ("weights = torch.load('w.pt')", "", "", "note"),
+        ("weights = torch.load('w.pt')", TRAINED.format("validate"), "", "warning"),
+        ("weights = torch.load('w.pt')", TRAINED.format("whole"), "", "warning"),
+        ("weights = torch.load('w.pt')", TRAINED.format("other"), "", "note"),
+        ("weights = torch.load('w.pt')", TRAINED.format("validate"), "break", "note"),
+        ("weights = torch.load('w.pt')", "validate(model, items)", "", "note"),
+        # Who puts the network in evaluation mode evaluates, whatever it goes over.
+        ("model.eval()", "", "", "warning"),
+        ("model.eval()", "validate(model, items)", "", "warning"),
+        ("model.eval()", TRAINED.format("validate"), "break", "note"),
     ],
 )
-def test_evaluations_of_no_loader_away_from_training(after: str, end: str, expected: str) -> None:
-    assert severities("TLK501", EVALUATED.format(before="", after=after, end=end)) == [expected]
+def test_evaluations_of_no_loader_away_from_training(mode: str, after: str, end: str, expected: str) -> None:
+    assert severities("TLK501", EVALUATED.format(before="", mode=mode, after=after, end=end)) == [expected]
 
 
 def test_evaluations_of_a_loader() -> None:
-    text = EVALUATED.format(before="", after="", end="").replace("in items", "in DataLoader(items)")
+    text = EVALUATED.format(before="", mode="model.eval()", after="", end="").replace(
+        "in items", "in DataLoader(items)"
+    )
     text = "from torch.utils.data import DataLoader\n" + text
     assert severities("TLK501", text) == ["warning"]
     assert severities("TLK501", text.replace("argmax())\n", "argmax())\n        break\n")) == ["note"]

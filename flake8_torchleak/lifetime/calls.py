@@ -89,7 +89,7 @@ class Calls(Part):
 
     def _proven(self, atom: Atom) -> Atom:
         """A value that may be anything, as the network that it is by what was done with it before (`x.eval()`)."""
-        if atom.kind is Kind.UNKNOWN and atom.graph is Graph.MAYBE and atom.site in self.run.seen.networks:
+        if atom.kind is Kind.UNKNOWN and atom.graph is not Graph.YES and atom.site in self.run.seen.networks:
             return atom.but(kind=Kind.NETWORK, graph=Graph.NO)
         return atom
 

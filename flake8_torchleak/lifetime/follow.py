@@ -210,6 +210,7 @@ class Runner:
                 atom = Atom(Kind.TENSOR, None, Graph.YES, parts=frozenset({(INPUT, function)}))
                 given = {name: (atom.but(site=(function, name)),) for name in names[:_MOST_INPUTS]}
             run.grad_off, run.evaluating, run.loops, run.guards, run.tests = 0, False, [], [], []
+            run.evaluating_since = None
             results: list[Atom] = []
             mark = run.keeper.mark
             with run.needing.alone():
@@ -275,6 +276,7 @@ class Runner:
         assert function is not None
         assert not isinstance(function, ast.Lambda)
         run.grad_off, run.evaluating, run.loops, run.guards, run.tests = 0, False, [], [], []
+        run.evaluating_since = None
         why = _why_step(function, info)
         if info is not None and function.name.startswith(_WITHOUT_GRAD) and info.foreign:
             run.grad_off = 1

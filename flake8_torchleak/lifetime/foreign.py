@@ -128,7 +128,7 @@ class Foreign(Part):
             if name in table.PARAMETERS:
                 return run.networks.parameters((atom,), name, node)
             if name in table.MODULE_SELF:
-                run.networks.set_mode(atom, name, args, keywords)
+                run.networks.set_mode(atom, name, args, keywords, node)
                 return (atom,)
             if is_hooking(name):
                 return run.hooks.registered(atom, args, node)

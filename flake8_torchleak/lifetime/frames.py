@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from flake8_torchleak.lifetime.journal import Changes
 from flake8_torchleak.lifetime.values import ANYTHING, Obj, Site, Value
@@ -90,6 +91,18 @@ class Loop:
     continues: list[Changes] = field(default_factory=list)
     continued: int = 0
     """How much was found to be kept when an iteration was last seen to go on to the next one."""
+
+
+class Evaluated(NamedTuple):
+    """One call in the linted file that runs a network, itself or by what it calls."""
+
+    call: ast.expr
+    loop: Loop
+    """The innermost one around that call which is a statement."""
+    made: Site
+    """Where the network itself is called."""
+    switched: ast.AST
+    """What put a network in evaluation mode last."""
 
 
 @dataclass(eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from flake8_torchleak.lifetime import evaluating
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.frames import EVALUATING, IN_VAIN, Loop
 from flake8_torchleak.lifetime.hooking import is_hooking
@@ -58,6 +59,8 @@ class Networks(Part):
         if frozen:  # the history of its input goes through it
             return (made.but(kind=Kind.UNKNOWN, made=None, born=born),)
         named = atom.site in run.seen.named and atom.site not in run.seen.networks
+        if run.evaluating and not named and not run.needing.may_be_frozen(atom):
+            evaluating.record(run, node)
         if named:
             run.seen.callees[node] = atom.site
         if isinstance(atom.made, Obj):
@@ -131,7 +134,7 @@ class Networks(Part):
     def method(self, atom: Atom, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         """Call a method of a network."""
         if name in table.MODULE_SELF:
-            self.set_mode(atom, name, args, keywords)
+            self.set_mode(atom, name, args, keywords, node)
             return (atom,)
         if name in table.PARAMETERS:
             return self.parameters((atom,), name, node)
@@ -179,7 +182,7 @@ class Networks(Part):
             return False
         return not any(each.site == atom.site and each.made is atom.made for each in function.receiver)
 
-    def set_mode(self, atom: Atom, name: str, args: list[Value], keywords: Keywords) -> None:
+    def set_mode(self, atom: Atom, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> None:
         """What `eval`, `train` and `requires_grad_` change."""
         run = self.run
         args = [*args, *keywords.values()]
@@ -189,6 +192,8 @@ class Networks(Part):
             run.evaluating = run.evaluating or not self._is_part(atom)
         elif name == "train":
             run.evaluating = bool(args) and constant(args[0]) is False
+        if name in ("eval", "train"):
+            run.evaluating_since = node if run.evaluating else None
         elif name == "requires_grad_":
             run.needing.turn((atom,), args[0] if args else number(True))
 

@@ -110,6 +110,8 @@ class Run(Budget):
         """How many contexts without gradients are around."""
         self.evaluating = False
         """Whether a network was put in evaluation mode last."""
+        self.evaluating_since: ast.AST | None = None
+        """What did so."""
         self.whole = False
         """Whether the whole program is followed, from its first statement, and its text differentiates nothing."""
         self.guards: list[frozenset[int]] = []

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, NOTHING, Atom, Graph, Site, Value, is_marked
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
+
+if TYPE_CHECKING:
+    from flake8_torchleak.lifetime.frames import Evaluated
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
@@ -69,6 +73,8 @@ class Seen:
         self.drawn: set[Site] = set()
         """Calls of what nobody can see, but for methods that tensors have: each may give something else."""
 
+        self.evaluated: dict[tuple[ast.expr, ast.AST], Evaluated] = {}
+        """Networks that are run in evaluation mode with gradients on, by where that shows and the loop around."""
         self.unhooked: set[Site] = set()
         """Calls that register a hook whose handle removes it, or goes where it may."""
         self.lent = False

@@ -70,7 +70,8 @@ class Statements(Part):
         elif "torch.enable_grad()" in switches:
             run.grad_off = 0
         elif isinstance(called, ast.Attribute) and called.attr in ("to", "cuda") and isinstance(called.value, ast.Name):
-            run.assignments.assign(called.value, value, node)  # a batch that is moved in place
+            if any(atom.kind is not Kind.UNKNOWN or atom.held is not None for atom in run.names.value(called.value)):
+                run.assignments.assign(called.value, value, node)  # a batch that is moved in place
         return Flow.NEXT
 
     def _assign(self, node: ast.Assign) -> Flow:

@@ -88,7 +88,11 @@ class Unseen(Part):
     ) -> Value | None:
         """A method of what is not known to be a tensor; None if it is treated as one."""
         run = self.run
-        if name in table.PROVE_NETWORK and atom.graph is Graph.MAYBE and not (name in ("eval", "train") and args):
+        if (
+            name in table.PROVE_NETWORK
+            and atom.graph in (Graph.NO, Graph.MAYBE)
+            and not (name in ("eval", "train") and args)
+        ):
             if name not in table.OF_OPTIMIZERS:
                 run.seen.networks.add(atom.site)
             return run.networks.method(atom.but(kind=Kind.NETWORK, graph=Graph.NO), name, args, keywords, node)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 
+SWITCHED = "`eval()` does not turn autograd off"
+"""What a note says of what put a network in evaluation mode."""
 _MOST_WRAPPED = 8
 """Definitions of a model and of what wraps it that are looked at."""
 
@@ -39,6 +41,11 @@ class Evaluation:
     evidence: tuple[tuple[ast.AST, str], ...]
     by_use: bool = False
     """Whether only what becomes of the outputs says that no gradients are needed."""
+
+    @property
+    def is_switched(self) -> bool:
+        """Whether the program puts the network in evaluation mode."""
+        return any(text == SWITCHED for _, text in self.evidence)
 
 
 def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
@@ -94,6 +101,22 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
             return Evaluation(call, loops[0], function, evidence or by_use, bool(by_use))
     found = _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
     return None if found is None or _is_left_out(module, scope) else found
+
+
+def followed(module: Module, call: ast.Call, loop: Loop, switched: ast.AST) -> Evaluation | None:
+    """What following the program shows to be an evaluation, unless what the text shows speaks against it."""
+    scope = module.tree.function(call) or module.root
+    if module.grad.at(call) is not Grad.ON or module.loops.trains(loop) or module.loops.is_short(loop):
+        return None
+    if _is_test(module, scope) or _is_forward(module, scope) or _is_left_out(module, scope):
+        return None
+    if module.loops.modes.contradicted(scope) or _switches_itself(module, call):
+        return None
+    function = scope if isinstance(scope, FUNCTIONS) else None
+    if function is not None and is_called_without(module, function):
+        return None
+    evidence = ((switched, SWITCHED),) if switched in module.tree.parents else ()
+    return Evaluation(call, loop, function, evidence)
 
 
 def _is_left_out(module: Module, scope: Scope) -> bool:
@@ -240,7 +263,7 @@ def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -
     switched = module.loops.modes.evaluates(call)
     over_batches = _over_batches(module, loops)
     if switched is not None and _is_of(switched, call):
-        return ((switched, "`eval()` does not turn autograd off"),)
+        return ((switched, SWITCHED),)
     named = isinstance(scope, FUNCTIONS) and hints.is_evaluation(scope.name)
     if named and switched is None and not any(word in module.source.text for word in hints.PREPARES):
         return ()

@@ -20,7 +20,8 @@ _MOST_LEVELS = 3
 def is_minor(module: Module, evaluation: Evaluation) -> bool:
     """Whether nothing shows that an evaluation without `no_grad` costs more than some time.
 
-    It goes over a loader, and not once only, or is run beside training; and its network is not frozen.
+    It goes over a loader, and not once only, its network is put in evaluation mode, or it is run beside training; and
+    its network is not frozen.
     """
     loop, function = evaluation.loop, evaluation.function
     if is_frozen(module, evaluation.call.func) or _is_let_go(module, evaluation.call):
@@ -37,6 +38,8 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
         return False
     if _is_of_one(module, evaluation.call):
         return True
+    if evaluation.is_switched:
+        return False
     return function is None or not _is_beside_training(module, function, _MOST_LEVELS)
 
 

@@ -95,8 +95,8 @@ class Outline:
             return True
         if not self.loops:
             return False
-        if not self.evaluating.isdisjoint(self.loops):
-            return True
+        if self.evaluating:
+            return True  # the mode may be set in one function, for the loop of another
         if "next(" in self.text and any(hints.is_loader(f"l{each}") for each in _LOADER.findall(self.text)):
             return True
         return self.goes_over_loader

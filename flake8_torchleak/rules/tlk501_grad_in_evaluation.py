@@ -44,9 +44,10 @@ When it stays silent
 - The loop needs gradients: attacks, saliency, `backward`, also where a helper differentiates, or the network's own
   forward pass (forces that are the derivative of an energy).
 
-A note where the loop goes over no loader and nothing shows that it is run beside training, where it ends in its first
-round, where the network was frozen (`requires_grad_(False)`): a graph is recorded of the parts that are not; and where
-neither `eval()` nor a name says that it evaluates: then all outputs are turned into numbers.
+A note where the loop goes over no loader, the network is not put in evaluation mode, and nothing shows that it is run
+beside training; where the batch is one item; where the loop ends in its first round; where the network was frozen
+(`requires_grad_(False)`): a graph is recorded of the parts that are not; and where neither `eval()` nor a name says so:
+then all outputs are turned into numbers.
 
 How to fix it
 -------------
@@ -62,6 +63,7 @@ import re
 from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
+from flake8_torchleak.evaluations import evaluations
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.evaluation import Evaluation
@@ -86,7 +88,7 @@ def check(module: Module) -> Iterator[Report]:
     is_old = bool(_OLD.search(text)) and not _NEW.search(text)
     if is_old and "volatile" in text and _ENDED.search(text):
         return
-    for each in module.evaluations:
+    for each in evaluations(module):
         batches = isinstance(each.loop, ast.For) and module.loops.gives_batches(each.loop.iter)
         unit = "every batch" if batches else "every pass"
         named = each.function is not None and not module.loops.trains(each.function)

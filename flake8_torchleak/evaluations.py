@@ -1,0 +1,28 @@
+"""Evaluations that build autograd graphs: those that the text shows, and those that following the program does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from flake8_torchleak.lifetime.evaluating import in_vain
+from flake8_torchleak.lifetime.follow import followed
+from flake8_torchleak.model.evaluation import Evaluation
+from flake8_torchleak.model.evaluation import followed as admitted
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.tree import LOOPS
+
+
+def evaluations(module: Module) -> Iterator[Evaluation]:
+    """One for each function, or loop at the top of the module."""
+    yield from module.evaluations
+    told = {each.function or each.loop for each in module.evaluations}
+    for each in in_vain(followed(module).run):
+        if not isinstance(each.call, ast.Call) or not isinstance(each.loop.node, LOOPS):
+            continue
+        scope = module.tree.function(each.call) or each.loop.node
+        if scope not in told:
+            found = admitted(module, each.call, each.loop.node, each.switched)
+            if found is not None:
+                told.add(scope)
+                yield found
