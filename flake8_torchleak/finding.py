@@ -142,8 +142,8 @@ def is_told(finding: Finding, least: Severity) -> bool:
 def gathered(findings: Iterable[Finding]) -> list[Finding]:
     """One finding for each cause: those that stand under another one of `findings` become notes of it.
 
-    To be asked last, of what is shown: where the other one is not selected, or hidden, they stand for themselves. It
-    takes their severity where that is worse.
+    To be asked last, of what is shown: where the other one is not selected, or hidden, they stand for themselves, and
+    where it is only a note and they are more. It takes their severity where that is worse.
     """
     findings = list(findings)
     leaders = {(each.code, each.span): each for each in findings}
@@ -151,7 +151,7 @@ def gathered(findings: Iterable[Finding]) -> list[Finding]:
     alone = []
     for each in findings:
         leader = leaders.get(each.under) if each.under is not None else None
-        if leader is None:
+        if leader is None or (leader.severity is Severity.NOTE and each.severity is not Severity.NOTE):
             alone.append(each)
         else:
             members.setdefault(leader, []).append(each)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from flake8_torchleak.finding import gathered
+from flake8_torchleak.finding import Severity, gathered
 from flake8_torchleak.lint import lint
 from flake8_torchleak.shells.cli import main
 from tests.conftest import flake8
@@ -118,3 +119,16 @@ def test_a_function_that_trains_as_well() -> None:
         "        loss.backward()\n        outputs.append(loss)\n    return",
     ).replace("(model, loader)", "(model, loader, optimizer)")
     assert [(each.span.line, each.code) for each in gathered(lint(text))] == [(7, "TLK501"), (13, "TLK402")]
+
+
+def test_a_note_does_not_lead_what_is_more() -> None:
+    found = lint(EVALUATION)
+    assert [(each.code, len(each.members)) for each in gathered(found)] == [("TLK501", 2)]
+    doubtful = [replace(each, severity=Severity.NOTE) if each.code == "TLK501" else each for each in found]
+    assert sorted((each.code, len(each.members)) for each in gathered(doubtful)) == [
+        ("TLK401", 0),
+        ("TLK402", 0),
+        ("TLK501", 0),
+    ]
+    notes = [replace(each, severity=Severity.NOTE) for each in found]
+    assert [(each.code, len(each.members)) for each in gathered(notes)] == [("TLK501", 2)]

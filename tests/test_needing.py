@@ -65,12 +65,15 @@ def made(how: str) -> str:
     return evaluating("model").replace("def evaluate(loader: DataLoader):\n", body)
 
 
+TABLE = FORCES + PLAIN + 'TABLE = {"forces": Forces, "plain": Plain}\nOTHER = {"plain": Plain}\n'
 CALLED = "def main(data):\n    model = {}\n    evaluate(model, DataLoader(data))\n"
 NEEDED = {
     "the network differentiates": FORCES + made("Forces()"),
     "moved": FORCES + made("Forces().to('cpu')"),
     "wrapped": FORCES + made("nn.DataParallel(Forces())"),
     "of a factory": FORCES + "def build():\n    print(1)\n    return Forces()\n" + made("build()"),
+    "taken from a table": TABLE + made("TABLE['forces']()"),
+    "taken from a table by a method": TABLE + made("TABLE.get('forces')()"),
     "handed in": FORCES + evaluating("model", "", "model, ", CALLED.format("Forces()")),
     "handed in by a name": FORCES + evaluating("model", "", "model, ", CALLED.format("Forces().to('cpu')")),
     "an attribute": program(FORCES)
@@ -88,6 +91,9 @@ NEEDED = {
     "a network that is frozen there": evaluating("model.requires_grad_(False)", "", "model, "),
 }
 NOT_NEEDED = {
+    "taken from a table of others": TABLE + made("OTHER['plain']()"),
+    "taken from what is no table": TABLE + made("load().get('plain')()"),
+    "taken from what is no dict": TABLE + "ROWS = [Forces]\n" + made("ROWS[0]()"),
     "the network does not": PLAIN + made("Plain()"),
     "handed in": PLAIN + evaluating("model", "", "model, ", CALLED.format("Plain()")),
     "a network beside it does": FORCES + PLAIN + made("Plain()"),

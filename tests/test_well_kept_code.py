@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
-from tests.model import codes
+from flake8_torchleak.lint import lint
+from tests.model import IMPORTS, codes
 
 ATTENTION = """
     class Cache:
@@ -232,3 +235,85 @@ LOGGED = """
 def test_a_log_that_no_sample_is_made_of(edit: str, result: str, leaks: bool) -> None:
     text = LOGGED.format(edit=edit.replace("\n", "\n            "), result=result)
     assert ("TLK203" in codes(text)) == leaks
+
+
+AVERAGED = """
+    class Average:
+        def __init__(self):
+            self.value, self.count = 0, 0
+        def add(self, x):
+            self.value = (self.value * self.count + x) / (self.count + 1)
+            self.count += 1
+
+    def fit(model, loader, opt, steps):
+        average, shown = Average(), {{}}
+        for x, y in DataLoader(loader):
+            out = model(x)
+            loss = F.cross_entropy(out, y)
+            total = loss + out.norm()
+            opt.zero_grad()
+            total.backward()
+            opt.step()
+            {kept}
+"""
+
+
+def severities(kept: str) -> list[tuple[str, str]]:
+    text = IMPORTS + textwrap.dedent(AVERAGED.format(kept=kept.replace("\n", "\n            ")))
+    return [(each.code, each.severity.value) for each in lint(text)]
+
+
+def test_a_network_by_its_name_that_is_differentiated() -> None:
+    """Then it is a network: what is kept of it is certain."""
+    assert severities("average.add(loss)") == [("TLK403", "warning")]
+
+
+def test_what_is_divided_by_a_number_of_the_configuration() -> None:
+    """That adds no history, though nobody says that it is a number."""
+    kept = "shown['n'] = shown.get('n', 0) + loss\nshown['n'] = shown['n'] / steps.every"
+    assert severities(kept) != []
+    assert severities(f"{kept}\nprint(shown['n'])\nshown['n'] = 0") == []
+
+
+COMPUTER = """
+    class Computer:
+        def __init__(self):
+            self.seen = torch.zeros(1)
+        def loss(self, out, y):
+            loss = self.one(out, y)
+            self.keep(loss)
+            return loss
+        def one(self, out, y):
+            return (out - y).abs().mean()
+        def keep(self, loss):
+            self.seen = self.seen + loss
+
+    def fit(net, loader, opt):
+        computer = Computer()
+        for x, y in DataLoader(loader):
+            {call}
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "remedy"),
+    [
+        ("loss = each(computer, net(x), y)", "at line {} add it with `.detach()`"),
+        ("loss = net(x).mean()\n            each(computer, loss, y)", "pass it with `.detach()`"),
+    ],
+)
+def test_where_to_detach_what_a_call_gives(call: str, remedy: str) -> None:
+    """Not its arguments, if what it gives is differentiated: nothing would be trained."""
+    text = IMPORTS + textwrap.dedent(
+        COMPUTER.format(call=call)
+        + """
+    def each(computer, out, y):
+        return computer.loss(out, y)
+    """
+    )
+    line = next(n for n, each in enumerate(text.splitlines(), 1) if "self.seen + loss" in each)
+    (found,) = lint(text)
+    assert found.message.endswith(remedy.format(line))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import PLAIN, Atom, Graph, Kind, Value
 from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model import declared, hints
 from flake8_torchleak.model.names import dotted
+from flake8_torchleak.model.networks import WITH_PARAMETERS
 from flake8_torchleak.model.values import Kind as Declared
 
 _PLAIN = frozenset({Declared.NUMBER, Declared.STRING, Declared.PATH})
@@ -55,7 +55,7 @@ class Annotations(Part):
         name = path.removeprefix("torch.nn.")
         if name in ("Parameter", "parameter.Parameter"):
             return (Atom(Kind.TENSOR, node, Graph.LEAF),)
-        if path.startswith("torch.nn.") and name in table.WITH_PARAMETERS:
+        if path.startswith("torch.nn.") and name in WITH_PARAMETERS:
             return self._network(node)
         return ()
 

@@ -5,16 +5,6 @@ Of torch only what differs from "the result is a tensor that carries the history
 
 from __future__ import annotations
 
-WITH_PARAMETERS = frozenset({
-    "Linear", "LazyLinear", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
-    "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d",
-    "SyncBatchNorm", "LayerNorm", "GroupNorm", "RMSNorm", "Embedding", "EmbeddingBag", "RNN", "LSTM", "GRU", "RNNCell",
-    "LSTMCell", "GRUCell", "Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer",
-    "TransformerDecoderLayer", "MultiheadAttention", "PReLU", "Sequential", "ModuleList", "ModuleDict", "DataParallel",
-    "parallel.DistributedDataParallel", "AdaptiveLogSoftmaxWithLoss",
-})  # fmt: skip
-"""Classes of `torch.nn` whose objects have parameters (of `Sequential` and the like: mostly)."""
-
 RECURRENT = frozenset({"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"})
 """Those that are handed a state beside their input, and give a new one."""
 

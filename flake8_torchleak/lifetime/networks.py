@@ -29,13 +29,19 @@ from flake8_torchleak.lifetime.values import (
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.networks import WITH_PARAMETERS
 
 
 class Networks(Part):
     """What is known of `nn.Module` and the classes derived from it."""
 
-    def called(self, args: Sequence[Value], keywords: Keywords, node: ast.expr, atom: Atom) -> Value:
-        """What a network makes of its input: history of its own, while gradients are on."""
+    def called(
+        self, args: Sequence[Value], keywords: Keywords, node: ast.expr, atom: Atom, certain: bool = True
+    ) -> Value:
+        """What a network makes of its input: history of its own, while gradients are on.
+
+        certain: whether more than the name of the method says that the network is run.
+        """
         run = self.run
         inputs = [*args, *keywords.values()]
         run.seen.tensors_in(inputs)
@@ -59,7 +65,7 @@ class Networks(Part):
         if frozen:  # the history of its input goes through it
             return (made.but(kind=Kind.UNKNOWN, made=None, born=born),)
         named = atom.site in run.seen.named and atom.site not in run.seen.networks
-        if run.evaluating and not named and not run.needing.may_be_frozen(atom):
+        if run.evaluating and certain and not named and not run.needing.may_be_frozen(atom):
             evaluating.record(run, node)
         if named:
             run.seen.callees[node] = atom.site
@@ -97,7 +103,7 @@ class Networks(Part):
     @staticmethod
     def has_parameters(made: Obj) -> bool:
         """Whether an object that is a network may have parameters of its own."""
-        if isinstance(made.cls, ClassInfo) and not table.WITH_PARAMETERS.isdisjoint(made.cls.layers):
+        if isinstance(made.cls, ClassInfo) and not WITH_PARAMETERS.isdisjoint(made.cls.layers):
             return True
         order = made.cls.order if isinstance(made.cls, ClassInfo) else []
         used = _NO_NAMES.union(*(_used_as_networks(each.node) for each in order))
@@ -122,7 +128,7 @@ class Networks(Part):
             return self.run.make.tensor(node, Graph.LEAF)
         if path.startswith("torch.nn.utils"):
             return PLAIN if "clip" in name else self.run.make.result(node, args)
-        kind = Kind.NETWORK if name in table.WITH_PARAMETERS or name.startswith("modules") else Kind.LAYER
+        kind = Kind.NETWORK if name in WITH_PARAMETERS or name.startswith("modules") else Kind.LAYER
         if name == "Sequential" and args and all(atom.kind is Kind.LAYER for value in args for atom in value):
             kind = Kind.LAYER
         made = name if name in table.RECURRENT else None
@@ -147,8 +153,9 @@ class Networks(Part):
         if name.startswith("register"):
             return PLAIN
         if name in table.FORWARDS or hints.computes_loss(name):
-            made = self.called(args, keywords, node, atom)
-            return _by_name(made, node) if name in _OF_OTHERS and _is_part(atom) else made
+            by_name = name in _OF_OTHERS and _is_part(atom)
+            made = self.called(args, keywords, node, atom, not by_name)
+            return _by_name(made, node) if by_name else made
         return self.run.make.unknown(node)
 
     def _inner(self, atom: Atom, name: str, node: ast.expr) -> Value:
@@ -245,7 +252,7 @@ def _has_layers(cls: ast.ClassDef) -> bool:
     """Whether the constructor of a class makes layers or parameters: what it sets is not known if it was too long."""
     made = (node for each in cls.body if getattr(each, "name", "") == "__init__" for node in walk(each))
     names = {last_name(node.func) for node in made if isinstance(node, ast.Call)}
-    return not names.isdisjoint({*table.WITH_PARAMETERS, "Parameter"})
+    return not names.isdisjoint({*WITH_PARAMETERS, "Parameter"})
 
 
 @of_node

@@ -14,6 +14,7 @@ from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.needing import is_called_without, needs_grad
+from flake8_torchleak.model.networks import is_bare_layer
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope
 from flake8_torchleak.model.unneeded import may_be_unneeded, unneeded
 from flake8_torchleak.model.values import Kind
@@ -217,7 +218,9 @@ def _runs_model(module: Module, call: ast.Call) -> bool:
             return False
     if isinstance(func, ast.Attribute) and module.loops.modes.is_switched(call):
         return True
-    return module.infer.value(func).kind is Kind.MODULE or _is_wrapped(module, call)
+    if module.infer.value(func).kind is Kind.MODULE:
+        return not is_bare_layer(module, func)
+    return _is_wrapped(module, call)
 
 
 def _is_wrapped(module: Module, call: ast.Call) -> bool:

@@ -76,6 +76,8 @@ def _classes(module: Module, made: ast.expr, depth: int) -> Iterator[ClassFacts]
     if not depth:
         return
     if isinstance(made, ast.Call):
+        for one in _in_table(module, made.func):  # `MODELS[name](config)`
+            yield from _classes(module, ast.copy_location(ast.Call(one, [], []), made), depth - 1)
         # Of a factory in another file the name says that it makes a network, its text often not.
         found = module.names.definition(made.func, last_name(made.func)[:1].isupper())
         if isinstance(found, ast.ClassDef):
@@ -99,6 +101,18 @@ def _classes(module: Module, made: ast.expr, depth: int) -> Iterator[ClassFacts]
             yield from _classes(module, each.value, depth - 1)
         elif each.how is How.PARAMETER and isinstance(each.node, ast.arg):
             yield from _handed_in(module, each.node, each.statement, depth)
+
+
+def _in_table(module: Module, made: ast.expr) -> list[ast.expr]:
+    """What a table of classes holds, from which one is taken by its name."""
+    if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "get":
+        table = made.func.value
+    elif isinstance(made, ast.Subscript):
+        table = made.value
+    else:
+        return []
+    values = [each.value for each in module.flow.reaching(key_of(table), table)] if key_of(table) else []
+    return [each for value in values if isinstance(value, ast.Dict) for each in value.values]
 
 
 def _handed_in(module: Module, parameter: ast.arg, function: ast.AST, depth: int) -> Iterator[ClassFacts]:

@@ -22,6 +22,16 @@ _OF_MODULES = frozenset({
 REDUCTIONS = frozenset({"reduction", "reduce", "size_average"})
 """Arguments by which a loss function gives more than one number."""
 
+WITH_PARAMETERS = frozenset({
+    "Linear", "LazyLinear", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
+    "ConvTranspose3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d",
+    "SyncBatchNorm", "LayerNorm", "GroupNorm", "RMSNorm", "Embedding", "EmbeddingBag", "RNN", "LSTM", "GRU", "RNNCell",
+    "LSTMCell", "GRUCell", "Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer",
+    "TransformerDecoderLayer", "MultiheadAttention", "PReLU", "Sequential", "ModuleList", "ModuleDict", "DataParallel",
+    "parallel.DistributedDataParallel", "AdaptiveLogSoftmaxWithLoss",
+})  # fmt: skip
+"""Classes of `torch.nn` whose objects have parameters (of `Sequential` and the like: mostly)."""
+
 
 class Networks:
     """What is proven to be an nn.Module, by what else is done with it, or by how it is made."""
@@ -80,3 +90,15 @@ class Networks:
             if isinstance(node, ast.Attribute):
                 found.setdefault(key_of(node.value), []).append(node)
         return found
+
+
+def is_bare_layer(module: Module, node: ast.expr) -> bool:
+    """Whether what is called is a layer of torch's that learns nothing: padding, pooling, an activation."""
+    found = module.flow.reaching(node.id, node) if isinstance(node, ast.Name) else []
+    made = [each.value.func if isinstance(each.value, ast.Call) else None for each in found]
+    return bool(made) and all(each is not None and _learns_nothing(module, each) for each in made)
+
+
+def _learns_nothing(module: Module, made: ast.expr) -> bool:
+    head, _, name = module.names.qualname(made).rpartition(".")
+    return head == "torch.nn" and name[:1].isupper() and name not in WITH_PARAMETERS
