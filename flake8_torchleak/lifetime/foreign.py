@@ -36,7 +36,6 @@ class Foreign(Part):
         """Call what a library defines under a dotted name."""
         run = self.run
         name = path.rpartition(".")[2]
-        path = table.ALSO_NAMED.get(path, path)
         known = run.builtin.value(path, args, keywords, node)
         if known is not None:
             return known

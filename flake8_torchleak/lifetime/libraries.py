@@ -143,16 +143,8 @@ FORWARDS = frozenset({
 
 PARAMETERS = frozenset({"parameters", "named_parameters"})
 
-ALSO_NAMED = {
-    f"torch.autograd.{module}{name}": f"torch.{name}"
-    for module in ("", "grad_mode.")
-    for name in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
-}
-"""The other names of what switches gradients -> the usual one."""
-GRAD_OFF = frozenset(
-    {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
-)
-GRAD_ON = frozenset({"torch.enable_grad", "torch.autograd.enable_grad"})
+GRAD_OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
+GRAD_ON = frozenset({"torch.enable_grad"})
 
 DIFFERENTIATING = frozenset({"backward", "manual_backward"})
 """Methods that differentiate: what they are called on, or, of a helper's, their first argument."""

@@ -13,7 +13,10 @@ from functools import cached_property
 from typing import Any
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.aliases import known_as
 from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.standing import Standing
+from flake8_torchleak.model.starred import from_star
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Tree
 
 
@@ -70,10 +73,6 @@ def defaults(function: FunctionNode | ast.Lambda) -> dict[ast.arg, ast.expr]:
     placed = [*a.posonlyargs, *a.args]
     found = dict(zip(placed[len(placed) - len(a.defaults) :], a.defaults, strict=True))
     return found | {arg: value for arg, value in zip(a.kwonlyargs, a.kw_defaults, strict=True) if value is not None}
-
-
-_IMPORTERS = frozenset({"import_module", "optional_import", "try_import", "lazy_import", "import_optional_dependency"})
-"""Functions that give the module whose name they are given (MONAI's `optional_import` takes `name=` for a part)."""
 
 
 Bound = dict[Scope, dict[str, list[ast.AST]]]
@@ -144,17 +143,31 @@ class Names:
     def qualname(self, node: ast.AST) -> str:
         """The imported dotted name that an expression stands for, or "".
 
-        `td.DataLoader` under `import torch.utils.data as td` is "torch.utils.data.DataLoader". A name bound
-        nowhere (a builtin, or from a star import) is itself. Anything bound to other than an import is "".
+        `td.DataLoader` under `import torch.utils.data as td` is "torch.utils.data.DataLoader", and so is a variable
+        that is bound to it. What has several public names is given by the one that tables know (`aliases.py`). A name
+        bound nowhere is itself, or of the library whose star it came with. Anything bound to something else is "".
         """
         parts = dotted(node)
         if parts is None:
             return ""
         scope = self.scope_of(parts[0], node)
         if scope is None:
-            return ".".join(parts)
+            first = from_star(self.stars, parts[0]) if self.stars else ""
+            return known_as(".".join([first or parts[0], *parts[1:]]))
         full = self._module(parts[0], scope)
-        return ".".join([full, *parts[1:]]) if full else ""
+        if not full and len(parts) > 1:
+            full = self._standing.in_class(parts[0], scope, parts.pop(1))
+        return known_as(".".join([full, *parts[1:]])) if full else ""
+
+    @cached_property
+    def stars(self) -> list[str]:
+        """The modules all of whose names are imported, the last one first."""
+        found = [each for each in self.tree.all(ast.ImportFrom) if each.names[0].name == "*"]
+        return ["." * each.level + (each.module or "") for each in reversed(found)]
+
+    @cached_property
+    def _standing(self) -> Standing:
+        return Standing(self)
 
     @remembered
     def _module(self, name: str, scope: Scope) -> str:
@@ -164,21 +177,7 @@ class Names:
                 full = self.imported(each)
                 binds_top = not each.asname and isinstance(self.tree.parents[each], ast.Import)
                 return full.partition(".")[0] if binds_top else full
-            if isinstance(each, ast.Name) and (full := self._import_by_call(each)):
-                return full
-        return ""
-
-    def _import_by_call(self, target: ast.Name) -> str:
-        """The module that `x = import_module("x")` or `x, found = optional_import("x")` binds; "" for other calls."""
-        holder = self.tree.parents[target]
-        if isinstance(holder, ast.Tuple) and holder.elts[0] is target:
-            holder = self.tree.parents[holder]
-        call = holder.value if isinstance(holder, ast.Assign) else None
-        if not isinstance(call, ast.Call) or last_name(call.func) not in _IMPORTERS or not call.args:
-            return ""
-        name = next((k.value for k in call.keywords if k.arg == "name"), None)
-        parts = [getattr(each, "value", "") for each in (call.args[0], name) if each is not None]
-        return ".".join(parts) if all(isinstance(each, str) and each for each in parts) else ""
+        return self._standing.of(name, scope)
 
     def imported(self, alias: ast.alias) -> str:
         """The full dotted name of what an import names."""
