@@ -283,6 +283,7 @@ def _partial(run: Run, args: list[Value], keywords: Keywords) -> Value:
                 (*made.keywords, *keywords.items()),
                 made.builtin,
                 made.memo,
+                made.off,
             )
             found.append((atom.but(made=new),))
         else:

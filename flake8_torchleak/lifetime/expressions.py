@@ -184,7 +184,8 @@ class Expressions(Part):
     def _unary(self, node: ast.UnaryOp) -> Value:
         value = self.value(node.operand)
         if isinstance(node.op, ast.Not):
-            return number(vary=varies(value))
+            known = constant(value)
+            return number(not known if isinstance(known, bool) else Mark.ANY, varies(value))
         if isinstance(node.op, ast.USub) and isinstance(known := constant(value), (int, float)):
             return number(-known)
         return self.run.make.result(node, [value])
@@ -232,6 +233,8 @@ class Expressions(Part):
 
     def _yield(self, node: ast.Yield) -> Value:
         value = self.value(node.value) if node.value is not None else NONE
+        if self.run.frame.mode is None:
+            self.run.frame.mode = self.run.grad_off
         self._yielded(value)
         return self.run.frame.sent
 

@@ -39,8 +39,8 @@ class Foreign(Part):
         known = run.builtin.value(path, args, keywords, node)
         if known is not None:
             return known
-        if path in table.GRAD_OFF | table.GRAD_ON | {"torch.set_grad_enabled"}:
-            return gradmode.switch(path, args, node)
+        if path in gradmode.KNOWN:
+            return run.switches.called(path, args, keywords, node)
         if path.startswith("torch.optim.") or name in ("LBFGS", "Adam", "AdamW", "SGD"):
             if "lr_scheduler" in path:
                 return PLAIN

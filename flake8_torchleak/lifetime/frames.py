@@ -27,7 +27,7 @@ class Function:
     closure: the call in which it was defined. owner: the class whose method it is; receiver: what it is called on.
     args, keywords: what it is given before all else (`partial`).
     builtin: the name of a method of a container or tensor (`push = kept.append`), `node` is None then.
-    memo: where an unbounded cache keeps what it is called with.
+    memo: where an unbounded cache keeps what it is called with. off: it is run without gradients.
     """
 
     node: FunctionNode | ast.Lambda | None
@@ -39,6 +39,7 @@ class Function:
     keywords: tuple[tuple[str, Value], ...] = ()
     builtin: str = ""
     memo: Obj | None = None
+    off: bool = False
 
 
 @dataclass(eq=False)
@@ -110,3 +111,5 @@ class Frame:
     """What it was handed."""
     sent: Value = ANYTHING
     """What a `yield` gives."""
+    mode: int | None = None
+    """How many contexts without gradients are around its first `yield`."""

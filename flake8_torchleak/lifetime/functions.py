@@ -79,10 +79,11 @@ class Functions(Part):
         run.visited.add(made.node)
         if scope.yields:
             frame.yields = run.new("generator", node)
-        before, tests, guards = run.grad_off, run.tests, run.guards
+        before, tests, guards, decorated = run.grad_off, run.tests, run.guards, False
         frame.tests, run.tests = tests, []
         if not isinstance(made.node, ast.Lambda):
-            run.grad_off += bool(made.node.decorator_list) and gradmode.decorated_off(run, made.node, made.place)
+            decorated = bool(made.node.decorator_list) and gradmode.decorated_off(run, made.node, made.place)
+        run.grad_off += made.off or decorated
         run.frames.append(frame)
         try:
             if isinstance(made.node, ast.Lambda):
@@ -92,7 +93,10 @@ class Functions(Part):
             flow = run.statements.block(made.node.body)
         finally:
             run.frames.pop()
-            run.grad_off, run.tests, run.guards = before, tests, guards
+            run.switches.yielding(frame, before)
+            if made.off or decorated or scope.yields:
+                run.grad_off = before  # a switch that is thrown in any other stays as it is
+            run.tests, run.guards = tests, guards
         run.journal.add(frame.exits)
         if frame.yields is not None:
             return run.of(frame.yields)
@@ -205,13 +209,13 @@ class Functions(Part):
     def before_all(self, place: Place) -> Iterator[None]:
         """What is done now was done when a module was imported, or by who calls what is followed: before all else."""
         run = self.run
-        frames, loops, journal = run.frames, run.loops, run.journal
+        frames, loops, journal, off = run.frames, run.loops, run.journal, run.grad_off
         run.frames = [Frame(place.variables, place, 0)]
-        run.loops, run.journal = [], Journal()
+        run.loops, run.journal, run.grad_off = [], Journal(), 0
         try:
             yield
         finally:
-            run.frames, run.loops, run.journal = frames, loops, journal
+            run.frames, run.loops, run.journal, run.grad_off = frames, loops, journal, off
 
     def hand_over(self, value: Value, node: ast.expr, why: str) -> Value:
         """Functions that are handed to code nobody can see may be called: once, or in each step.
@@ -254,7 +258,9 @@ class Functions(Part):
             look: Callable[[ast.expr], Value] = (
                 run.evaluate if within else partial(self.at_top, place=made.place)  # where it was imported
             )
+            before = run.grad_off
             decorator = look(each)
+            run.grad_off = before  # as a decorator, a switch is thrown when the function is called
             if _is_cache(each, decorator, look):
                 made.memo = self._memos.setdefault(node, Obj("dict", each, 0))
             if any(isinstance(atom.made, (Function, ClassInfo)) for atom in decorator) and not run.is_too_deep:
