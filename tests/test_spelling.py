@@ -38,6 +38,45 @@ def test_a_sample_of_spellings() -> None:
     assert sum(each.same for each in found) / len(found) >= SAMPLED, "\n".join(map(shown, found))
 
 
+@pytest.mark.parametrize("fact", FORMS)
+def test_every_form_in_a_program_that_tells(fact: str) -> None:
+    wrong = [spelt(TELLING[fact], fact, form, law) for form, law in FORMS[fact].items()]
+    assert {each.spelling for each in wrong if not each.same} == LEFT.get(fact, set()), "\n".join(map(shown, wrong))
+
+
+TELLING = {
+    "gradients off": "gradients off in a method",
+    "gradients on": "gradients on again inside",
+    "cut": "loss kept detached",
+    "a number": "loss added up as a number",
+    "a copied array": "a copied row that is changed",
+    "a clone": "cloned batches",
+    "a copied dict": "a changed record",
+    "a deep copy": "features of a frozen teacher",
+    "evaluation mode": "outputs kept with gradients on",
+    "frozen": "features of a frozen teacher",
+    "differentiated": "loss kept",
+    "an emptied list": "loss emptied now and then",
+    "an emptied dict": "losses in a table, emptied each epoch",
+    "a bounded deque": "the last ten losses",
+    "a list cut short": "a list of the last ten losses",
+}
+"""Fact -> a base program whose findings depend on it."""
+LEFT = {
+    "evaluation mode": {"torch.nn.Module.train(X, False)"},
+    "frozen": {"list(map(lambda p: p.requires_grad_(False), X.parameters()))\n"},
+    "differentiated": {"getattr(X, 'backward')()"},
+    "an emptied list": {"kept.__setitem__(slice(None), [])\n", "operator.setitem(kept, slice(None), [])\n"},
+}
+"""What is still lost, of forms that nobody was seen to write."""
+
+
+@pytest.mark.parametrize("name", ["gradients off in a caller", "the last ten losses", "a buffer of a module"])
+def test_every_way_in_a_program_that_tells(name: str) -> None:
+    found = [spelt(name, REACHED, way, law) for way, law in WAYS.items() if law(Program(ast.parse(PROGRAMS[name])))]
+    assert all(each.same for each in found), "\n".join(map(shown, found))
+
+
 @pytest.mark.long
 @pytest.mark.watched
 def test_all_spellings() -> None:

@@ -107,17 +107,20 @@ class Expressions(Part):
         made = run.new(kind, node)
         exact = kind != "set" and len(node.elts) <= 8
         vary: frozenset[int] = frozenset()
+        spread: list[Obj] = []
         for at, each in enumerate(node.elts):
             value = self.value(each)
             vary |= varies(value)
             if isinstance(each, ast.Starred):
                 exact = False
+                spread += objects(value)
                 run.add(made, run.elements.of(value, each))
             else:
                 if exact:
                     run.put(made, at, value)
                 else:
                     run.add(made, value)
+        made.bounded = bool(spread) and all(each.bounded for each in spread)
         found = run.of(made)
         return (found[0].but(vary=vary),) if vary and kind == "tuple" else found
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from flake8_torchleak.lifetime import gradmode
-from flake8_torchleak.lifetime.frames import Frame, Function
+from flake8_torchleak.lifetime.frames import CALLED, Frame, Function
 from flake8_torchleak.lifetime.journal import Flow, Journal
 from flake8_torchleak.lifetime.nodes import has_fewer, of_node
 from flake8_torchleak.lifetime.run import Part, Run
@@ -59,8 +59,13 @@ class Functions(Part):
         keywords = {**dict(made.keywords), **keywords}
         if made.memo is not None:
             run.keeper.stored(run.of(made.memo), join([*args, *keywords.values()]), node, None, None)
+        if made.node is None and made.builtin == CALLED:
+            return run.calls.apply(made.receiver, list(args), keywords, _expression(node))
         if made.node is None:
-            return run.calls.method(made.receiver, made.builtin, list(args), _expression(node), keywords)
+            if made.receiver:
+                return run.calls.method(made.receiver, made.builtin, list(args), _expression(node), keywords)
+            *bound, receiver = args or [ANYTHING]  # `methodcaller("add", 1)(x)`
+            return run.calls.method(receiver, made.builtin, bound, _expression(node), keywords)
         if not made.place.is_own and not self._matters(made, args, keywords):
             for each in (made.receiver, *args, *keywords.values()):
                 run.lend(each)
@@ -82,7 +87,9 @@ class Functions(Part):
         before, tests, guards, decorated = run.grad_off, run.tests, run.guards, False
         frame.tests, run.tests = tests, []
         if not isinstance(made.node, ast.Lambda):
-            decorated = bool(made.node.decorator_list) and gradmode.decorated_off(run, made.node, made.place)
+            decorated = bool(made.node.decorator_list) and gradmode.decorated_off(
+                run, made.node, made.place, node is made.node
+            )
         run.grad_off += made.off or decorated
         run.frames.append(frame)
         try:

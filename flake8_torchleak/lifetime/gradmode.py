@@ -9,11 +9,12 @@ from dataclasses import replace
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.budget import Over
 from flake8_torchleak.lifetime.frames import Frame, Function
+from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import NONE, PLAIN, Atom, Keywords, Kind, Obj, Value, constant, number
 from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import dotted, last_name
 from flake8_torchleak.model.tree import FunctionNode
 
 SWITCH = "torch.set_grad_enabled"
@@ -72,11 +73,10 @@ class Switches(Part):
     @staticmethod
     def _wrapped(made: str, args: list[Value]) -> Value:
         """A function that is decorated by a call: `torch.no_grad()(f)`."""
-        if not args:
-            return PLAIN
         return tuple(
             atom.but(made=replace(atom.made, off=not _MADE[made])) if isinstance(atom.made, Function) else atom
-            for atom in args[0]
+            for value in args[:1]
+            for atom in value
         )
 
     def enter(self, value: Value, node: ast.expr) -> bool:
@@ -117,7 +117,16 @@ def _mode_of(run: Run, node: ast.expr, place: Place) -> bool | None:
     """What a decorator does to gradients: on, off, or nothing (None)."""
     if hints.turns_grad_off(last_name(node.func if isinstance(node, ast.Call) else node)):
         return False
-    return mode(run.functions.at_top(node, place), node)
+    value = run.functions.at_top(node, place)
+    own = [atom.made for atom in value if isinstance(atom.made, Function)]
+    return False if any(_speaks_of_off(run, each) for each in own) else mode(value, node)
+
+
+def _speaks_of_off(run: Run, made: Function) -> bool:
+    """Whether a decorator of the project names what turns gradients off."""
+    names = (dotted(each) for each in walk(made.node)) if made.node is not None else ()
+    found = (atom for parts in names if parts for atom in run.names.named(parts, made.place))
+    return any(atom.made in table.GRAD_OFF for atom in found)
 
 
 def mode(value: Value, node: ast.expr) -> bool | None:
@@ -141,9 +150,9 @@ def _of(atom: Atom) -> bool | None:
     return _MADE.get(made, _MADE.get(f"{made}()") if made != SWITCH else None)
 
 
-def decorated_off(run: Run, node: FunctionNode, place: Place) -> bool:
-    """Whether a decorator of a function turns gradients off."""
-    followed = run.functions.wrapping
+def decorated_off(run: Run, node: FunctionNode, place: Place, alone: bool) -> bool:
+    """Whether a decorator of a function turns gradients off. alone: it is followed without what wraps it."""
+    followed = run.functions.wrapping if not alone else ()
     return any(_mode_of(run, each, place) is False for each in node.decorator_list if each not in followed)
 
 

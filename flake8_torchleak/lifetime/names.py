@@ -204,8 +204,14 @@ class Names(Part):
         """What a dotted name stands for at the top of a module."""
         value = self.of_module(parts[0], place)
         for part in parts[1:]:
-            value = join([self.in_library(atom.made, part, place) for atom in value if isinstance(atom.made, str)])
+            value = join([self._part(atom, part, place) for atom in value])
         return value
+
+    def _part(self, atom: Atom, name: str, place: Place) -> Value:
+        """What a module, or a class of the project, has under a name."""
+        if isinstance(atom.made, ClassInfo):
+            return self.run.attributes.of_class(atom.made, name)
+        return self.in_library(atom.made, name, place) if isinstance(atom.made, str) else ()
 
     def in_library(self, path: str, name: str, place: Place) -> Value:
         """A name of a module: of the project what it defines, of a library its dotted name."""

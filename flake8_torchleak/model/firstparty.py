@@ -99,6 +99,21 @@ class Finder:
                 return found
         return None
 
+    def outside(self, importer: str, qualname: str) -> tuple[str, str]:
+        """A dotted name, or what it starts with, that a library defines and a module of the project hands on.
+
+        How far it goes, and the library's dotted name for that; ("", "") if there is none.
+        """
+        level = len(qualname) - len(qualname.lstrip("."))
+        parts = qualname[level:].split(".")
+        for count in range(len(parts), 0, -1):
+            start = qualname[:level] + ".".join(parts[:count])
+            target = self.resolve(importer, start, assigned=True)
+            found = target[0].handed_on(target[1]) if target is not None else ""
+            if found and self._is_library(found):
+                return start, found
+        return "", ""
+
     def _is_library(self, target: str) -> bool:
         """Whether a name is imported from no module of the project."""
         head = target.partition(".")[0]

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.aliases import known_as
 from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.scopes import Bound, bindings_of
+from flake8_torchleak.model.scopes import parameters as parameters
 from flake8_torchleak.model.standing import Standing
 from flake8_torchleak.model.starred import from_star
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Tree
@@ -49,12 +51,6 @@ def mentions(node: ast.AST, word: str) -> bool:
     )
 
 
-def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
-    """All parameters in the order of a call, `*args` and `**kwargs` included."""
-    a = function.args
-    return [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
-
-
 def _bound_at(part: ast.AST, whole: ast.AST) -> list[ast.comprehension]:
     """The generators of a comprehension that have run where a part of it is evaluated: a later one hides the others."""
     generators: list[ast.comprehension] = whole.generators if isinstance(whole, COMPREHENSIONS) else []
@@ -75,7 +71,7 @@ def defaults(function: FunctionNode | ast.Lambda) -> dict[ast.arg, ast.expr]:
     return found | {arg: value for arg, value in zip(a.kwonlyargs, a.kw_defaults, strict=True) if value is not None}
 
 
-Bound = dict[Scope, dict[str, list[ast.AST]]]
+_STAR = "*"
 
 
 class Names:
@@ -86,12 +82,15 @@ class Names:
         tree: Tree,
         links: Mapping[tuple[ast.Module, str], ast.AST] | None = None,
         foreign: frozenset[str] = frozenset(),
+        outside: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.tree = tree
         self.links = links or {}
         """(module, what a name stands for there) -> its `def` or `class` in an attached module."""
         self._foreign = foreign
         """Names that the module imports from its own project."""
+        self._outside = outside
+        """What the module imports of its project -> the library's name for it, where a library defines it."""
         self.asked: dict[str, None] = {}
         """What was asked for and is in another file that was not looked into, in the order of asking."""
 
@@ -100,8 +99,8 @@ class Names:
         """scope -> name -> the nodes that bind it (Name, arg, alias, def, class, handler), in source order."""
         tree = self.tree
         if tree.own_bindings is None:
-            tree.own_bindings = _bindings(tree, tree.all)
-        return {**tree.own_bindings, **_bindings(tree, tree.attached)}
+            tree.own_bindings = bindings_of(tree, tree.all)
+        return {**tree.own_bindings, **bindings_of(tree, tree.attached)}
 
     @cached_property
     def taken(self) -> frozenset[str]:
@@ -152,12 +151,33 @@ class Names:
             return ""
         scope = self.scope_of(parts[0], node)
         if scope is None:
-            first = from_star(self.stars, parts[0]) if self.stars else ""
+            first = self._starred(parts[0]) if self.stars else ""
             return known_as(".".join([first or parts[0], *parts[1:]]))
         full = self._module(parts[0], scope)
         if not full and len(parts) > 1:
             full = self._standing.in_class(parts[0], scope, parts.pop(1))
-        return known_as(".".join([full, *parts[1:]])) if full else ""
+        path = ".".join([full, *parts[1:]]) if full else ""
+        return known_as(self._from_outside(path) if self._outside else path)
+
+    @remembered
+    def _starred(self, name: str) -> str:
+        """What a name that is bound nowhere stands for, if it came with all names of a module; "" if unknown."""
+        found = from_star(self.stars, name)
+        if found or _STAR not in self._foreign or hasattr(builtins, name):
+            return found
+        for star in self.stars:
+            path = f"{star}{name}" if star.endswith(".") else f"{star}.{name}"
+            if path in self._outside:
+                return self._outside[path]
+            self.asked[_STAR + path] = None
+        return ""
+
+    def _from_outside(self, path: str) -> str:
+        """The library's name for what a module of the project hands on."""
+        for start, name in self._outside.items():
+            if path == start or path.startswith(f"{start}."):
+                return name + path[len(start) :]
+        return path
 
     @cached_property
     def stars(self) -> list[str]:
@@ -250,47 +270,6 @@ class Names:
             if not each.level and each.module:
                 found.add(each.module.partition(".")[0])
         return frozenset(found)
-
-
-def _bindings(tree: Tree, nodes: Callable[..., Sequence[Any]]) -> Bound:
-    """What the nodes bind: those of the module itself, or those of what is attached to it."""
-    found: Bound = {}
-    elsewhere: dict[Scope, dict[str, Scope]] = {}
-
-    def bind(name: str, node: ast.AST, scope: Scope) -> None:
-        scope = elsewhere.get(scope, {}).get(name, scope)
-        found.setdefault(scope, {}).setdefault(name, []).append(node)
-
-    for statement in nodes(ast.Global, ast.Nonlocal):
-        scope = tree.scope(statement)
-        target = tree.module_of(statement) if isinstance(statement, ast.Global) else _outer_function(tree, scope)
-        for name in statement.names:
-            elsewhere.setdefault(scope, {})[name] = target
-    for alias in nodes(ast.alias):
-        name = alias.asname or alias.name.partition(".")[0]
-        if name != "*":
-            bind(name, alias, tree.scope(alias))
-    for definition in nodes(*FUNCTIONS, ast.ClassDef):
-        bind(definition.name, definition, tree.scope(definition))
-    for function in nodes(*FUNCTIONS, ast.Lambda):
-        for parameter in parameters(function):
-            bind(parameter.arg, parameter, function)
-    for node in nodes(ast.Name):
-        if node.ctx.__class__ is not ast.Load:
-            bind(node.id, node, tree.scope(node))
-    for handler in nodes(ast.ExceptHandler):
-        if handler.name:
-            bind(handler.name, handler, tree.scope(handler))
-    for pattern in nodes(ast.MatchAs, ast.MatchStar, ast.MatchMapping):
-        captured = pattern.rest if isinstance(pattern, ast.MatchMapping) else pattern.name
-        if captured is not None:
-            bind(captured, pattern, tree.scope(pattern))
-    return found
-
-
-def _outer_function(tree: Tree, scope: Scope) -> Scope:
-    outer = tree.scope(scope)
-    return outer if not isinstance(outer, ast.ClassDef) else tree.scope(outer)
 
 
 def hands_over(call: ast.Call, name: str) -> bool:

@@ -254,9 +254,10 @@ _EVAL = (
     "torch.nn.Module.eval(X)",
     "torch.nn.Module.train(X, False)",
     "getattr(X, 'eval')()",
-    "X.requires_grad_().eval()",
+    "X.float().eval()",
 )
-"""Not `X.training = False`: it does not reach the layers inside."""
+"""Not `X.training = False`: it does not reach the layers inside. Not `X.requires_grad_()`: who asks for gradients wants
+them."""
 _FROZEN = (
     "X.requires_grad_(requires_grad=False)\n",
     "X.eval().requires_grad_(False)\n",
@@ -388,8 +389,8 @@ _BOUNDED = (
     "LARGEST = 10\n---\ncollections.deque(maxlen=LARGEST)",
     "Recent = functools.partial(collections.deque, maxlen=10)\n---\nRecent()",
     "Recent = collections.deque\n---\nRecent(maxlen=10)",
-    "def recent(size):\n    return collections.deque(maxlen=size)\n---\nrecent(10)",
-    "def recent(size=10):\n    return collections.deque([], size)\n---\nrecent()",
+    "def queue(size):\n    return collections.deque(maxlen=size)\n---\nqueue(10)",
+    "def queue(size=10):\n    return collections.deque([], size)\n---\nqueue()",
     "class Recent(collections.deque):\n    def __init__(self):\n        super().__init__(maxlen=10)\n---\nRecent()",
 )
 _CUT_SHORT = (
@@ -425,7 +426,7 @@ _ON = (
     "with torch.set_grad_enabled(True):\n    BODY\n",
     "with torch.set_grad_enabled(mode=True):\n    BODY\n",
     "with torch.set_grad_enabled(not False):\n    BODY\n",
-    "on = torch.enable_grad()\nwith on:\n    BODY\n",
+    "context = torch.enable_grad()\nwith context:\n    BODY\n",
     "with contextlib.suppress(KeyError), torch.enable_grad():\n    BODY\n",
     "with contextlib.ExitStack() as stack:\n    stack.enter_context(torch.enable_grad())\n    BODY\n",
     "with contextlib.ExitStack() as stack:\n    stack.enter_context(torch.set_grad_enabled(True))\n    BODY\n",
