@@ -14,6 +14,7 @@ from flake8_torchleak.lifetime.expressions import Expressions
 from flake8_torchleak.lifetime.foreign import Foreign
 from flake8_torchleak.lifetime.functions import Functions
 from flake8_torchleak.lifetime.generators import Generators
+from flake8_torchleak.lifetime.gradmode import Switches
 from flake8_torchleak.lifetime.hooking import Hooks
 from flake8_torchleak.lifetime.instances import Instances
 from flake8_torchleak.lifetime.keeping import Keeper
@@ -52,6 +53,7 @@ def assembled() -> Run:
     run.needing = Needing(run)
     run.networks = Networks(run)
     run.operations = Operations(run)
+    run.switches = Switches(run)
     run.unseen = Unseen(run)
     run.expressions = Expressions(run)
     run.statements = Statements(run)

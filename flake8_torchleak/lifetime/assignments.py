@@ -139,6 +139,10 @@ class Assignments(Part):
             for made in lists:
                 run.elements.update(made, added)
             return Flow.NEXT
+        if lists and constant(added) == 0:  # `kept *= 0`
+            for made in lists:
+                run.containers.method(run.of(made), made, "clear", [], {}, node.value)
+            return Flow.NEXT
         value = operated(run, node, old, added)
         if len(value) == 1 and value[0].kind is Kind.NUMBER:
             start = min((atom.born for atom in old), default=0)

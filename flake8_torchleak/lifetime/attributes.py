@@ -45,7 +45,7 @@ class Attributes(Part):
         if kind is Kind.LIBRARY and isinstance(made, str):
             return run.names.in_library(made, name, run.frame.place)
         if isinstance(made, ClassInfo):
-            return self._of_class(made, name)
+            return self.of_class(made, name)
         if kind is Kind.TENSOR:
             if name in PLAIN_ATTRIBUTES:
                 plain = run.make.tensor(node, Graph.NO, atom.vary)
@@ -95,7 +95,7 @@ class Attributes(Part):
         value: Value = (Atom(Kind.UNKNOWN, site, Graph.MAYBE, parts=frozenset({site}), born=born),)
         return self.run.names.suggested(name, value)
 
-    def _of_class(self, cls: ClassInfo, name: str) -> Value:
+    def of_class(self, cls: ClassInfo, name: str) -> Value:
         method = cls.method(name)
         if method is not None:
             info, function = method

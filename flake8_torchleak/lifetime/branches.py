@@ -185,17 +185,23 @@ class Branches(Part):
         run = self.run
         marks: list[int] = []
         spans: list[tuple[int, int]] = []
+        before = run.grad_off
+        modes = [before] if may_skip else []
 
         def marked(arm: Callable[[], Flow]) -> Callable[[], Flow]:
             def execute() -> Flow:
                 marks.append(run.keeper.mark)
+                run.grad_off = before
                 flow = arm()
+                if flow is Flow.NEXT:
+                    modes.append(run.grad_off)
                 spans.append((marks[-1], run.keeper.mark))
                 return flow
 
             return execute
 
         ended = run.journal.alternatives([marked(arm) for arm in arms], may_skip)
+        run.grad_off = min(modes, default=before)
         for (flow, changes), span in zip(ended, spans, strict=True):
             self.leave(flow, changes)
             if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):

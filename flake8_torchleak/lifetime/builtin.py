@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 
 from flake8_torchleak.lifetime import libraries as table
-from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.needing import is_network
-from flake8_torchleak.lifetime.run import Part, Run
+from flake8_torchleak.lifetime.partials import calling, partial, type_of
+from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
     ELEMENTS,
     LOADING,
+    NONE,
     PLAIN,
     Atom,
     Graph,
@@ -44,7 +45,7 @@ class Builtin(Part):
     def value(self, path: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value | None:
         """What such a function gives; None if the name is none of theirs."""
         if path in table.READ_ONLY:
-            return self._plain(path, args)
+            return (type_of(args[0], node) if path == "type" and len(args) == 1 else ()) or self._plain(path, args)
         if path in table.SAME and args:
             if path in table.PARALLEL:
                 self.run.seen.networks.update(atom.site for atom in args[0] if atom.graph is Graph.MAYBE)
@@ -61,6 +62,13 @@ class Builtin(Part):
             return self._stream(path, args, node)
         if path in ("sum", "min", "max", "math.fsum"):
             return self._reduced(path, args, node)
+        if path == "dict.fromkeys" and args:
+            new = self.run.new("dict", node)
+            self.run.add(new, args[1] if len(args) > 1 else NONE)
+            return self.run.of(new)
+        if path in ("importlib.import_module", "__import__") and args:
+            name = constant(args[0])
+            return self.run.names.imported(name, self.run.frame.place) if isinstance(name, str) else ANYTHING
         if path in ("getattr", "setattr"):
             return self._named(path, args, node)
         if path == "next":
@@ -72,7 +80,9 @@ class Builtin(Part):
         if path == "collections.namedtuple" and len(args) > 1:
             return self._record(args, node)
         if path == "functools.partial" and args:
-            return _partial(self.run, args, keywords)
+            return partial(self.run, args, keywords)
+        if path == "operator.methodcaller" and args:
+            return calling(self.run, args, keywords, node)
         if path == "functools.wraps":
             return (Atom(Kind.LIBRARY, node, made="copy.copy"),)
         if path == "functools.reduce" and len(args) > 1:
@@ -153,6 +163,7 @@ class Builtin(Part):
 
     def _take(self, made: Obj, value: Value, node: ast.expr) -> None:
         sources = objects(value)
+        made.bounded = made.bounded or (bool(sources) and all(each.bounded for each in sources))
         if len(sources) == 1 and len(value) == 1 and sources[0].kind in ("list", "tuple"):
             for name, each in sources[0].fields.items():
                 self.run.put(made, name, read_from(sources[0], each))
@@ -229,7 +240,10 @@ class Builtin(Part):
         if not isinstance(name, str):
             return ANYTHING
         if path == "setattr":
-            self.run.attributes.put(args[0], name, args[2] if len(args) > 2 else ANYTHING)
+            value = args[2] if len(args) > 2 else ANYTHING
+            if name == "requires_grad":
+                self.run.needing.told(args[0], value)
+            self.run.attributes.put(args[0], name, value)
             return PLAIN
         return self.run.attributes.value(args[0], name, node)
 
@@ -265,29 +279,6 @@ class Builtin(Part):
         cls = ast.ClassDef(called if isinstance(called, str) else "record", [], [], body, [])
         info = ClassInfo(cls, self.run.frame.place, [], ["typing.NamedTuple"])
         return (Atom(Kind.CLASS, node, made=info),)
-
-
-def _partial(run: Run, args: list[Value], keywords: Keywords) -> Value:
-    found: list[Value] = []
-    for atom in args[0]:
-        made = atom.made
-        if isinstance(made, Function):
-            run.look(len(made.args))
-            new = Function(
-                made.node,
-                made.place,
-                made.closure,
-                made.owner,
-                made.receiver,
-                (*made.args, *args[1:]),
-                (*made.keywords, *keywords.items()),
-                made.builtin,
-                made.memo,
-            )
-            found.append((atom.but(made=new),))
-        else:
-            found.append((atom,))
-    return join(found)
 
 
 def _counting(start: list[Value]) -> Mark:

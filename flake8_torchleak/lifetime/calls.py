@@ -67,7 +67,8 @@ class Calls(Part):
         """Call whatever a value may be."""
         if len(callee) == 1:
             return self._one(callee[0], args, keywords, node)
-        return join([self._one(atom, args, keywords, node) for atom in callee]) if callee else ANYTHING
+        may = [atom for atom in callee if not (atom.kind is Kind.NUMBER and atom.made is None)]  # who calls None fails
+        return join([self._one(atom, args, keywords, node) for atom in may]) if may else ANYTHING
 
     def _one(self, atom: Atom, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         run = self.run

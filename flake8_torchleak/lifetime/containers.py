@@ -29,6 +29,10 @@ _EXTENDS = frozenset({"extend", "extendleft"})
 _TAKES = frozenset({"pop", "popleft", "popitem", "get_nowait", "remove", "discard"})
 
 
+_EMPTIES = frozenset({"clear", "__init__", "__delitem__", "__imul__"})
+"""Methods after which a list is empty or has lost elements; the last one only where it is told so."""
+
+
 class Containers(Part):
     """Methods of the built-in containers."""
 
@@ -53,10 +57,11 @@ class Containers(Part):
                 run.keeper.stored(holder, value, node, target, None)
             run.add(made, value)
             return NONE
-        if name == "clear":
+        if name in _EMPTIES and (name != "__imul__" or constant(args[0] if args else PLAIN) == 0):
             run.empty(run.of(made)[0])
-            for each in list(made.fields):
-                run.journal.remove(made.fields, each)
+            if name != "__delitem__":
+                for each in list(made.fields):
+                    run.journal.remove(made.fields, each)
             return NONE
         if name in _TAKES or (name == "get" and made.kind == "deque"):
             run.empty(run.of(made)[0])

@@ -107,17 +107,20 @@ class Expressions(Part):
         made = run.new(kind, node)
         exact = kind != "set" and len(node.elts) <= MOST_ENTRIES
         vary: frozenset[int] = frozenset()
+        spread: list[Obj] = []
         for at, each in enumerate(node.elts):
             value = self.value(each)
             vary |= varies(value)
             if isinstance(each, ast.Starred):
                 exact = False
+                spread += objects(value)
                 run.add(made, run.elements.of(value, each))
             else:
                 if exact:
                     run.put(made, at, value)
                 else:
                     run.add(made, value)
+        made.bounded = bool(spread) and all(each.bounded for each in spread)
         found = run.of(made)
         return (found[0].but(vary=vary),) if vary and kind == "tuple" else found
 
@@ -184,7 +187,8 @@ class Expressions(Part):
     def _unary(self, node: ast.UnaryOp) -> Value:
         value = self.value(node.operand)
         if isinstance(node.op, ast.Not):
-            return number(vary=varies(value))
+            known = constant(value)
+            return number(not known if isinstance(known, bool) else Mark.ANY, varies(value))
         if isinstance(node.op, ast.USub) and isinstance(known := constant(value), (int, float)):
             return number(-known)
         return self.run.make.result(node, [value])
@@ -232,6 +236,8 @@ class Expressions(Part):
 
     def _yield(self, node: ast.Yield) -> Value:
         value = self.value(node.value) if node.value is not None else NONE
+        if self.run.frame.mode is None:
+            self.run.frame.mode = self.run.grad_off
         self._yielded(value)
         return self.run.frame.sent
 

@@ -6,7 +6,7 @@ import ast
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from flake8_torchleak.lifetime.assembly import assembled, take_apart
 from flake8_torchleak.lifetime.budget import Over
 from flake8_torchleak.lifetime.declared import left_open
 from flake8_torchleak.lifetime.frames import FORWARD, Frame, Function, Loop
+from flake8_torchleak.lifetime.gradmode import off_at_top
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.layers import is_inside, may_normalize, take_back
@@ -136,6 +137,8 @@ class Runner:
         """Functions whose calls lead deeper than is followed, and why that may matter, for a message."""
         self.classes: list[ast.ClassDef] = []
         self._known_below: dict[ClassInfo, list[ClassInfo]] | None = None
+        self._off = 0
+        """Whether the module turns gradients off when it is imported."""
 
     @cached_property
     def _left(self) -> int:
@@ -147,6 +150,7 @@ class Runner:
         run = self.run
         steps = Stepping(root)
         self.classes = steps.classes
+        self._off = int(off_at_top(run, root, self.own))
         if steps.at_top:
             run.whole = steps.in_vain
             self._bounded(root, partial(run.statements.block, root.body))
@@ -194,7 +198,8 @@ class Runner:
             return
         for each in self._receivers(info, function):
             instance = self._instance(each)
-            with run.needing.alone():
+            made = function.name == "__init__"  # the object is made anew, with what that tells of its networks
+            with nullcontext() if made else run.needing.alone():
                 self._call(Function(function, self.own, None, info, instance), info)
 
     def _forward(self, function: FunctionNode, info: ClassInfo) -> None:
@@ -209,7 +214,7 @@ class Runner:
             if inside or may_normalize(function, instance):
                 atom = Atom(Kind.TENSOR, None, Graph.YES, parts=frozenset({(INPUT, function)}))
                 given = {name: (atom.but(site=(function, name)),) for name in names[:_MOST_INPUTS]}
-            run.grad_off, run.evaluating, run.loops, run.guards, run.tests = 0, False, [], [], []
+            run.grad_off, run.evaluating, run.loops, run.guards, run.tests = self._off, False, [], [], []
             run.evaluating_since = None
             results: list[Atom] = []
             mark = run.keeper.mark
@@ -275,7 +280,7 @@ class Runner:
         run, function = self.run, made.node
         assert function is not None
         assert not isinstance(function, ast.Lambda)
-        run.grad_off, run.evaluating, run.loops, run.guards, run.tests = 0, False, [], [], []
+        run.grad_off, run.evaluating, run.loops, run.guards, run.tests = self._off, False, [], [], []
         run.evaluating_since = None
         why = _why_step(function, info)
         if info is not None and function.name.startswith(_WITHOUT_GRAD) and info.foreign:

@@ -35,13 +35,16 @@ class Foreign(Part):
     def function(self, path: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         """Call what a library defines under a dotted name."""
         run = self.run
-        name = path.rpartition(".")[2]
-        path = table.ALSO_NAMED.get(path, path)
+        head, _, name = path.rpartition(".")
+        if args and (path in table.OF_OBJECTS or (head in table.UNBOUND and name not in table.MADE_BY_CLASS)):
+            receiver = node.args[0] if isinstance(node, ast.Call) and node.args else None
+            method = table.OF_OBJECTS.get(path, name)
+            return run.calls.method(args[0], method, args[1:], node, keywords, receiver)
         known = run.builtin.value(path, args, keywords, node)
         if known is not None:
             return known
-        if path in table.GRAD_OFF | table.GRAD_ON | {"torch.set_grad_enabled"}:
-            return gradmode.switch(path, args, node)
+        if path in gradmode.KNOWN:
+            return run.switches.called(path, args, keywords, node)
         if path.startswith("torch.optim.") or name in ("LBFGS", "Adam", "AdamW", "SGD"):
             if "lr_scheduler" in path:
                 return PLAIN

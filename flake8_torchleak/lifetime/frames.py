@@ -21,14 +21,19 @@ IN_VAIN = "a network runs in each iteration, and nothing in the program differen
 """Why a loop is a step."""
 
 
+CALLED = "__call__"
+"""Of a function that a library defines and that is bound to arguments: what is done with it."""
+
+
 @dataclass(eq=False)
 class Function:
     """A function with what it was bound to.
 
     closure: the call in which it was defined. owner: the class whose method it is; receiver: what it is called on.
     args, keywords: what it is given before all else (`partial`).
-    builtin: the name of a method of a container or tensor (`push = kept.append`), `node` is None then.
-    memo: where an unbounded cache keeps what it is called with.
+    builtin: the name of a method of a container or tensor (`push = kept.append`), `node` is None then; without a
+    receiver, of the first argument (`methodcaller`); CALLED: the receiver is a library's function (`partial`).
+    memo: where an unbounded cache keeps what it is called with. off: it is run without gradients.
     """
 
     node: FunctionNode | ast.Lambda | None
@@ -40,6 +45,7 @@ class Function:
     keywords: tuple[tuple[str, Value], ...] = ()
     builtin: str = ""
     memo: Obj | None = None
+    off: bool = False
 
 
 @dataclass(eq=False)
@@ -128,3 +134,5 @@ class Frame:
     """What it was handed."""
     sent: Value = ANYTHING
     """What a `yield` gives."""
+    mode: int | None = None
+    """How many contexts without gradients are around its first `yield`."""

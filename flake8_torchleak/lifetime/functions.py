@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from flake8_torchleak.lifetime import gradmode
-from flake8_torchleak.lifetime.frames import Frame, Function
+from flake8_torchleak.lifetime.frames import CALLED, Frame, Function
 from flake8_torchleak.lifetime.journal import Flow, Journal
 from flake8_torchleak.lifetime.nodes import has_fewer, of_node
 from flake8_torchleak.lifetime.run import Part, Run
@@ -59,8 +59,13 @@ class Functions(Part):
         keywords = {**dict(made.keywords), **keywords}
         if made.memo is not None:
             run.keeper.stored(run.of(made.memo), join([*args, *keywords.values()]), node, None, None)
+        if made.node is None and made.builtin == CALLED:
+            return run.calls.apply(made.receiver, list(args), keywords, _expression(node))
         if made.node is None:
-            return run.calls.method(made.receiver, made.builtin, list(args), _expression(node), keywords)
+            if made.receiver:
+                return run.calls.method(made.receiver, made.builtin, list(args), _expression(node), keywords)
+            *bound, receiver = args or [ANYTHING]  # `methodcaller("add", 1)(x)`
+            return run.calls.method(receiver, made.builtin, bound, _expression(node), keywords)
         if not made.place.is_own and not self._matters(made, args, keywords):
             for each in (made.receiver, *args, *keywords.values()):
                 run.lend(each)
@@ -79,10 +84,13 @@ class Functions(Part):
         run.visited.add(made.node)
         if scope.yields:
             frame.yields = run.new("generator", node)
-        before, tests, guards = run.grad_off, run.tests, run.guards
+        before, tests, guards, decorated = run.grad_off, run.tests, run.guards, False
         frame.tests, run.tests = tests, []
         if not isinstance(made.node, ast.Lambda):
-            run.grad_off += bool(made.node.decorator_list) and gradmode.decorated_off(run, made.node, made.place)
+            decorated = bool(made.node.decorator_list) and gradmode.decorated_off(
+                run, made.node, made.place, node is made.node
+            )
+        run.grad_off += made.off or decorated
         run.frames.append(frame)
         try:
             if isinstance(made.node, ast.Lambda):
@@ -92,7 +100,10 @@ class Functions(Part):
             flow = run.statements.block(made.node.body)
         finally:
             run.frames.pop()
-            run.grad_off, run.tests, run.guards = before, tests, guards
+            run.switches.yielding(frame, before)
+            if made.off or decorated or scope.yields:
+                run.grad_off = before  # a switch that is thrown in any other stays as it is
+            run.tests, run.guards = tests, guards
         run.journal.add(frame.exits)
         if frame.yields is not None:
             return run.of(frame.yields)
@@ -205,13 +216,13 @@ class Functions(Part):
     def before_all(self, place: Place) -> Iterator[None]:
         """What is done now was done when a module was imported, or by who calls what is followed: before all else."""
         run = self.run
-        frames, loops, journal = run.frames, run.loops, run.journal
+        frames, loops, journal, off = run.frames, run.loops, run.journal, run.grad_off
         run.frames = [Frame(place.variables, place, 0)]
-        run.loops, run.journal = [], Journal()
+        run.loops, run.journal, run.grad_off = [], Journal(), 0
         try:
             yield
         finally:
-            run.frames, run.loops, run.journal = frames, loops, journal
+            run.frames, run.loops, run.journal, run.grad_off = frames, loops, journal, off
 
     def hand_over(self, value: Value, node: ast.expr, why: str) -> Value:
         """Functions that are handed to code nobody can see may be called: once, or in each step.
@@ -254,7 +265,9 @@ class Functions(Part):
             look: Callable[[ast.expr], Value] = (
                 run.evaluate if within else partial(self.at_top, place=made.place)  # where it was imported
             )
+            before = run.grad_off
             decorator = look(each)
+            run.grad_off = before  # as a decorator, a switch is thrown when the function is called
             if _is_cache(each, decorator, look):
                 made.memo = self._memos.setdefault(node, Obj("dict", each, 0))
             if any(isinstance(atom.made, (Function, ClassInfo)) for atom in decorator) and not run.is_too_deep:

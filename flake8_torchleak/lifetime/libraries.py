@@ -5,6 +5,8 @@ Of torch only what differs from "the result is a tensor that carries the history
 
 from __future__ import annotations
 
+from flake8_torchleak.model.effects import MODULE_SELF as MODULE_SELF
+
 RECURRENT = frozenset({"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"})
 """Those that are handed a state beside their input, and give a new one."""
 
@@ -33,7 +35,7 @@ NO_HISTORY_METHODS = frozenset({
     "data_ptr", "get_device", "storage", "equal", "new_zeros", "new_ones", "new_tensor", "new_full", "new_empty",
     "count_nonzero", "unique", "bincount", "type", "is_floating_point", "has_names", "logical_and", "logical_or",
     "logical_not", "__len__", "keys", "startswith", "endswith", "lower", "upper", "strip", "encode", "decode",
-    "split_name", "exists", "is_file", "isclose",
+    "split_name", "exists", "is_file", "isclose", "__float__", "__int__", "__bool__", "__index__",
 })  # fmt: skip
 """Methods of tensors whose result never carries history; `type` only where it is told nothing."""
 
@@ -110,12 +112,6 @@ CARRYING = frozenset(
 )
 """Functions of other libraries whose result is a tensor with the history of what it is made of."""
 
-MODULE_SELF = frozenset({
-    "to", "cuda", "cpu", "eval", "train", "half", "float", "double", "bfloat16", "requires_grad_", "apply",
-    "share_memory", "compile",
-})  # fmt: skip
-"""Methods of a network that give the network."""
-
 PROVE_NETWORK = frozenset({
     "parameters", "named_parameters", "zero_grad", "state_dict", "load_state_dict", "eval", "train", "named_modules",
     "modules", "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
@@ -132,17 +128,11 @@ FORWARDS = frozenset({
 """Methods of networks whose results carry history; of others nothing is known."""
 
 PARAMETERS = frozenset({"parameters", "named_parameters"})
+EACH = "each of its modules"
+"""What stands for every network in a network, and for itself, as `modules()` gives them."""
 
-ALSO_NAMED = {
-    f"torch.autograd.{module}{name}": f"torch.{name}"
-    for module in ("", "grad_mode.")
-    for name in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled")
-}
-"""The other names of what switches gradients -> the usual one."""
-GRAD_OFF = frozenset(
-    {"torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad", "torch.autograd.inference_mode"}
-)
-GRAD_ON = frozenset({"torch.enable_grad", "torch.autograd.enable_grad"})
+GRAD_OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
+GRAD_ON = frozenset({"torch.enable_grad"})
 
 DIFFERENTIATING = frozenset({"backward", "manual_backward"})
 """Methods that differentiate: what they are called on, or, of a helper's, their first argument."""
@@ -186,3 +176,15 @@ SUMMING = frozenset({
     "fairseq.logging.meters.AverageMeter",
 })  # fmt: skip
 """Meters of libraries whose `update(value)` adds the value to a sum as it comes, until `reset()`."""
+
+UNBOUND = frozenset({
+    "torch.Tensor", "torch.nn.Module", "numpy.ndarray", "list", "dict", "set", "collections.deque",
+    "collections.OrderedDict", "collections.defaultdict", "torch.optim.Optimizer",
+})  # fmt: skip
+"""Classes whose methods are called with the object first: `torch.Tensor.detach(x)`."""
+MADE_BY_CLASS = frozenset({"fromkeys", "_make_subclass", "as_subclass"})
+"""Methods of theirs that are not."""
+OF_OBJECTS = {
+    "torch.detach": "detach", "torch.detach_": "detach_", "operator.delitem": "__delitem__",
+}  # fmt: skip
+"""Functions that call this method of what they are given first."""

@@ -165,17 +165,25 @@ class Loops(Part):
         first = generators[0]
         value = self.run.evaluate(first.iter)
 
+        needing = self.run.needing
+        told: dict[Hashable, frozenset[object]] = {}
+
         def iteration(loop: Loop) -> Flow:
-            self._bind(first.target, self._element(value, loop, first.iter))
+            element = self._element(value, loop, first.iter)
+            self._bind(first.target, element)
             self._vary(first.target, loop)
             for test in first.ifs:
                 decided(self.run, test)
+            parameters = needing.gone_over(element, first.iter) if not first.ifs else []
+            needing.begin(parameters)
             self._generate(node, generators[1:], made)
+            told.update(needing.end(parameters, loop))
             if loop.step and node.__class__ is ast.GeneratorExp:
                 made.stepwise = True
             return Flow.NEXT
 
         self._repeat(first, iteration, value, alike=_is_alike(node))
+        needing.all_told(told)
 
     def _bind(self, target: ast.expr, value: Value) -> None:
         """A comprehension's variable: in the frame while it runs, whatever the frame's own names are."""

@@ -10,7 +10,9 @@ from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import ANYTHING, Atom, Graph, Kind, Value, join
 from flake8_torchleak.lifetime.world import ClassInfo, Definition, Place, binding, import_of
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.aliases import known_as
 from flake8_torchleak.model.names import dotted
+from flake8_torchleak.model.starred import from_star
 from flake8_torchleak.model.tree import FUNCTIONS
 
 _BUILTINS = frozenset(dir(builtins))
@@ -102,11 +104,22 @@ class Names(Part):
             starred = place.starred(name) if not statements else None
             if starred is not None:
                 value = self.defined(*starred)
+            elif not statements and place.stars:
+                value = self._starred(name, place)
         finally:
             self._asked.discard((place.path, name))
         if value:
             fields[name] = value  # not in the journal: it was there all the time
         return value
+
+    def _starred(self, name: str, place: Place) -> Value:
+        """What came with all names of a module: a variable of the project's, or of a library."""
+        for star in place.stars:
+            value = self._variable(star + name if star.endswith(".") else f"{star}.{name}", place)
+            if value:
+                return value
+        path = from_star(place.stars, name)
+        return self.imported(path, place) if path else ()
 
     def _bound_by(self, statement: ast.stmt, name: str, place: Place) -> Value:
         if isinstance(statement, FUNCTIONS):
@@ -142,7 +155,10 @@ class Names(Part):
         found = place.definition(target)
         if found is not None:
             return self.defined(*found)
-        value: Value = self._variable(target, place) or (Atom(Kind.LIBRARY, target, made=target),)
+        value: Value = self._variable(target, place)
+        if not value:
+            path = known_as(target)
+            value = (Atom(Kind.LIBRARY, path, made=path),)
         if place.variable(target) is None:
             place.libraries[target] = value
         return value
@@ -188,8 +204,14 @@ class Names(Part):
         """What a dotted name stands for at the top of a module."""
         value = self.of_module(parts[0], place)
         for part in parts[1:]:
-            value = join([self.in_library(atom.made, part, place) for atom in value if isinstance(atom.made, str)])
+            value = join([self._part(atom, part, place) for atom in value])
         return value
+
+    def _part(self, atom: Atom, name: str, place: Place) -> Value:
+        """What a module, or a class of the project, has under a name."""
+        if isinstance(atom.made, ClassInfo):
+            return self.run.attributes.of_class(atom.made, name)
+        return self.in_library(atom.made, name, place) if isinstance(atom.made, str) else ()
 
     def in_library(self, path: str, name: str, place: Place) -> Value:
         """A name of a module: of the project what it defines, of a library its dotted name."""

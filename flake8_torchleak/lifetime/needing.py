@@ -23,7 +23,7 @@ _TRAINED: Value = number(True)
 _EITHER: Value = (*number(True), *number(False))
 _UNTOLD: Value = number(None)
 _ONLY_TRAINED, _ONLY_FROZEN = frozenset({True}), frozenset({False})
-_THROUGH = frozenset({"list", "tuple", "enumerate", "chain", "reversed", "tqdm"})
+_THROUGH = frozenset({"list", "tuple", "enumerate", "dict", "chain", "reversed", "tqdm"})
 """What gives each parameter that it is handed."""
 
 
@@ -42,6 +42,8 @@ class Needing(Part):
         self.table = _Table()
         self._said: Fields = {}
         """What an iteration over parameters told the one that it is at."""
+        self._wholes: dict[Hashable, tuple[Atom, int]] = {}
+        """Each network in one -> this one, and how many conditions are around where all are gone over."""
         self._owners: dict[Hashable, Atom] = {}
         """Parameters -> the network that was asked for them."""
 
@@ -52,7 +54,14 @@ class Needing(Part):
         networks = [atom for atom in base if _is_network(atom) or atom.kind is Kind.UNKNOWN]
         certain = len(networks) == 1 or all(atom.vary for atom in networks)
         for atom in networks:
+            whole, around = self._wholes.get(_key(atom), (atom, 0))
+            if around == len(self.run.tests):
+                atom = whole
             self._set(atom, needs if _is_known(needs) else _EITHER, certain)
+
+    def each_of(self, each: Atom, whole: Atom) -> None:
+        """One network stands for all in another one, and for itself."""
+        self._wholes[_key(each)] = whole, len(self.run.tests)
 
     def _set(self, atom: Atom, needs: Value, certain: bool, depth: int = DEEPEST) -> None:
         key = _key(atom)
@@ -234,6 +243,8 @@ def _gives_all(node: ast.expr) -> bool:
     name = last_name(node.func)
     if name in PARAMETERS:
         return True
+    if name in ("items", "values") and isinstance(node.func, ast.Attribute):
+        return isinstance(node.func.value, ast.Call) and _gives_all(node.func.value)
     return (
         name in _THROUGH
         and bool(node.args)

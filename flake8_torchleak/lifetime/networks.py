@@ -141,6 +141,8 @@ class Networks(Part):
         """Call a method of a network."""
         if name in table.MODULE_SELF:
             self.set_mode(atom, name, args, keywords, node)
+            if name == "apply" and args:
+                self.run.calls.apply(args[0], [(self._any_of(atom),)], {}, node)
             return (atom,)
         if name in table.PARAMETERS:
             return self.parameters((atom,), name, node)
@@ -163,12 +165,20 @@ class Networks(Part):
         run = self.run
         made = run.new("generator", node)
         inner: Value = (atom.but(site=(atom.site, "inner"), made=None),)
+        if name.endswith("modules"):
+            inner = (self._any_of(atom),)
         if name.startswith("named"):
             pair = run.new("tuple", node)
             pair.fields[0], pair.fields[1] = PLAIN, inner
             inner = run.of(pair)
         run.add(made, inner)
         return run.of(made)
+
+    def _any_of(self, atom: Atom) -> Atom:
+        """Each network in a network, itself among them: what all of them are told, it is told."""
+        found = atom.but(site=(atom.site, table.EACH), made=None)
+        self.run.needing.each_of(found, atom)
+        return found
 
     def parameters(self, owner: Value, name: str, node: ast.expr) -> Value:
         """What `parameters` and `named_parameters` give."""
@@ -209,9 +219,12 @@ _OF_OTHERS = frozenset({"encode", "decode"})
 """Methods that tokenizers have, too."""
 
 
+_INNER = ("module", "inner", table.EACH)
+
+
 def _is_part(atom: Atom) -> bool:
     """Whether all that is known of a network is that it is an attribute of one."""
-    return isinstance(atom.site, tuple) and isinstance(atom.site[1], str) and atom.site[1] not in ("module", "inner")
+    return isinstance(atom.site, tuple) and isinstance(atom.site[1], str) and atom.site[1] not in _INNER
 
 
 def _by_name(value: Value, node: ast.expr) -> Value:

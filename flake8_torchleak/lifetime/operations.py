@@ -24,6 +24,8 @@ from flake8_torchleak.lifetime.values import (
 )
 from flake8_torchleak.model.effects import ARRAY_METHODS, NUMPY_FUNCTIONS, TENSOR_METHODS, Sharing, shares
 
+_VIEWS = frozenset({"as_tensor", "asarray", "squeeze", "unsqueeze", "flatten", "transpose", "permute"})
+"""Functions that give a view of a tensor."""
 _OVERWRITES = frozenset({"zero_", "fill_", "copy_", "normal_", "uniform_", "bernoulli_", "random_"})
 """Methods after which nothing is left of what a tensor held."""
 
@@ -45,7 +47,8 @@ class Operations(Part):
             return run.make.view_of(args[0][0], plain) if name == "from_numpy" and args else plain
         if args and _gives_indices(name, args[1:], keywords):
             return self._with_indices(args[0][0], args[1:], node)
-        if name in ("as_tensor", "asarray", "squeeze", "unsqueeze", "flatten", "transpose", "permute") and args:
+        copied = name == "asarray" and constant(keywords.get("copy", NONE)) is True
+        if name in _VIEWS and args and not copied:
             return _as_tensor(run.make.view(node, args[0][0], *args[1:]))
         return _as_tensor(run.make.result(node, [*args, *keywords.values()]))
 
@@ -56,7 +59,9 @@ class Operations(Part):
         effect = NUMPY_FUNCTIONS.get(name)
         many = name in table.MANY_NUMBERS or "size" in keywords or len(args) >= table.WITH_SIZE.get(name, len(args) + 1)
         result = number(Mark.ARRAY if many else Mark.ANY, vary=all_vary(args))
-        if effect is not None and args and args[0] and (shares(effect) or name in ("asarray", "asanyarray")):
+        copied = constant(keywords.get("copy", NONE)) is True
+        shared = effect is not None and not copied and (shares(effect) or name in ("asarray", "asanyarray"))
+        if shared and args and args[0]:
             made = self.run.make.view_of(args[0][0], self.run.make.tensor(node, Graph.NO))
             return tuple(each.but(made=table.ARRAY) for each in made) if args[0][0].held is not None else result
         return result

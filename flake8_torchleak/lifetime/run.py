@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.lifetime.foreign import Foreign
     from flake8_torchleak.lifetime.functions import Functions
     from flake8_torchleak.lifetime.generators import Generators
+    from flake8_torchleak.lifetime.gradmode import Switches
     from flake8_torchleak.lifetime.hooking import Hooks
     from flake8_torchleak.lifetime.instances import Instances
     from flake8_torchleak.lifetime.keeping import Keeper
@@ -94,6 +95,7 @@ class Run(Budget):
     networks: Networks
     operations: Operations
     statements: Statements
+    switches: Switches
     unseen: Unseen
 
     def __init__(self) -> None:

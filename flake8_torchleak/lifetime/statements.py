@@ -6,11 +6,10 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.run import Part, Run
-from flake8_torchleak.lifetime.values import HANDLE, Kind, number, objects
+from flake8_torchleak.lifetime.values import HANDLE, Kind, Value, number, objects
 from flake8_torchleak.lifetime.world import import_of
 from flake8_torchleak.model.tree import FunctionNode
 
@@ -64,12 +63,7 @@ class Statements(Part):
         run = self.run
         value = run.evaluate(node.value)
         called = node.value.func if isinstance(node.value, ast.Call) else None
-        switches = [atom.made for atom in value if atom.kind is Kind.LIBRARY]
-        if "torch.set_grad_enabled()" in switches:
-            run.grad_off += 1
-        elif "torch.enable_grad()" in switches:
-            run.grad_off = 0
-        elif isinstance(called, ast.Attribute) and called.attr in ("to", "cuda") and isinstance(called.value, ast.Name):
+        if isinstance(called, ast.Attribute) and called.attr in ("to", "cuda") and isinstance(called.value, ast.Name):
             if any(atom.kind is not Kind.UNKNOWN or atom.held is not None for atom in run.names.value(called.value)):
                 run.assignments.assign(called.value, value, node)  # a batch that is moved in place
         return Flow.NEXT
@@ -138,21 +132,24 @@ class Statements(Part):
 
     def _with(self, node: ast.With | ast.AsyncWith) -> Flow:
         run = self.run
-        off = on = 0
+        before, switched = run.grad_off, False
+        stacks: list[Value] = []
         for item in node.items:
             value = run.evaluate(item.context_expr)
+            stacks.append(value)
             run.seen.unhooked.update(atom.site for atom in value if atom.made == HANDLE)  # the block's end removes it
-            mode = gradmode.mode(value, item.context_expr)
-            off += mode is False
-            on += mode is True
+            left = run.grad_off
+            entered = run.instances.entered(value, item.context_expr)
+            switched = run.switches.enter(value, item.context_expr) or run.grad_off != left or switched
             if item.optional_vars is not None:
-                run.assignments.assign(item.optional_vars, run.instances.entered(value, item.context_expr), node)
-        before = run.grad_off
-        run.grad_off = 0 if on else before + off
+                run.assignments.assign(item.optional_vars, entered, node)
         try:
             return self.block(node.body)
         finally:
-            run.grad_off = before
+            for each in stacks:
+                switched = run.switches.closed(each) or switched
+            if switched:
+                run.grad_off = before
 
 
 def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 
+from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.inner import feed, stepped
@@ -88,6 +89,10 @@ class Unseen(Part):
     ) -> Value | None:
         """A method of what is not known to be a tensor; None if it is treated as one."""
         run = self.run
+        if name in gradmode.ON_STACKS:
+            entered = run.switches.on_stack(atom, name, args, node)
+            if entered is not None:
+                return entered
         if (
             name in table.PROVE_NETWORK
             and atom.graph in (Graph.NO, Graph.MAYBE)

@@ -130,6 +130,12 @@ NUMPY_FUNCTIONS: dict[str, Effect] = {
     ),
 }
 
+MODULE_SELF = frozenset({
+    "to", "cuda", "cpu", "eval", "train", "half", "float", "double", "bfloat16", "requires_grad_", "apply",
+    "share_memory", "compile",
+})  # fmt: skip
+"""Methods of a network that give the network."""
+
 
 def shares(effect: Effect) -> bool:
     """Whether the result certainly shares a contiguous CPU value's memory without a change of type."""

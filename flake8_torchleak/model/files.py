@@ -13,6 +13,9 @@ from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.source import Source, parse
 
+_MOST_ALIASES = 4
+"""Names that stand for each other, one after the other."""
+
 
 class File:
     """A file's text, and of its statements those that somebody asked for: definitions are parsed one by one."""
@@ -80,6 +83,18 @@ class File:
                     return head, ".".join([name, *rest]) if "." in name or rest else ""
         return head, ""
 
+    def handed_on(self, name: str, levels: int = _MOST_ALIASES) -> str:
+        """The dotted name of what a top-level name stands for that is imported, or bound to what is; "" if neither."""
+        found = ""
+        for each in (inner for statement in self.binding(name) for inner in _simple(statement)):
+            if isinstance(each, (ast.Import, ast.ImportFrom)):
+                found = _named_by(each, name) or found
+            elif isinstance(each, ast.Assign) and levels and name in _bound(each):
+                head, *rest = dotted(each.value) or [""]
+                first = self.handed_on(head, levels - 1)
+                found = ".".join([first, *rest]) if first else found
+        return found
+
     @cached_property
     def stars(self) -> list[ast.ImportFrom]:
         """Its `from x import *`."""
@@ -90,6 +105,24 @@ def imported(statement: ast.ImportFrom, alias: ast.alias) -> str:
     """The dotted name of what an import names, with the dots of a relative one."""
     module = "." * statement.level + (statement.module or "")
     return f"{module}.{alias.name}" if statement.module else module + alias.name
+
+
+def _named_by(statement: ast.Import | ast.ImportFrom, name: str) -> str:
+    """The dotted name of what an import binds a name to; "" if it binds another one."""
+    for alias in statement.names:
+        if (alias.asname or alias.name.partition(".")[0]) == name:
+            whole = imported(statement, alias) if isinstance(statement, ast.ImportFrom) else alias.name
+            return whole if alias.asname or isinstance(statement, ast.ImportFrom) else name
+    return ""
+
+
+def _simple(statement: ast.stmt) -> list[ast.stmt]:
+    """A statement, or those in the branches of an `if` or `try`."""
+    if not isinstance(statement, (ast.If, ast.Try)):
+        return [statement]
+    handlers = (inner for each in getattr(statement, "handlers", ()) for inner in each.body)
+    blocks = (*handlers, *statement.orelse, *statement.body)
+    return [simple for each in blocks for simple in _simple(each)]
 
 
 def _parsed(piece: Piece) -> ast.stmt | None:

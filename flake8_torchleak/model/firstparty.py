@@ -46,7 +46,7 @@ class Finder:
     def resolve(self, importer: str, qualname: str, assigned: bool = False) -> tuple[File, str] | None:
         """The file and top-level name that a dotted name stands for in the file `importer`, re-exports followed.
 
-        assigned: not only functions and classes, also what is assigned there.
+        assigned: not only functions and classes, also what is assigned there, or imported from a library.
         """
         key = importer, qualname, assigned
         if key in self._resolved:
@@ -85,12 +85,39 @@ class Finder:
                 return file, name
             if isinstance(statement, ast.ImportFrom):
                 alias = next(each for each in statement.names if (each.asname or each.name) == name)
-                return self.resolve(file.path, imported(statement, alias), assigned)
+                target = imported(statement, alias)
+                if assigned and self._is_library(target):
+                    return file, name
+                return self.resolve(file.path, target, assigned)
+            if assigned and isinstance(statement, ast.Import):
+                return file, name
+            if assigned and isinstance(statement, (ast.If, ast.Try)):
+                return file, name
         for star in file.stars:
             found = self.resolve(file.path, f"{'.' * star.level}{star.module or ''}.{name}", assigned)
             if found is not None:
                 return found
         return None
+
+    def outside(self, importer: str, qualname: str) -> tuple[str, str]:
+        """A dotted name, or what it starts with, that a library defines and a module of the project hands on.
+
+        How far it goes, and the library's dotted name for that; ("", "") if there is none.
+        """
+        level = len(qualname) - len(qualname.lstrip("."))
+        parts = qualname[level:].split(".")
+        for count in range(len(parts), 0, -1):
+            start = qualname[:level] + ".".join(parts[:count])
+            target = self.resolve(importer, start, assigned=True)
+            found = target[0].handed_on(target[1]) if target is not None else ""
+            if found and self._is_library(found):
+                return start, found
+        return "", ""
+
+    def _is_library(self, target: str) -> bool:
+        """Whether a name is imported from no module of the project."""
+        head = target.partition(".")[0]
+        return bool(head) and (head in sys.stdlib_module_names or not self.is_near(head))
 
     def imports(self, statements: Sequence[ast.Import | ast.ImportFrom]) -> list[str]:
         """The files of the modules that imports of this module name, without reading any."""

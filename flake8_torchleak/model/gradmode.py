@@ -13,6 +13,8 @@ from flake8_torchleak.model.hints import turns_grad_off
 from flake8_torchleak.model.names import Names, last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
 
+_OFF = frozenset({"no_grad", "inference_mode"})
+_SWITCH = "set_grad_enabled"
 _MOST_CALLERS = 5
 """How far up a chain of callers is followed."""
 
@@ -87,10 +89,10 @@ class GradMode:
         func = call.func if call else node
         if isinstance(func, ast.IfExp):
             return self.manager(func, depth)
-        name = self.names.qualname(func).rpartition(".")[2] or last_name(func)
-        if name in ("no_grad", "inference_mode"):
+        name = self._name(func)
+        if name in _OFF:
             return self._argument(call, default=Grad.OFF)
-        if name == "set_grad_enabled":
+        if name == _SWITCH:
             return self._argument(call, default=Grad.MIXED)
         if name == "enable_grad":
             return Grad.ON
@@ -108,22 +110,43 @@ class GradMode:
         if definition is None:
             return Grad.ON
         if definition not in self._definitions:
-            words = {last_name(node) for node in ast.walk(definition)}
-            self._definitions[definition] = Grad.OFF if words & {"no_grad", "inference_mode"} else Grad.ON
+            nodes = [*ast.walk(definition)]
+            words = {self._name(each) for each in nodes if isinstance(each, (ast.Name, ast.Attribute))}
+            off = not words.isdisjoint(_OFF) or any(
+                self._name(each.func) == _SWITCH and self._argument(each, default=Grad.MIXED) is Grad.OFF
+                for each in nodes
+                if isinstance(each, ast.Call)
+            )
+            self._definitions[definition] = Grad.OFF if off else Grad.ON
         return self._definitions[definition]
 
-    @staticmethod
-    def _argument(call: ast.Call | None, default: Grad) -> Grad:
+    def _name(self, node: ast.expr) -> str:
+        """The last name of what an expression stands for, or as it is written."""
+        return self.names.qualname(node).rpartition(".")[2] or last_name(node)
+
+    def _argument(self, call: ast.Call | None, default: Grad) -> Grad:
         """set_grad_enabled(False) is OFF, set_grad_enabled(train) MIXED; inference_mode(False) is ON."""
         arguments = [*call.args, *(k.value for k in call.keywords)] if call else []
         if not arguments:
             return default
         value = arguments[0]
-        if not isinstance(value, ast.Constant):
+        on = self._truth(value)
+        if on is None:
             return Grad.MIXED
-        if default is Grad.OFF:
-            return Grad.OFF if value.value else Grad.ON
-        return Grad.ON if value.value else Grad.OFF
+        return Grad.OFF if on is (default is Grad.OFF) else Grad.ON
+
+    def _truth(self, node: ast.expr, depth: int = 3) -> bool | None:
+        """Whether a flag is set, where that is certain: a constant, a variable that holds one, or the opposite."""
+        if isinstance(node, ast.Constant):
+            return bool(node.value)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            opposite = self._truth(node.operand, depth)
+            return None if opposite is None else not opposite
+        if not isinstance(node, ast.Name) or not depth:
+            return None
+        values = [each.value if each.is_plain else None for each in self.flow.reaching(node.id, node)]
+        found = {self._truth(each, depth - 1) if each is not None else None for each in values}
+        return found.pop() if len(found) == 1 else None
 
     def plain_wrappers(self, function: FunctionNode) -> int:
         """How many of a function's decorators, counted from the inside, only wrap it for its calls.
@@ -144,14 +167,17 @@ class GradMode:
         return count
 
     def _switch(self, scope: FunctionNode | ast.Module, node: ast.AST) -> Grad:
-        """`torch.set_grad_enabled(False)` as a statement, or `stack.enter_context(torch.no_grad())`, above `node`."""
+        """A switch that is thrown above `node`, or a context manager that is entered there by hand, or on a stack."""
         calls = self._switches.get(scope)
         if calls is None:
             calls = self._switches[scope] = []
             for call in self.tree.calls(scope):
-                name = last_name(call.func)
-                if name == "set_grad_enabled" and isinstance(self.tree.parents[call], ast.Expr):
+                name = self._name(call.func)
+                if name == _SWITCH and isinstance(self.tree.parents[call], (ast.Expr, ast.Assign)):
                     calls.append((call, self._argument(call, default=Grad.MIXED)))
+                elif name in ("__enter__", "__exit__") and isinstance(call.func, ast.Attribute):
+                    if self.manager(call.func.value) is Grad.OFF:
+                        calls.append((call, Grad.OFF if name == "__enter__" else Grad.ON))
                 elif name == "enter_context" and call.args:
                     mode = self.manager(call.args[0])
                     if mode is not Grad.ON:

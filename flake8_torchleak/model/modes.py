@@ -8,6 +8,7 @@ from functools import cached_property
 
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.classes import ClassTable
+from flake8_torchleak.model.effects import MODULE_SELF
 from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.remember import remembered
@@ -38,7 +39,8 @@ class Modes:
         for call in self._switches[scope]:
             assert isinstance(call.func, ast.Attribute)
             if call.func.attr == "eval" or _is_false(call):
-                if self.infer.value(call.func.value).kind is Kind.MODULE or not isinstance(call.func.value, ast.Call):
+                network = _behind(call.func.value)
+                if self.infer.value(network).kind is Kind.MODULE or not isinstance(network, ast.Call):
                     found = found or call
             elif self.tree.loops(call):
                 found = None
@@ -106,4 +108,17 @@ class Modes:
 
 def _is_false(call: ast.Call) -> bool:
     """`.train(False)`."""
-    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
+    given = [*call.args, *(each.value for each in call.keywords)]
+    if not given:
+        return False
+    flag, wanted = given[0], False
+    while isinstance(flag, ast.UnaryOp) and isinstance(flag.op, ast.Not):
+        flag, wanted = flag.operand, not wanted
+    return isinstance(flag, ast.Constant) and flag.value is wanted
+
+
+def _behind(node: ast.expr) -> ast.expr:
+    """The network that methods give which give the network itself: `net.cuda().eval()`."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MODULE_SELF:
+        node = node.func.value
+    return node

@@ -95,7 +95,7 @@ class Module:
         """Bindings and imports."""
         tree = self.tree
         foreign = self.project.names(tree) if self.project is not None else frozenset()
-        return Names(tree, self.attached.links, foreign)
+        return Names(tree, self.attached.links, foreign, self.attached.outside)
 
     @cached_property
     def is_test(self) -> bool:
@@ -124,7 +124,9 @@ class Module:
             if not module.asked:
                 return
             alone, module = module, module.informed()
-            if not module.tree.has_guests:  # nothing that was asked for is defined in other files
+            if not (
+                module.tree.has_guests or module.attached.outside
+            ):  # nothing that was asked for is defined in other files
                 assert alone.project is not None  # who has none asks for nothing
                 assert module.project is not None
                 alone.project.left_out = alone.project.left_out or module.project.unread

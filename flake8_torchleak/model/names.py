@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.aliases import known_as
 from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.scopes import Bound, bindings_of
+from flake8_torchleak.model.scopes import parameters as parameters
+from flake8_torchleak.model.standing import Standing
+from flake8_torchleak.model.starred import from_star
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Tree
 
 
@@ -46,12 +51,6 @@ def mentions(node: ast.AST, word: str) -> bool:
     )
 
 
-def parameters(function: FunctionNode | ast.Lambda) -> list[ast.arg]:
-    """All parameters in the order of a call, `*args` and `**kwargs` included."""
-    a = function.args
-    return [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
-
-
 def _bound_at(part: ast.AST, whole: ast.AST) -> list[ast.comprehension]:
     """The generators of a comprehension that have run where a part of it is evaluated: a later one hides the others."""
     generators: list[ast.comprehension] = whole.generators if isinstance(whole, COMPREHENSIONS) else []
@@ -72,11 +71,7 @@ def defaults(function: FunctionNode | ast.Lambda) -> dict[ast.arg, ast.expr]:
     return found | {arg: value for arg, value in zip(a.kwonlyargs, a.kw_defaults, strict=True) if value is not None}
 
 
-_IMPORTERS = frozenset({"import_module", "optional_import", "try_import", "lazy_import", "import_optional_dependency"})
-"""Functions that give the module whose name they are given (MONAI's `optional_import` takes `name=` for a part)."""
-
-
-Bound = dict[Scope, dict[str, list[ast.AST]]]
+_STAR = "*"
 
 
 class Names:
@@ -87,12 +82,15 @@ class Names:
         tree: Tree,
         links: Mapping[tuple[ast.Module, str], ast.AST] | None = None,
         foreign: frozenset[str] = frozenset(),
+        outside: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.tree = tree
         self.links = links or {}
         """(module, what a name stands for there) -> its `def` or `class` in an attached module."""
         self._foreign = foreign
         """Names that the module imports from its own project."""
+        self._outside = outside
+        """What the module imports of its project -> the library's name for it, where a library defines it."""
         self.asked: dict[str, None] = {}
         """What was asked for and is in another file that was not looked into, in the order of asking."""
 
@@ -101,8 +99,8 @@ class Names:
         """scope -> name -> the nodes that bind it (Name, arg, alias, def, class, handler), in source order."""
         tree = self.tree
         if tree.own_bindings is None:
-            tree.own_bindings = _bindings(tree, tree.all)
-        return {**tree.own_bindings, **_bindings(tree, tree.attached)}
+            tree.own_bindings = bindings_of(tree, tree.all)
+        return {**tree.own_bindings, **bindings_of(tree, tree.attached)}
 
     @cached_property
     def taken(self) -> frozenset[str]:
@@ -144,17 +142,52 @@ class Names:
     def qualname(self, node: ast.AST) -> str:
         """The imported dotted name that an expression stands for, or "".
 
-        `td.DataLoader` under `import torch.utils.data as td` is "torch.utils.data.DataLoader". A name bound
-        nowhere (a builtin, or from a star import) is itself. Anything bound to other than an import is "".
+        `td.DataLoader` under `import torch.utils.data as td` is "torch.utils.data.DataLoader", and so is a variable
+        that is bound to it. What has several public names is given by the one that tables know (`aliases.py`). A name
+        bound nowhere is itself, or of the library whose star it came with. Anything bound to something else is "".
         """
         parts = dotted(node)
         if parts is None:
             return ""
         scope = self.scope_of(parts[0], node)
         if scope is None:
-            return ".".join(parts)
+            first = self._starred(parts[0]) if self.stars else ""
+            return known_as(".".join([first or parts[0], *parts[1:]]))
         full = self._module(parts[0], scope)
-        return ".".join([full, *parts[1:]]) if full else ""
+        if not full and len(parts) > 1:
+            full = self._standing.in_class(parts[0], scope, parts.pop(1))
+        path = ".".join([full, *parts[1:]]) if full else ""
+        return known_as(self._from_outside(path) if self._outside else path)
+
+    @remembered
+    def _starred(self, name: str) -> str:
+        """What a name that is bound nowhere stands for, if it came with all names of a module; "" if unknown."""
+        found = from_star(self.stars, name)
+        if found or _STAR not in self._foreign or hasattr(builtins, name):
+            return found
+        for star in self.stars:
+            path = f"{star}{name}" if star.endswith(".") else f"{star}.{name}"
+            if path in self._outside:
+                return self._outside[path]
+            self.asked[_STAR + path] = None
+        return ""
+
+    def _from_outside(self, path: str) -> str:
+        """The library's name for what a module of the project hands on."""
+        for start, name in self._outside.items():
+            if path == start or path.startswith(f"{start}."):
+                return name + path[len(start) :]
+        return path
+
+    @cached_property
+    def stars(self) -> list[str]:
+        """The modules all of whose names are imported, the last one first."""
+        found = [each for each in self.tree.all(ast.ImportFrom) if each.names[0].name == "*"]
+        return ["." * each.level + (each.module or "") for each in reversed(found)]
+
+    @cached_property
+    def _standing(self) -> Standing:
+        return Standing(self)
 
     @remembered
     def _module(self, name: str, scope: Scope) -> str:
@@ -164,21 +197,7 @@ class Names:
                 full = self.imported(each)
                 binds_top = not each.asname and isinstance(self.tree.parents[each], ast.Import)
                 return full.partition(".")[0] if binds_top else full
-            if isinstance(each, ast.Name) and (full := self._import_by_call(each)):
-                return full
-        return ""
-
-    def _import_by_call(self, target: ast.Name) -> str:
-        """The module that `x = import_module("x")` or `x, found = optional_import("x")` binds; "" for other calls."""
-        holder = self.tree.parents[target]
-        if isinstance(holder, ast.Tuple) and holder.elts[0] is target:
-            holder = self.tree.parents[holder]
-        call = holder.value if isinstance(holder, ast.Assign) else None
-        if not isinstance(call, ast.Call) or last_name(call.func) not in _IMPORTERS or not call.args:
-            return ""
-        name = next((k.value for k in call.keywords if k.arg == "name"), None)
-        parts = [getattr(each, "value", "") for each in (call.args[0], name) if each is not None]
-        return ".".join(parts) if all(isinstance(each, str) and each for each in parts) else ""
+        return self._standing.of(name, scope)
 
     def imported(self, alias: ast.alias) -> str:
         """The full dotted name of what an import names."""
@@ -251,47 +270,6 @@ class Names:
             if not each.level and each.module:
                 found.add(each.module.partition(".")[0])
         return frozenset(found)
-
-
-def _bindings(tree: Tree, nodes: Callable[..., Sequence[Any]]) -> Bound:
-    """What the nodes bind: those of the module itself, or those of what is attached to it."""
-    found: Bound = {}
-    elsewhere: dict[Scope, dict[str, Scope]] = {}
-
-    def bind(name: str, node: ast.AST, scope: Scope) -> None:
-        scope = elsewhere.get(scope, {}).get(name, scope)
-        found.setdefault(scope, {}).setdefault(name, []).append(node)
-
-    for statement in nodes(ast.Global, ast.Nonlocal):
-        scope = tree.scope(statement)
-        target = tree.module_of(statement) if isinstance(statement, ast.Global) else _outer_function(tree, scope)
-        for name in statement.names:
-            elsewhere.setdefault(scope, {})[name] = target
-    for alias in nodes(ast.alias):
-        name = alias.asname or alias.name.partition(".")[0]
-        if name != "*":
-            bind(name, alias, tree.scope(alias))
-    for definition in nodes(*FUNCTIONS, ast.ClassDef):
-        bind(definition.name, definition, tree.scope(definition))
-    for function in nodes(*FUNCTIONS, ast.Lambda):
-        for parameter in parameters(function):
-            bind(parameter.arg, parameter, function)
-    for node in nodes(ast.Name):
-        if node.ctx.__class__ is not ast.Load:
-            bind(node.id, node, tree.scope(node))
-    for handler in nodes(ast.ExceptHandler):
-        if handler.name:
-            bind(handler.name, handler, tree.scope(handler))
-    for pattern in nodes(ast.MatchAs, ast.MatchStar, ast.MatchMapping):
-        captured = pattern.rest if isinstance(pattern, ast.MatchMapping) else pattern.name
-        if captured is not None:
-            bind(captured, pattern, tree.scope(pattern))
-    return found
-
-
-def _outer_function(tree: Tree, scope: Scope) -> Scope:
-    outer = tree.scope(scope)
-    return outer if not isinstance(outer, ast.ClassDef) else tree.scope(outer)
 
 
 def hands_over(call: ast.Call, name: str) -> bool:

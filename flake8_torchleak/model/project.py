@@ -45,6 +45,8 @@ class Attached:
     modules: list[ast.Module] = field(default_factory=list)
     links: Links = field(default_factory=dict)
     files: dict[ast.Module, File] = field(default_factory=dict)
+    outside: dict[str, str] = field(default_factory=dict)
+    """What the module imports of its project and a library defines -> the library's dotted name."""
 
     def indexed(self) -> Iterator[tuple[ast.Module, list[Index]]]:
         """The modules with the indexes of their statements."""
@@ -79,12 +81,18 @@ class Project:
         """The definitions in other files that these dotted names stand for in the module, and what those need."""
         found: dict[File, dict[str, None]] = {}
         own: dict[str, tuple[File, str]] = {}
-        for qualname in wanted:
-            target = self._finder.resolve(self._finder.path, qualname)
+        outside: dict[str, str] = {}
+        for asked in wanted:
+            qualname = asked.removeprefix("*")  # what came with a star, only of a library
+            target = self._finder.resolve(self._finder.path, qualname) if asked == qualname else None
             if target is not None:
                 own[qualname] = target
                 found.setdefault(target[0], {})[target[1]] = None
-        return self._collect(tree.root, own, found)
+            elif (handed := self._finder.outside(self._finder.path, qualname))[0]:
+                outside[handed[0]] = handed[1]
+        attached = self._collect(tree.root, own, found)
+        attached.outside = outside
+        return attached
 
     def _collect(
         self, root: ast.Module, own: dict[str, tuple[File, str]], found: dict[File, dict[str, None]]

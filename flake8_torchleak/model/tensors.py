@@ -62,6 +62,8 @@ class Tensors:
             return Value(Kind.TENSOR, graph=False)
         if effect.sharing is Sharing.COPY:
             return Value(Kind.TENSOR, graph=self.graph(node, env) if effect.graph else False)
+        if any(k.arg == "copy" and getattr(k.value, "value", None) is True for k in node.keywords):
+            return Value(Kind.TENSOR, graph=self.graph(node, env))
         if (
             last in ("as_tensor", "asarray", "from_numpy")
             and first.kind in (Kind.ARRAY, Kind.TENSOR)
@@ -87,8 +89,8 @@ class Tensors:
             ):
                 return Value(Kind.OBJECTS, size=first.size, why=first.why)
             copies = keywords.get("copy")
-            if isinstance(copies, ast.Constant) and copies.value is not True:
-                effect = NUMPY_FUNCTIONS["asarray"]
+            if isinstance(copies, ast.Constant):
+                effect = NUMPY_FUNCTIONS["array" if copies.value is True else "asarray"]
             if effect.sharing is Sharing.DTYPE and first.origin and dtype is None and first.kind is not Kind.LIST:
                 return apply(Effect(Kind.ARRAY, Sharing.VIEW, False), first)
         return apply(effect, first).but(ndim=_ndim(node, last, first))

@@ -26,9 +26,7 @@ from flake8_torchleak.model.tree import Scope
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_SWITCHES = frozenset(
-    {"torch.set_grad_enabled", "torch.autograd.set_grad_enabled", "torch.autograd.grad_mode.set_grad_enabled"}
-)
+_SWITCHES = frozenset({"torch.set_grad_enabled"})
 _IDLE = frozenset({
     "zero_grad", "print", "len", "float", "int", "str", "format", "item", "tolist", "detach", "set_postfix",
     "set_description", "info", "debug", "warning", "add_scalar", "scale", "isnan", "isfinite", "isinf", "all", "any",
