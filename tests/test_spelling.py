@@ -66,7 +66,6 @@ TELLING = {
 }
 """Fact -> a base program whose findings depend on it."""
 LEFT = {
-    "evaluation mode": {"torch.nn.Module.train(X, False)"},
     "frozen": {"list(map(lambda p: p.requires_grad_(False), X.parameters()))\n"},
     "differentiated": {"getattr(X, 'backward')()"},
     "an emptied list": {"kept.__setitem__(slice(None), [])\n", "operator.setitem(kept, slice(None), [])\n"},
