@@ -90,8 +90,8 @@ def by_statements(subjects: frozenset[Subject], outline: Outline, bases: tuple[s
 
 
 def _may_evaluate(outline: Outline) -> bool:
-    if outline.evaluating and outline.loops:
-        return True  # the mode may be set in one function, for the loop of another
+    if outline.may_evaluate:
+        return True
     if outline.may_evaluate_beside or outline.goes_over_loader:
         return True
     names = {name for name in outline.names if hints.is_evaluation(name)}

@@ -97,8 +97,8 @@ class Outline:
             return True
         if not self.loops:
             return False
-        if self.evaluating:
-            return True  # the mode may be set in one function, for the loop of another
+        if self.may_evaluate:
+            return True
         if "next(" in self.text and any(hints.is_loader(f"l{each}") for each in _LOADER.findall(self.text)):
             return True
         return self.goes_over_loader
@@ -145,6 +145,17 @@ class Outline:
         return self.may_train and any(map(is_over_evaluation_data, loops))
 
     @cached_property
+    def may_evaluate(self) -> bool:
+        """Whether a function with a loop puts a model in evaluation mode, or one that calls it, or makes objects."""
+        if not self.evaluating.isdisjoint(self.loops):
+            return True
+        looping = {getattr(each, "name", "") for each in self.loops}
+        return bool(looping) and any(
+            getattr(each, "name", "__init__") == "__init__" or not looping.isdisjoint(map(last_name, _called(each)))
+            for each in self.evaluating
+        )
+
+    @cached_property
     def evaluating(self) -> set[Scope]:
         """The functions (or the module) that put a model in evaluation mode."""
         # No expression is looked into on other lines than those that may do so.
@@ -189,6 +200,10 @@ def is_over_evaluation_data(loop: Loop) -> bool:
         if isinstance(name, str) and hints.is_evaluation(name):
             return True
     return False
+
+
+def _called(scope: Scope) -> Iterator[ast.expr]:
+    return (each.func for each in ast.walk(scope) if isinstance(each, ast.Call))
 
 
 def statements_of(function: FunctionNode) -> list[ast.AST]:
