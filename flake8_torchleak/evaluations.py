@@ -14,9 +14,14 @@ from flake8_torchleak.model.tree import LOOPS
 
 
 def evaluations(module: Module) -> Iterator[Evaluation]:
-    """One for each function, or loop at the top of the module."""
-    yield from module.evaluations
-    told = {each.function or each.loop for each in module.evaluations}
+    """One for each function, or loop at the top of the module.
+
+    What the text shows is left out where the same call was followed, and never recorded a graph.
+    """
+    told: set[ast.AST | None] = {each.function or each.loop for each in module.evaluations}
+    for shown in module.evaluations:
+        if followed(module).run.seen.recording.get(shown.call, True):
+            yield shown
     for each in in_vain(followed(module).run):
         if not isinstance(each.call, ast.Call) or not isinstance(each.loop.node, LOOPS):
             continue

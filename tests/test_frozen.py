@@ -31,20 +31,21 @@ def severities(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("net.requires_grad_(False)\n    evaluate(net, loader)", "note"),
-        ("net.requires_grad_(requires_grad=False)\n    evaluate(net, loader)", "note"),
-        ("for p in net.parameters(): p.requires_grad = False\n    evaluate(net, loader)", "note"),
-        ("for p in net.parameters(): p.requires_grad_(False)\n    evaluate(net, loader)", "note"),
-        ("net.requires_grad_(False)\n    part = copy.deepcopy(net)\n    evaluate(part, loader)", "note"),
-        ("net.requires_grad_(False)\n    part = copy.copy(net)\n    evaluate(part, loader)", "warning"),
+        ("net.requires_grad_(False)\n    evaluate(net, loader)", ""),
+        ("net.requires_grad_(requires_grad=False)\n    evaluate(net, loader)", ""),
+        ("for p in net.parameters(): p.requires_grad = False\n    evaluate(net, loader)", ""),
+        ("for p in net.parameters(): p.requires_grad_(False)\n    evaluate(net, loader)", ""),
+        ("net.requires_grad_(False)\n    part = copy.deepcopy(net)\n    evaluate(part, loader)", ""),
+        ("net.requires_grad_(False)\n    part = copy.copy(net)\n    evaluate(part, loader)", ""),
         ("net.requires_grad_(False)\n    part = copy.deepcopy(other)\n    evaluate(part, loader)", "warning"),
+        ("for p in net.parameters(): p.detach_()\n    evaluate(net, loader)", ""),
         ("net.requires_grad_(True)\n    evaluate(net, loader)", "warning"),
         ("net.requires_grad_()\n    evaluate(net, loader)", "warning"),
         ("net.requires_grad_(False)\n    evaluate(other, loader)", "warning"),
         ("net.requires_grad_(False)\n    evaluate(net, loader)\n    evaluate(other, loader)", "warning"),
         ("for p in other.parameters(): p.requires_grad = False\n    evaluate(net, loader)", "warning"),
         ("for p in net.modules(): p.requires_grad = False\n    evaluate(net, loader)", "warning"),
-        ("for p in list(net.parameters()): p.requires_grad = False\n    evaluate(net, loader)", "warning"),
+        ("for p in list(net.parameters()): p.requires_grad = False\n    evaluate(net, loader)", ""),
         ("for p in net.parameters(): p.requires_grad = True\n    evaluate(net, loader)", "warning"),
         ("for p in net.parameters(): p.grad = False\n    evaluate(net, loader)", "warning"),
         ("for p in net.parameters(): print(p)\n    evaluate(net, loader)", "warning"),
@@ -59,7 +60,7 @@ def severities(text: str) -> list[str]:
 )
 def test_networks_that_callers_freeze(body: str, expected: str) -> None:
     """Run on torch: after `requires_grad_(False)` no output has a grad_fn; after that, a new layer records itself."""
-    assert severities(PROGRAM.format(body)) == [expected]
+    assert severities(PROGRAM.format(body)) == ([expected] if expected else [])
 
 
 def test_networks_of_a_class_that_freezes_them() -> None:
@@ -83,4 +84,4 @@ class Teacher:
         for x, y in loader:
             print(self.head(x))
 """
-    assert severities(text) == ["note", "warning"]
+    assert severities(text) == ["warning"]

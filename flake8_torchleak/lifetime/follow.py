@@ -30,6 +30,7 @@ from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED
 from flake8_torchleak.model.firstparty import Finder
+from flake8_torchleak.model.gradmode import HOOKS_WITHOUT_GRAD
 from flake8_torchleak.model.index import count
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.tree import FunctionNode
@@ -52,7 +53,8 @@ _MOST_BELOW = 4
 _STEPS = hints.STEP_METHODS | hints.STEP_HOOKS
 """Methods that frameworks call once per training step."""
 _DIFFERENTIATED = frozenset({"training_step", "compute_loss"})
-_WITHOUT_GRAD = ("validation", "test_", "predict", "on_validation", "on_test", "on_predict", "evaluation")
+_WITHOUT_GRAD = ("on_validation", "on_test", "on_predict")
+"""How the names of more such hooks begin."""
 
 
 @dataclass(eq=False)
@@ -283,7 +285,8 @@ class Runner:
         run.grad_off, run.evaluating, run.loops, run.guards, run.tests = self._off, False, [], [], []
         run.evaluating_since = None
         why = _why_step(function, info)
-        if info is not None and function.name.startswith(_WITHOUT_GRAD) and info.foreign:
+        without = function.name in HOOKS_WITHOUT_GRAD or function.name.startswith(_WITHOUT_GRAD)
+        if info is not None and without and info.foreign:
             run.grad_off = 1
         if why:
             run.looping.repeat(function, lambda _: self._step(made, info), why)

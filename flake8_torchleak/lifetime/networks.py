@@ -60,7 +60,9 @@ class Networks(Part):
         made = run.make.result(node, [value for value in inputs if any(a.kind is not Kind.NUMBER for a in value)])[0]
         born = run.tick()
         frozen = run.needing.is_frozen(atom)
-        if run.grad_off or (frozen and made.graph is Graph.NO):
+        records = not (run.grad_off or (frozen and made.graph is Graph.NO))
+        run.seen.recording[node] = run.seen.recording.get(node, False) or records
+        if not records:
             return (Atom(Kind.UNKNOWN, node, Graph.NO, vary=made.vary, born=born, since=born),)
         if frozen:  # the history of its input goes through it
             return (made.but(kind=Kind.UNKNOWN, made=None, born=born),)

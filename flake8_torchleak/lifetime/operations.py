@@ -134,6 +134,8 @@ class Operations(Part):
         run = self.run
         if name == "requires_grad_":
             run.needing.told(base, join([*args[:1], *keywords.values()]) or number(True))
+        elif name == "detach_":
+            run.needing.told(base, number(False))  # measured: a parameter needs no gradient then
         if name in ("detach_", "requires_grad_"):
             off = name == "detach_" or (args and constant(args[0]) is False)
             value = run.make.tensor(node, Graph.NO if off else max(Graph.LEAF, *(atom.graph for atom in base)))

@@ -1,4 +1,4 @@
-"""Evaluations that cost little, or perhaps: of one item, of what no loader gives, away from all training, or frozen."""
+"""Evaluations that cost little, or perhaps: of one item, of what no loader gives, away from all training."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import key_of
-from flake8_torchleak.model.frozen import is_frozen
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop
 
 if TYPE_CHECKING:
@@ -20,11 +19,10 @@ _MOST_LEVELS = 3
 def is_minor(module: Module, evaluation: Evaluation) -> bool:
     """Whether nothing shows that an evaluation without `no_grad` costs more than some time.
 
-    It goes over a loader, and not once only, its network is put in evaluation mode, or it is run beside training; and
-    its network is not frozen.
+    It goes over a loader, and not once only, its network is put in evaluation mode, or it is run beside training.
     """
     loop, function = evaluation.loop, evaluation.function
-    if is_frozen(module, evaluation.call.func) or _is_let_go(module, evaluation.call):
+    if _is_let_go(module, evaluation.call):
         return True
     if _is_volatile(module, evaluation.call):
         return True

@@ -41,13 +41,13 @@ When it stays silent
 - Gradients are off: no_grad, inference_mode or set_grad_enabled is around the call, on a decorator, on every caller in
   the file (or in the project's other files, where this file has none), or in the framework (Lightning's
   validation_step).
+- All parameters of the network were frozen (`requires_grad_(False)`): then nothing is recorded.
 - The loop needs gradients: attacks, saliency, `backward`, also where a helper differentiates, or the network's own
   forward pass (forces that are the derivative of an energy).
 
 A note where the loop goes over no loader, the network is not put in evaluation mode, and nothing shows that it is run
-beside training; where the batch is one item; where the loop ends in its first round; where the network was frozen
-(`requires_grad_(False)`): a graph is recorded of the parts that are not; and where neither `eval()` nor a name says so:
-then all outputs are turned into numbers.
+beside training; where the batch is one item; where the loop ends in its first round; and where neither `eval()` nor a
+name says that it evaluates: then all outputs are turned into numbers.
 
 How to fix it
 -------------
