@@ -173,3 +173,47 @@ def test_what_another_module_hands_on(start: str, used: str) -> None:
     text = EVALUATION.partition("    for x, y")[0] % (start, body) + "    return total\n"
     with on_disk({"main.py": text, "lib.py": LIB, "other.py": "from lib import off\n"}) as folder:
         assert [each.code for each in lint(text, path=str(folder / "main.py"))] == []
+
+
+RENAMED = """\
+{}
+def collect(rows):
+    kept = []
+    for x, y in batches(rows, num_workers=2):
+        kept.append(y)
+    return kept
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "found"),
+    [
+        ("from torch.utils.data import DataLoader as batches", ["TLK404"]),
+        ("import torch\nbatches = torch.utils.data.DataLoader", ["TLK404"]),
+        ("from torch.utils.data import Dataset, DataLoader\nfrom other import batches", []),
+        ("import torch\nprint(torch.utils.data.\\\n    DataLoader\n)", []),
+    ],
+)
+def test_a_loader_under_another_name(start: str, found: list[str]) -> None:
+    assert codes(RENAMED.format(start)) == found
+
+
+WORKERS = """\
+import cv2, torch
+class Images(torch.utils.data.Dataset):
+    def __len__(self):
+        return 9
+    def __getitem__(self, index):
+        return cv2.resize(cv2.imread(str(index)), (8, 8))
+def quiet():
+    cv2.setNumThreads({})
+def start(worker):
+    quiet()
+def load():
+    return torch.utils.data.DataLoader(Images(), num_workers=4, worker_init_fn=start)
+"""
+
+
+@pytest.mark.parametrize(("given", "found"), [("0", []), ("nthreads=0", []), ("", ["TLK301"])])
+def test_threads_that_a_helper_switches_off(given: str, found: list[str]) -> None:
+    assert codes(WORKERS.format(given)) == found

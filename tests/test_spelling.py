@@ -60,6 +60,9 @@ TELLING = {
     "an emptied dict": "losses in a table, emptied each epoch",
     "a bounded deque": "the last ten losses",
     "a list cut short": "a list of the last ten losses",
+    "closed": "an archive that is closed",
+    "a closed figure": "figures that are closed",
+    "one thread": "no threads in workers",
 }
 """Fact -> a base program whose findings depend on it."""
 LEFT = {

@@ -139,6 +139,8 @@ class _Uses:
                 self.read.add(node.id)  # type: ignore[attr-defined]
             elif kind is ast.Attribute:
                 self.read.add(node.attr)  # type: ignore[attr-defined]
+            elif isinstance(node, ast.ImportFrom):  # what it is, under whatever name it is used
+                self.read.update(each.name for each in node.names if each.asname is not None)
             elif kind not in _REPEATING:
                 continue
             elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):

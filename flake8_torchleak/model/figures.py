@@ -105,7 +105,7 @@ def _is_of_pyplot(module: Module, call: ast.Call) -> bool:
 
 
 def _closes(module: Module, call: ast.Call) -> bool:
-    return last_name(call.func) == "close" and _is_of_pyplot(module, call)
+    return module.names.called(call.func) == "close" and _is_of_pyplot(module, call)
 
 
 def _clears(module: Module, call: ast.Call, names: list[str]) -> bool:

@@ -61,7 +61,10 @@ class Loaders:
     @cached_property
     def sites(self) -> list[Site]:
         """Every DataLoader(...) call, in source order."""
-        return [self.site(c) for c in self.tree.all(ast.Call) if last_name(c.func).endswith("DataLoader")]
+        return [self.site(c) for c in self.tree.all(ast.Call) if self._makes(c)]
+
+    def _makes(self, call: ast.Call) -> bool:
+        return self.infer.names.called(call.func).endswith("DataLoader")
 
     def site(self, call: ast.Call) -> Site:
         """What a call that makes a loader, or hands on to its constructor, gives it."""

@@ -115,7 +115,7 @@ class Loops:
         """Whether an expression names something that can be a loader: cheap, before its value is asked for."""
         return any(
             (name in self._loaders or hints.is_loader(name))
-            or (isinstance(node, ast.Call) and last_name(node.func).endswith("DataLoader"))
+            or (isinstance(node, ast.Call) and self.infer.names.called(node.func).endswith("DataLoader"))
             for node in ast.walk(iterable)
             if (name := last_name(node)) or isinstance(node, ast.Call)
         )
@@ -125,7 +125,7 @@ class Loops:
         """Variables and functions of the file whose value is made of a DataLoader, under whatever name."""
         found: set[str] = set()
         for call in self.tree.all(ast.Call):
-            name = last_name(call.func)
+            name = self.infer.names.called(call.func)
             made = name.endswith("DataLoader") or name in found
             if made or (name in WRAPPERS and any(self._is_loader(a, found) for a in call.args)):
                 statement = self.tree.statement(call)

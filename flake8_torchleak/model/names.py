@@ -179,6 +179,11 @@ class Names:
                 return name + path[len(start) :]
         return path
 
+    def called(self, node: ast.expr) -> str:
+        """The last name of what an expression stands for; of what is no library's, the last name that is written."""
+        name = self.qualname(node).rpartition(".")[2] if isinstance(node, ast.Name) else ""
+        return name or last_name(node)
+
     @cached_property
     def stars(self) -> list[str]:
         """The modules all of whose names are imported, the last one first."""

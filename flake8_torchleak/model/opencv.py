@@ -63,8 +63,9 @@ class OpenCV:
         """Every `cv2.setNumThreads(n)` with its constant n (None if it is not one)."""
         found: list[tuple[ast.Call, object]] = []
         for call in self.module.tree.all(ast.Call):
-            if self.module.names.qualname(call.func) == "cv2.setNumThreads" and call.args:
-                argument = call.args[0]
+            given = [*call.args, *(each.value for each in call.keywords)]
+            if given and self.module.names.qualname(call.func) == "cv2.setNumThreads":
+                argument = given[0]
                 found.append((call, argument.value if isinstance(argument, ast.Constant) else None))
         return found
 
@@ -73,7 +74,9 @@ class OpenCV:
         function = self.module.tree.function(call)
         if function is None:
             return not self._under_main(call)
-        return function in self.module.workers.functions or function in self.module.workers.initialisers
+        workers = self.module.workers
+        callers = (self.module.tree.function(each) for each in self.module.classes.calls_of(function))
+        return function in workers.functions or any(each in workers.initialisers for each in (function, *callers))
 
     def _under_main(self, call: ast.AST) -> bool:
         return any(isinstance(up, ast.If) and mentions(up.test, "__main__") for up in self.module.tree.ancestors(call))

@@ -22,6 +22,8 @@ from flake8_torchleak.model.tree import FunctionNode, Loop
 Scope = ast.Module | FunctionNode
 S = TypeVar("S", bound=ast.AST)
 
+_RENAMED = re.compile(r"DataLoader(?:[ \t]+(as)\b|[ \t]*$)", re.MULTILINE)
+"""`import DataLoader as x`, and what may be `x = DataLoader`."""
 _LOADER = re.compile(r"oader\w*(?![\w.]| import)")
 """The end of a name that may be a loader's, but for modules."""
 _FOR, _IN = re.compile(r"\bfor\b"), re.compile(r"\bin\b")
@@ -104,7 +106,16 @@ class Outline:
     @cached_property
     def goes_over_loader(self) -> bool:
         """Whether a loop goes over what is a loader by its name."""
-        return any(map(_names_loader, chain.from_iterable(self.loops.values())))
+        return any(map(_names_loader, chain.from_iterable(self.loops.values()))) or self._renames_loader
+
+    @cached_property
+    def _renames_loader(self) -> bool:
+        """Whether DataLoader gets another name, under which a loop may go over one."""
+        for found in _RENAMED.finditer(self.text):
+            line = self.text[self.text.rfind("\n", 0, found.start()) + 1 : found.start()]
+            if found[1] or ("=" in line and "import" not in line):
+                return True
+        return False
 
     @cached_property
     def may_run_in_vain(self) -> bool:

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-SAMPLED = 0.95
+SAMPLED = 0.94
 """In the sample."""
-NEW = 5
+NEW = 6
 """Spellings with a finding too many, at most."""
 
 FLOORS: dict[str, float] = {
     "reached by renamed_module": 1.0,
-    "reached by renamed_import": 0.95,
+    "reached by renamed_import": 0.96,
     "reached by plain_import": 1.0,
-    "reached by module_alias": 0.95,
-    "reached by fetched": 0.95,
-    "reached by imported_by_name": 0.95,
-    "reached by tried": 0.95,
-    "reached by chosen": 0.95,
-    "reached by hoped": 0.95,
+    "reached by module_alias": 0.96,
+    "reached by fetched": 0.94,
+    "reached by imported_by_name": 0.94,
+    "reached by tried": 0.96,
+    "reached by chosen": 0.96,
+    "reached by hoped": 0.94,
     "reached by starred_library": 1.0,
-    "reached by local_alias": 0.97,
-    "reached by local_import": 0.97,
-    "reached by class_attribute": 0.95,
-    "reached by by_partial": 0.97,
+    "reached by local_alias": 0.98,
+    "reached by local_import": 0.98,
+    "reached by class_attribute": 0.92,
+    "reached by by_partial": 0.96,
     "reached by starred_module": 1.0,
-    "reached by handed_module": 1.0,
-    "reached by through_module": 1.0,
-    "reached by handed_name": 0.93,
-    "reached by starred_name": 0.93,
-    "reached by handed_alias": 0.93,
-    "reached by starred_alias": 0.93,
-    "reached by reexported": 0.93,
-    "reached by reexported_stars": 0.93,
+    "reached by handed_module": 0.98,
+    "reached by through_module": 0.98,
+    "reached by handed_name": 0.9,
+    "reached by starred_name": 0.9,
+    "reached by handed_alias": 0.9,
+    "reached by starred_alias": 0.9,
+    "reached by reexported": 0.9,
+    "reached by reexported_stars": 0.9,
     "reached by other_path0": 1.0,
     "reached by other_path1": 1.0,
     "gradients off": 1.0,
@@ -47,5 +47,8 @@ FLOORS: dict[str, float] = {
     "an emptied list": 0.95,
     "an emptied dict": 1.0,
     "a bounded deque": 1.0,
+    "closed": 1.0,
+    "a closed figure": 1.0,
+    "one thread": 1.0,
     "a list cut short": 1.0,
 }

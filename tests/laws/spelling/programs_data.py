@@ -124,4 +124,101 @@ def collect(rows):
         kept.append(y.sum().item())
     return kept
 """,
+    "an archive that is closed": """\
+import torch
+import zipfile
+
+class Images(torch.utils.data.Dataset):
+    def __init__(self, path):
+        self.path = path
+        with zipfile.ZipFile(path) as archive:
+            self.count = len(archive.namelist())
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return index
+
+def load(path):
+    return torch.utils.data.DataLoader(Images(path), num_workers=4)
+""",
+    "an archive that stays open": """\
+import torch
+import zipfile
+
+class Images(torch.utils.data.Dataset):
+    def __init__(self, path):
+        self.archive = zipfile.ZipFile(path)  # TLK105
+        self.count = len(self.archive.namelist())
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return len(self.archive.read(str(index)))
+
+def load(path):
+    return torch.utils.data.DataLoader(Images(path), num_workers=4)
+""",
+    "figures that are closed": """\
+import matplotlib.pyplot
+import torch
+
+def show(rows, net: torch.nn.Linear):
+    with torch.no_grad():
+        for number, (x, y) in enumerate(torch.utils.data.DataLoader(rows)):
+            fig = matplotlib.pyplot.figure()
+            matplotlib.pyplot.plot(net(x).flatten())
+            fig.savefig(str(number))
+            matplotlib.pyplot.close(fig)
+""",
+    "figures that stay open": """\
+import matplotlib.pyplot
+import torch
+
+def show(rows, net: torch.nn.Linear):
+    with torch.no_grad():
+        for number, (x, y) in enumerate(torch.utils.data.DataLoader(rows)):
+            fig = matplotlib.pyplot.figure()  # TLK910
+            matplotlib.pyplot.plot(net(x).flatten())
+            fig.savefig(str(number))
+""",
+    "threads in workers": """\
+import cv2
+import torch
+
+class Images(torch.utils.data.Dataset):
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return cv2.resize(cv2.imread(str(index)), (8, 8))  # TLK301
+
+def load():
+    return torch.utils.data.DataLoader(Images(10), num_workers=4)
+""",
+    "no threads in workers": """\
+import cv2
+import torch
+
+class Images(torch.utils.data.Dataset):
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return cv2.resize(cv2.imread(str(index)), (8, 8))
+
+def start(worker):
+    cv2.setNumThreads(0)
+
+def load():
+    return torch.utils.data.DataLoader(Images(10), num_workers=4, worker_init_fn=start)
+""",
 }

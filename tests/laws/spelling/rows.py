@@ -433,6 +433,39 @@ _ON = (
     "off = torch.enable_grad()\noff.__enter__()\nBODY\noff.__exit__(None, None, None)\n",
 )
 
+_CLOSED = (
+    "with contextlib.closing(zipfile.ZipFile(path)) as archive:\n    BODY\n",
+    "archive = zipfile.ZipFile(path)\nBODY\narchive.close()\n",
+    "archive = zipfile.ZipFile(path)\ntry:\n    BODY\nfinally:\n    archive.close()\n",
+    "archive = zipfile.ZipFile(path)\nwith archive:\n    BODY\n",
+    "with contextlib.ExitStack() as stack:\n    archive = stack.enter_context(zipfile.ZipFile(path))\n    BODY\n",
+    "archive = zipfile.ZipFile(path).__enter__()\nBODY\narchive.__exit__(None, None, None)\n",
+    "self.archive = archive = zipfile.ZipFile(path)\nBODY\nself.archive.close()\n",
+    "self.archive = archive = zipfile.ZipFile(path)\nBODY\narchive.close()\ndel self.archive\n",
+    "self.archive = archive = zipfile.ZipFile(path)\nBODY\nself.archive.close()\nself.archive = None\n",
+    "with zipfile.ZipFile(path) as self.archive:\n    archive = self.archive\n    BODY\n",
+    "opened = zipfile.ZipFile\n---\nwith opened(path) as archive:\n    BODY\n",
+)
+_FIGURE_CLOSED = (
+    "matplotlib.pyplot.close()\n",
+    "matplotlib.pyplot.close('all')\n",
+    "matplotlib.pyplot.close(fig=fig)\n",
+    "matplotlib.pyplot.close(fig.number)\n",
+    "plt = matplotlib.pyplot\nplt.close(fig)\n",
+    "close = matplotlib.pyplot.close\n---\nclose(fig)\n",
+    "fig.clf()\nmatplotlib.pyplot.close(fig)\n",
+    "for number in matplotlib.pyplot.get_fignums():\n    matplotlib.pyplot.close(number)\n",
+    "def done(figure):\n    matplotlib.pyplot.close(figure)\n---\ndone(fig)\n",
+)
+"""Not `setNumThreads(1)` in a worker: it waits for threads that a fork did not copy."""
+_ONE_THREAD = (
+    "cv2.setNumThreads(nthreads=0)\n",
+    "count = 0\ncv2.setNumThreads(count)\n",
+    "limit = cv2.setNumThreads\n---\nlimit(0)\n",
+    "limit = cv2.setNumThreads\nlimit(0)\n",
+    "def quiet():\n    cv2.setNumThreads(0)\n---\nquiet()\n",
+)
+
 ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "gradients off": ("with torch.no_grad():\n    BODY\n", _OFF),
     "gradients on": ("with torch.enable_grad():\n    BODY\n", _ON),
@@ -448,6 +481,9 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "an emptied list": ("kept.clear()\n", tuple(each.replace("X", "kept") for each in _EMPTIED)),
     "an emptied dict": ("slots.clear()\n", tuple(each.replace("X", "slots") for each in _EMPTIED_DICT)),
     "a bounded deque": ("collections.deque(maxlen=10)", _BOUNDED),
+    "closed": ("with zipfile.ZipFile(path) as archive:\n    BODY\n", _CLOSED),
+    "a closed figure": ("matplotlib.pyplot.close(fig)\n", _FIGURE_CLOSED),
+    "one thread": ("cv2.setNumThreads(0)\n", _ONE_THREAD),
     "a list cut short": ("X = X[-10:]\n", _CUT_SHORT),
 }
 """Fact -> its canonical form, as the programs have it, and the others."""

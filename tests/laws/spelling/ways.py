@@ -31,7 +31,7 @@ class Names:
 
 def used(program: Program) -> Names:
     """The dotted names that start at an imported module, whole, in the order of the text."""
-    roots = {a.name for each in program.tree.body if isinstance(each, ast.Import) for a in each.names if not a.asname}
+    roots = set(_roots(program))
     found: dict[str, None] = {}
 
     def note(node: ast.expr) -> ast.expr | None:
@@ -78,7 +78,11 @@ def before(program: Program, text: Iterable[str], only: bool = False) -> None:
     program.after_imports(lines("\n".join(text)))
 
 
-_MODULES = {known.rpartition(".")[0] for pair in ALIASES.items() for known in pair} | {"torch.cuda", "torch.optim"}
+_MODULES = {known.rpartition(".")[0] for pair in ALIASES.items() for known in pair} | {
+    "torch.cuda",
+    "torch.optim",
+    "matplotlib.pyplot",
+}
 
 
 def split(path: str) -> tuple[str, str]:
@@ -235,7 +239,7 @@ def starred_module(program: Program) -> int:
     """`from lib import *` of a module that imports the libraries."""
     roots = _roots(program)
     if roots:
-        program.others[f"{LIB}.py"] = "".join(f"import {each}\n" for each in roots)
+        program.others[f"{LIB}.py"] = _imports(program)
         before(program, [f"from {LIB} import *"], only=True)
     return len(roots)
 
@@ -244,21 +248,28 @@ def handed_module(program: Program) -> int:
     """`from lib import torch`."""
     roots = _roots(program)
     if roots:
-        program.others[f"{LIB}.py"] = "".join(f"import {each}\n" for each in roots)
+        program.others[f"{LIB}.py"] = _imports(program)
         before(program, [f"from {LIB} import {', '.join(roots)}"], only=True)
     return len(roots)
 
 
 def through_module(program: Program) -> int:
     """`lib.torch.no_grad`."""
-    program.others[f"{LIB}.py"] = "".join(f"import {each}\n" for each in _roots(program))
+    program.others[f"{LIB}.py"] = _imports(program)
     count = written(program, lambda path: f"{LIB}.{path}")
     before(program, [f"import {LIB}"], only=True)
     return count
 
 
 def _roots(program: Program) -> list[str]:
-    return [a.name for each in program.tree.body if isinstance(each, ast.Import) for a in each.names]
+    """The packages that are imported."""
+    names = [a.name for each in program.tree.body if isinstance(each, ast.Import) for a in each.names]
+    return list(dict.fromkeys(each.partition(".")[0] for each in names))
+
+
+def _imports(program: Program) -> str:
+    """The imports of a program, as text."""
+    return "".join(f"{ast.unparse(each)}\n" for each in program.tree.body if isinstance(each, ast.Import))
 
 
 def _handed(files: dict[str, Callable[[str, str, str], str]], take: str = f"from {LIB} import {{}}") -> Law:
