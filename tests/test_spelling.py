@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +98,16 @@ def shown(one: Spelt) -> str:
         return ""
     lost, new = ([each.code for each in seen] for seen in (one.lost, one.new))
     return f"{one.name} | {one.fact}: {one.spelling!r} lost {lost}, new {new}"
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_the_forms_mean_the_same_on_the_real_torch(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("numpy")
+    from tests.laws.spelling.meaning import wrong
+
+    assert list(wrong(str(tmp_path))) == []
 
 
 # -- what the laws write ------------------------------------------------------------------------------------
