@@ -67,6 +67,7 @@ TELLING = {
 }
 """Fact -> a base program whose findings depend on it."""
 LEFT = {
+    "one thread": {"getattr(cv2, 'setNumThreads')(0)\n"},
     "evaluation mode": {"torch.nn.Module.train(X, False)"},
     "frozen": {"list(map(lambda p: p.requires_grad_(False), X.parameters()))\n"},
     "differentiated": {"getattr(X, 'backward')()"},
