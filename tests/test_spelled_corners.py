@@ -68,6 +68,13 @@ SILENT = {
     ),
     "a class made anew by its type": TRAINING
     % ("", "box = Averages()\n        box.rows.append(loss)\n        box = type(box)()"),
+    "what a context manager keeps until it is left": TRAINING
+    % (
+        "class Stack:\n    def __init__(self):\n        self.rows = []\n    def __enter__(self):\n"
+        "        self.rows.append(self.value)\n    def __exit__(self, *error):\n        self.rows.pop()\n"
+        "stack = Stack()",
+        "stack.value = loss\n        with stack:\n            print(x)",
+    ),
     "an import by name": TRAINING
     % ("", "with importlib.import_module('torch').no_grad():\n            kept.append(net(x))"),
     "a method by its name, with what it is given": TRAINING

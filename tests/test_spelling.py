@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,7 @@ TELLING = {
 }
 """Fact -> a base program whose findings depend on it."""
 LEFT = {
+    "one thread": {"getattr(cv2, 'setNumThreads')(0)\n"},
     "frozen": {"list(map(lambda p: p.requires_grad_(False), X.parameters()))\n"},
     "differentiated": {"getattr(X, 'backward')()"},
     "an emptied list": {"kept.__setitem__(slice(None), [])\n", "operator.setitem(kept, slice(None), [])\n"},
@@ -96,6 +98,16 @@ def shown(one: Spelt) -> str:
         return ""
     lost, new = ([each.code for each in seen] for seen in (one.lost, one.new))
     return f"{one.name} | {one.fact}: {one.spelling!r} lost {lost}, new {new}"
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_the_forms_mean_the_same_on_the_real_torch(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("numpy")
+    from tests.laws.spelling.meaning import wrong
+
+    assert list(wrong(str(tmp_path))) == []
 
 
 # -- what the laws write ------------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ from flake8_torchleak.lifetime.values import (
     Value,
     constant,
     join,
-    objects,
 )
 from flake8_torchleak.lifetime.world import ClassInfo, Place, Scope
 from flake8_torchleak.model.names import last_name
@@ -208,7 +207,7 @@ class Functions(Part):
         """An expression as it is evaluated at the top of a module, when that is imported: before all else."""
         with self.before_all(place):
             value = self.run.evaluate(node)
-        for made in objects(value):
+        for made in self.run.objects_in(value):
             made.born = 0
         return value
 

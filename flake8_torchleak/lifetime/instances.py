@@ -7,7 +7,19 @@ import ast
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
-from flake8_torchleak.lifetime.values import ANYTHING, PLAIN, Atom, Keywords, Kind, Obj, Value, constant, join, objects
+from flake8_torchleak.lifetime.values import (
+    ANYTHING,
+    NONE,
+    PLAIN,
+    Atom,
+    Keywords,
+    Kind,
+    Obj,
+    Value,
+    constant,
+    join,
+    objects,
+)
 from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS
@@ -139,6 +151,17 @@ class Instances(Part):
     def entered(self, value: Value, node: ast.expr) -> Value:
         """What `with value as x` binds."""
         return value if not objects(value) else join([self._entered(atom, node) for atom in value])
+
+    def exited(self, value: Value, node: ast.expr) -> None:
+        """What the end of a `with` does that `value` was entered by."""
+        for atom in value:
+            cls = atom.made.cls if isinstance(atom.made, Obj) else None
+            if (
+                isinstance(cls, ClassInfo)
+                and cls.method("__enter__") is not None
+                and cls.method("__exit__") is not None
+            ):
+                self.run.calls.method((atom,), "__exit__", [NONE, NONE, NONE], node)
 
     def _entered(self, atom: Atom, node: ast.expr) -> Value:
         cls = atom.made.cls if isinstance(atom.made, Obj) else None

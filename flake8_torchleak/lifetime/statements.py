@@ -144,7 +144,10 @@ class Statements(Part):
             if item.optional_vars is not None:
                 run.assignments.assign(item.optional_vars, entered, node)
         try:
-            return self.block(node.body)
+            flow = self.block(node.body)
+            for each in reversed(stacks):
+                run.instances.exited(each, node.items[0].context_expr)
+            return flow
         finally:
             for each in stacks:
                 switched = run.switches.closed(each) or switched

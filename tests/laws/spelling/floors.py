@@ -4,7 +4,7 @@ from __future__ import annotations
 
 SAMPLED = 0.94
 """In the sample."""
-NEW = 6
+NEW = 7
 """Spellings with a finding too many, at most."""
 
 FLOORS: dict[str, float] = {
@@ -49,6 +49,6 @@ FLOORS: dict[str, float] = {
     "a bounded deque": 1.0,
     "closed": 1.0,
     "a closed figure": 1.0,
-    "one thread": 1.0,
+    "one thread": 0.83,
     "a list cut short": 1.0,
 }

@@ -463,6 +463,7 @@ _ONE_THREAD = (
     "count = 0\ncv2.setNumThreads(count)\n",
     "limit = cv2.setNumThreads\n---\nlimit(0)\n",
     "limit = cv2.setNumThreads\nlimit(0)\n",
+    "getattr(cv2, 'setNumThreads')(0)\n",
     "def quiet():\n    cv2.setNumThreads(0)\n---\nquiet()\n",
 )
 
