@@ -211,7 +211,7 @@ EVALUATIONS = {
         evaluation(before="if train:\n    model.eval()\nelse:\n    model.train()").replace("validate", "run"), 1),
     "called from far away where gradients are off": (
         evaluation() + "".join(f"def f{n}():\n    {g}()\n" for n, g in enumerate(["validate", "f0", "f1", "f2", "f3", "f4", "f5"]))
-        + "with torch.no_grad():\n    f6()\n", 1),
+        + "with torch.no_grad():\n    f6()\n", 0),
     "called from near where gradients are off": (
         evaluation() + "def f0():\n    validate()\ndef f1():\n    f0()\nwith torch.no_grad():\n    f1()\n", 0),
     "a loop of steps around steps": (
@@ -269,7 +269,7 @@ EVALUATIONS = {
     "what its own eval shows, and nothing else": (
         "def run(loader):\n    part = Spectrum().cuda()\n    part.eval()\n    for x in loader:\n        part(x)\n", 0),
     "an entry that its own eval shows": (
-        "def run(parts, loader):\n    parts[0].eval()\n    for x in loader:\n        parts[0](x)\n", 0),
+        "def run(parts, loader):\n    parts[0].eval()\n    for x in loader:\n        parts[0](x)\n", 1),
     "a table that evaluates a formula": (
         "def run(part, loader):\n    part.eval('a + b')\n    for x in loader:\n        part(x)\n", 0),
     "beside training": (BESIDE.format(data="val_loader", last="hits += model(x).mean().item()"), 1),

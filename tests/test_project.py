@@ -378,7 +378,7 @@ def test_text_without_a_place_is_checked_alone(tmp_path: Path, monkeypatch: pyte
     assert [each.code for each in lint(text, path="not_yet_saved.py")] == ["TLK101"]
 
 
-def test_a_helper_elsewhere_that_evaluates_is_reported_there(tmp_path: Path) -> None:
+def test_a_helper_elsewhere_that_evaluates_is_reported_where_the_loop_is(tmp_path: Path) -> None:
     own = """
         import torch
         from helpers import show
@@ -388,7 +388,8 @@ def test_a_helper_elsewhere_that_evaluates_is_reported_there(tmp_path: Path) -> 
                 show(model, x)
     """
     put(tmp_path, helpers="def show(model, x):\n    model.eval()\n    return model(x)\n", own=own)
-    assert found(tmp_path / "own.py") == []
+    assert found(tmp_path / "own.py") == ["TLK501"]
+    assert found(tmp_path / "helpers.py") == []
 
 
 def test_what_two_definitions_need_of_a_third_file_is_read_once(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ class Even(IterableDataset):
             {adds}
             for each in self.{taken}.values():
                 yield {takes}
+            print(self.waiting, self.other)
 """
 ADDS = "self.waiting[row['label']].append(row)"
 

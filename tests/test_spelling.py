@@ -186,7 +186,7 @@ def test_the_tables_are_what_the_installed_libraries_say() -> None:
         # In a process of its own: others of the tests put functions of theirs in the place of torch's.
         code = "import json; from tests.laws.spelling import paths; print(json.dumps(paths.aliases()))"
         shown = subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code], cwd=ROOT, timeout=600, capture_output=True, text=True, check=True
         ).stdout
         assert json.loads(shown) == ALIASES
         for each in paths.STARRED:

@@ -88,10 +88,10 @@ class Loop:
     """Objects that are emptied in it, by identity, and what is only known by its site."""
     replaced: set[int] = field(default_factory=set)
     """Objects that it made in an earlier iteration, by identity, in whose place something else is put."""
-    came_round: dict[Site, set[Hashable]] = field(default_factory=dict)
+    came_round: dict[Site, set[Hashable]] | None = None
     """What stands, when it is over, where its iterations find what the one before left, and what that is made of.
 
-    By what made it: under which names it stands there.
+    By what made it: under which names it stands there. None: not known.
     """
     breaks: list[Changes] = field(default_factory=list)
     continues: list[Changes] = field(default_factory=list)

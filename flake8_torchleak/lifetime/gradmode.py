@@ -136,6 +136,8 @@ def mode(value: Value, node: ast.expr) -> bool | None:
         return True
     if found == {False}:
         return False
+    if any(atom.kind is Kind.NUMBER for atom in value):
+        return None  # `inference_mode(False)`: known, whatever its name says
     called = node.func if isinstance(node, ast.Call) else node
     return False if hints.turns_grad_off(last_name(called)) else None
 

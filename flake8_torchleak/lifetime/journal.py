@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 
-from flake8_torchleak.lifetime.values import NOTHING, Atom, Graph, Obj, Site, Value, join, may_matter
+from flake8_torchleak.lifetime.values import NOTHING, Atom, Graph, Obj, Site, Value, join, may_be_limited, may_matter
 from flake8_torchleak.model.members import by_name
 
 Fields = dict[Hashable, Value]
@@ -149,15 +149,18 @@ class Journal:
                     histories[atom.site] = histories.get(atom.site, NOTHING) | atom.parts
         return before
 
-    def came_round(self, mark: int, loop: int) -> dict[Site, set[Hashable]]:
+    def came_round(self, mark: int, loop: int) -> dict[Site, set[Hashable]] | None:
         """What stands where an iteration found what the one before left, and what that is made of: its names there.
 
-        What was made of such a thing and stands nowhere like that is gone with the iteration.
+        What was made of such a thing and stands nowhere like that is gone with the iteration. None: not known, as more
+        went into something than is remembered.
         """
         found: dict[Site, set[Hashable]] = {}
         for fields, name, old in self.before(mark).values():
             if any(ident == loop for atom in old for ident, _ in atom.past):
                 for atom in fields.get(name, ()):
+                    if may_be_limited(atom.parts):
+                        return None
                     for site in (atom.site, *atom.parts):
                         found.setdefault(site, set()).add(name)
         return found

@@ -102,7 +102,7 @@ class Keeper(Part):
     @staticmethod
     def _is_gone(loop: Loop, kept: Kept) -> bool:
         """Whether what goes on with an earlier value is not put back where that was read, and is gone with the step."""
-        if not loop.again or not kept.is_graph or kept.ids:
+        if loop.came_round is None or not kept.is_graph or kept.ids:
             return False
         kept.places = frozenset(loop.came_round.get(kept.value.site, ()))
         return not kept.places

@@ -263,6 +263,11 @@ def limited(sites: frozenset[Site], own: Site = None) -> frozenset[Site]:
     return frozenset([own, *sorted(sites, key=_place)[-_MOST_PARTS // 2 :]])
 
 
+def may_be_limited(sites: frozenset[Site]) -> bool:
+    """Whether there may have been more sites than are remembered."""
+    return len(sites) >= _MOST_PARTS // 2
+
+
 def few_past(past: frozenset[tuple[int, Site]]) -> frozenset[tuple[int, Site]]:
     """No more of what iterations left than is remembered: that of the first loops (around) and of the last (inside)."""
     if len(past) <= _MOST_LOOPS:

@@ -217,4 +217,4 @@ if __name__ == "__main__":
     folder = Path(__file__).parents[3] / "flake8_torchleak" / "model"
     for target, made in ((folder / "aliases.py", write()), (folder / "starred.py", write_starred())):
         target.write_text(made, encoding="utf-8")
-        subprocess.run(["ruff", "format", str(target)], check=True)
+        subprocess.run(["ruff", "format", str(target)], check=True, timeout=60)
