@@ -317,3 +317,17 @@ def test_where_to_detach_what_a_call_gives(call: str, remedy: str) -> None:
     line = next(n for n, each in enumerate(text.splitlines(), 1) if "self.seen + loss" in each)
     (found,) = lint(text)
     assert found.message.endswith(remedy.format(line))
+
+
+@pytest.mark.parametrize("count", [3, 30, 60, 90])
+def test_histories_that_are_too_long_to_remember(count: int) -> None:
+    """What began them is forgotten then, but not that they have begun."""
+    steps = "".join(f"        x = torch.sin(x) + x * {n}\n" for n in range(count))
+    text = (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(4, 4)\n"
+        f"    def forward(self, x):\n        x = self.a(x)\n{steps}        return x\n"
+        "def fit(opt):\n    net, total = Net(), {}\n    for x in DataLoader(data):\n        loss = net(x).mean()\n"
+        "        opt.zero_grad()\n        loss.backward()\n        opt.step()\n"
+        "        total['n'] = total.get('n', 0) + net(x).std()\n    return total\n"
+    )
+    assert [(each.code, each.severity.value) for each in lint(IMPORTS + text)] == [("TLK401", "error")]

@@ -15,6 +15,7 @@ from flake8_torchleak.lifetime.values import (
     Site,
     Value,
     is_marked,
+    may_be_limited,
 )
 from flake8_torchleak.model.names import last_name
 
@@ -28,13 +29,15 @@ def adds(new: Atom, old: Value, node: ast.AST, loop: int, proven: set[Site]) -> 
     proven: what was differentiated. Of what else may have history, such as a number of a configuration, none is added.
     """
     held = NOTHING.union(*(atom.parts for atom in old))
+    # Where more went into it than is remembered, what began its history may be forgotten.
+    known = not may_be_limited(new.parts)
     if any(
-        is_marked(site, LEAF, BY_NAME, BY_CALL, INPUT) or (site in proven and not is_in(site, node))
+        is_marked(site, LEAF, BY_NAME, BY_CALL, INPUT) or (not is_in(site, node) and (site in proven or not known))
         for site in new.parts - held
     ):
         return True
-    known = NO_PAST.union(*(atom.past for atom in old))
-    return any(inner > loop and not is_in(site, node) for inner, site in new.past - known)
+    before = NO_PAST.union(*(atom.past for atom in old))
+    return any(inner > loop and not is_in(site, node) for inner, site in new.past - before)
 
 
 def is_in(site: Site, node: ast.AST) -> bool:
