@@ -331,3 +331,37 @@ def test_histories_that_are_too_long_to_remember(count: int) -> None:
         "        total['n'] = total.get('n', 0) + net(x).std()\n    return total\n"
     )
     assert [(each.code, each.severity.value) for each in lint(IMPORTS + text)] == [("TLK401", "error")]
+
+
+RESET = """
+    class Base(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.proj = nn.Linear(4, 4)
+            self.register_buffer("mean", torch.zeros(4))
+            {made}
+        def reset(self):
+            self.reset_mean()
+        def reset_mean(self):
+            self.mean.zero_()
+
+    class Norm(Base):
+        def forward(self, x):
+            x = self.proj(x)
+            self.mean = 0.9 * self.mean + 0.1 * x.mean(0)
+            return x
+        {later}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "later", "leaks"),
+    [
+        ("self.reset()", "", True),
+        ("self.reset()", "def start(self):\n            self.reset()", False),
+        ("self.reset()", "def start(self):\n            self.mean = torch.zeros(4)", False),
+        ("pass", "", False),
+    ],
+)
+def test_a_state_that_the_constructor_alone_resets(made: str, later: str, leaks: bool) -> None:
+    assert ("TLK601" in codes(RESET.format(made=made, later=later))) == leaks

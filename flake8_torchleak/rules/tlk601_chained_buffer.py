@@ -77,6 +77,8 @@ Update = tuple[ast.stmt, str, list[ast.expr]]
 """A statement, the attribute that it updates, and what to detach."""
 
 
+_MOST_LEVELS = 4
+"""Methods that call the method that calls another one."""
 _RESETS = frozenset({"zero_", "fill_", "copy_", "detach_", "clear", "normal_", "pop", "popleft"})
 """Methods after which nothing is left of what a tensor or a container held."""
 
@@ -159,13 +161,22 @@ def _is_let_go(module: Module, kept: Kept) -> bool:
         if node is kept.target:
             continue
         parent, function = module.tree.parents[node], module.tree.function(node)
-        is_made = function is not None and function.name == "__init__"
-        if not isinstance(node.ctx, ast.Load) and not is_made and module.tree.statement(node) is not at:
+        if function is not None and _makes(module, function, _MOST_LEVELS):
+            continue
+        if not isinstance(node.ctx, ast.Load) and module.tree.statement(node) is not at:
             if function not in putting_back and (kept.how != "state" or _is_elsewhere(module, node, at)):
                 return True
         if isinstance(parent, ast.Attribute) and parent.attr in _RESETS:
             return True
     return False
+
+
+def _makes(module: Module, function: FunctionNode, levels: int) -> bool:
+    """Whether a method is the constructor, or only a part of it: `reset_running_stats`, that nothing else calls."""
+    if function.name == "__init__" or not levels:
+        return function.name == "__init__"
+    calls = [module.tree.function(each) for each in module.classes.calls_of(function)]
+    return bool(calls) and all(each is not None and _makes(module, each, levels - 1) for each in calls)
 
 
 def _putting_back(module: Module, kept: Kept, at: ast.AST) -> set[FunctionNode | None]:
