@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import ast
 
-from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, INPUT, LEAF, NO_PAST, NOTHING, Atom, Site, Value, is_marked
+from flake8_torchleak.lifetime.values import (
+    BY_CALL,
+    BY_NAME,
+    INPUT,
+    LEAF,
+    NO_PAST,
+    NOTHING,
+    Atom,
+    Site,
+    Value,
+    is_marked,
+)
 from flake8_torchleak.model.names import last_name
 
 _JOINING = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})

@@ -135,7 +135,7 @@ from flake8_torchleak.rule import Report, rule
 def check(module: Module) -> Iterator[Report]:
     for each in containers(module):
         served, owner = module.served, each.dataset.owner
-        if each.known and not served.has_no_workers(owner) and not served.is_in_no_loader(owner):
+        if each.known and not module.reach.is_out(owner):
             used, arrays = held(module, each), each.arrays and not is_of_arrays(each.value)
             happens = copied(each.name, each.value, arrays)
             if served.has_none_by_default(owner):

@@ -87,6 +87,8 @@ from flake8_torchleak.wording import fitting
 )
 def check(module: Module) -> Iterator[Report]:
     for each in growing(module):
+        if module.reach.is_out(each.dataset.owner):
+            continue
         what = "gains an entry per sample" if each.keyed else "grows with every sample"
         yield Report(
             each.dataset.place(each.place),
@@ -103,6 +105,8 @@ def check(module: Module) -> Iterator[Report]:
             severity=Severity.NOTE if each.chosen or _has_none(module, each.dataset) else Severity.ERROR,
         )
     for memo in memos(module):
+        if module.reach.is_out(memo.dataset.owner):
+            continue
         name = memo.function.name
         grows = f"memory grows in every worker: `{name}` caches its result for every sample"
         piles = f"files stay open: in each worker `{name}` keeps every {memo.opens} that it was ever asked for"

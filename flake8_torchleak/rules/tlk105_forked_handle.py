@@ -97,7 +97,7 @@ from flake8_torchleak.wording import fitting
 def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
         told = _told(module, each.dataset, each.handle)
-        if told is None or module.served.is_in_no_loader(each.dataset.owner):
+        if told is None or module.reach.is_out(each.dataset.owner):
             continue
         severity, fails = told
         yield Report(
@@ -119,6 +119,8 @@ def check(module: Module) -> Iterator[Report]:
         only_read, sent = is_only_read(module, first.dataset, first.handle), _says_how_it_is_sent(first.dataset)
         if sent and (only_read or may_be_spawned(module)):
             continue  # forked workers read it, and spawned ones open it
+        if module.reach.is_out(first.dataset.owner):
+            continue
         entry = (
             f"{first.dataset.owner.name}.{first.entry.name}" if isinstance(first.dataset, Holding) else first.entry.name
         )

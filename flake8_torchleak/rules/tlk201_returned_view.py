@@ -89,7 +89,7 @@ def check(module: Module) -> Iterator[Report]:
             if given.node in seen:
                 continue
             seen.add(given.node)
-            if module.served.is_only_read(dataset, given):
+            if module.served.is_only_read(dataset, given) or module.reach.is_unused(dataset):
                 continue
             if hints.is_label(origin.name):
                 continue  # a label: one number, which nobody edits

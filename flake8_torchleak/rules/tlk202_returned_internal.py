@@ -88,7 +88,7 @@ def check(module: Module) -> Iterator[Report]:
             if given.node in seen:
                 continue
             seen.add(given.node)
-            if module.served.is_only_read(dataset, given):
+            if module.served.is_only_read(dataset, given) or module.reach.is_unused(dataset):
                 continue
             of = "" if origin.name in short(given.node) else f", of `{origin.name}`"
             yield Report(

@@ -1,0 +1,77 @@
+"""Whether any worker of a project can get a Dataset: asked last, for what would be told of it otherwise."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.census import ANY, NONE, SOME, loaders_by_class
+from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.firstparty import holds, importing
+from flake8_torchleak.model.importers import naming
+from flake8_torchleak.model.leftover import gets_modules, is_left_over, is_named_nowhere, is_packaged
+from flake8_torchleak.model.reading import reader
+from flake8_torchleak.model.remember import remembered
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_MOST_FILES = 200
+"""Files with PyTorch that are searched for loaders."""
+
+
+class Reach:
+    """What the workers of a project reach of a module."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    @remembered
+    def meets_no_workers(self, dataset: DatasetFacts) -> bool:
+        """Whether a program, in all of its files, settings and scripts, has no workers for what may be of the class."""
+        project = self.module.project
+        if self.module.config.assume_workers != "auto" or project is None or not project.is_marked:
+            return False
+        if is_packaged(project.top):
+            return False  # its users are not in sight
+
+        def given(name: str) -> set[str]:
+            found: tuple[str, ...] | None = reader().row(loaders_by_class, (project.top, ""), name)
+            return {SOME} if found is None else set(found)
+
+        name = dataset.facts.node.name
+        unknown, own = given(ANY), given(name)
+        if not unknown and not self.module.classes.own_calls(name) and not self._is_imported(name):
+            return False  # another class of that name
+        return unknown | own == {NONE}
+
+    def _is_imported(self, name: str) -> bool:
+        """Whether a file that makes objects of a class imports it from here, or from where the folders look like it."""
+        path, project = str(self.module.path), self.module.project
+        if self.module.users.paths(f"{name}("):
+            return True
+        stem = os.path.splitext(os.path.basename(path))[0]
+        return project is not None and any(
+            module.rpartition(".")[2] == stem and name in names and holds(each, project.top, f"{name}(")
+            for each in naming(path, stem)
+            for module, names, _ in importing(each, project.top)
+        )
+
+    def is_out(self, dataset: DatasetFacts) -> bool:
+        """Whether the project shows that no worker ever gets an object of the class."""
+        if self.is_unused(dataset) or self.meets_no_workers(dataset):
+            return True
+        return self.module.served.has_no_workers(dataset) or self.module.served.is_in_no_loader(dataset)
+
+    @remembered
+    def is_unused(self, dataset: DatasetFacts) -> bool:
+        """Whether a program that makes loaders never makes an object of the class, as far as names tell."""
+        node, project = dataset.facts.node, self.module.project
+        if self.module.config.assume_workers != "auto" or project is None:
+            return False
+        files = {each for name in ("torch", "DataLoader") for each in naming(str(self.module.path), name)}
+        if len(files) > _MOST_FILES or not any(holds(each, project.top, "DataLoader(") for each in files):
+            return False
+        if gets_modules(project.top):
+            return False  # what is called in a class's stead may be any part of its name
+        return is_left_over(self.module, node) or is_named_nowhere(self.module, node)
