@@ -70,6 +70,7 @@ class Reach:
         if self.module.config.assume_workers != "auto" or project is None:
             return False
         files = {each for name in ("torch", "DataLoader") for each in naming(str(self.module.path), name)}
+        files.discard(os.path.abspath(str(self.module.path)))  # a file that is alone shows no program
         if len(files) > _MOST_FILES or not any(holds(each, project.top, "DataLoader(") for each in files):
             return False
         if gets_modules(project.top):
