@@ -77,6 +77,9 @@ HELD = {
     "names of files": ("sorted(os.listdir(root))", "self.data[i]", "np.array([s.encode() for s in ...])"),
     "names by way of a variable": ("names(root)", "self.data[i]", "np.array([s.encode() for s in ...])"),
     "joined words": ("[' '.join(line) for line in open(root)]", "self.data[i]", "PackedRecords(...)"),
+    "paths beside a file": (
+        "[Path(root).parent / each for each in open(root)]", "self.data[i]", "`Path(x.decode())` at the read",
+    ),
     "a parsed list": ("json.load(open(root))", "self.data[i]", "PackedRecords(...)"),
     "a parsed dict": ("json.load(open(root))", "self.data[str(i)]", "PackedDict(...)"),
     "a parsed dict, by its method": ("json.load(open(root))", "self.data.get(key(i))", "PackedDict(...)"),

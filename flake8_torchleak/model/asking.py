@@ -48,6 +48,16 @@ class Asking:
             return self.is_zero(part, node.left) or self.is_zero(part, node.right)
         return self._is_zero_call(part, node) if isinstance(node, ast.Call) else False
 
+    def is_shown(self, node: ast.expr) -> bool:
+        """Whether a number above 0 stands there, or where a name gets its value: a constant, or an option's default."""
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, int) and node.value > 0
+        name = node.attr if isinstance(node, ast.Attribute) else ""
+        users = self.program.holding(name) if name else ()
+        values = [value for user in users for value in self._settings(user, name)]
+        given = [each.value for each in values if isinstance(each, ast.Constant)]
+        return bool(given) and all(isinstance(each, int) and each > 0 for each in given)
+
     def _is_zero_call(self, part: Part, call: ast.Call) -> bool | None:
         """`int(x)`, `getattr(opt, "workers", 0)`, `settings.get("workers", 0)`."""
         if last_name(call.func) == "int" and len(call.args) == 1:

@@ -13,8 +13,8 @@ from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 ANY = "*"
 """Stands for the Dataset of a loader that is given what is not seen."""
-NONE, SOME = "none", "some"
-"""A loader without workers, and one that may have some."""
+NONE, SOME, SHOWN = "none", "some", "shown"
+"""A loader without workers, one that may have some, and one with a number of them that the project's files show."""
 _PLACE = 5
 """The place of `num_workers` among the arguments."""
 _WRAPPERS = frozenset({"Subset", "ConcatDataset", "ChainDataset", "StackDataset", "random_split"})
@@ -26,7 +26,7 @@ _TEXTS = frozenset({"open", "join", "imread", "basename", "Path", "split", "repl
 
 
 def loaders_by_class(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
-    """For each class that loaders of a project are given (ANY: not known), "some" if these may have workers, or "none".
+    """For each class that loaders of a project are given (ANY: not known), which of NONE, SOME and SHOWN these have.
 
     None if that is not to be seen, for a project that is too large, or has files that cannot be parsed.
     """
@@ -45,9 +45,9 @@ class _Census:
     def found(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
         for part in self.program.holding("oader"):
-            for name, may in self._of(part):
+            for name, have in self._of(part):
                 for each in self._and_bases(name):
-                    found.setdefault(each, set()).add(SOME if may else NONE)
+                    found.setdefault(each, set()).add(have)
         for text in self.program.beside.values():
             if "DataLoader(" in text and re.search(r"num_workers\W{1,3}(?!0\b)\w", text):
                 found.setdefault(ANY, set()).add(SOME)
@@ -56,22 +56,22 @@ class _Census:
     def _and_bases(self, name: str) -> list[str]:
         return list(dict.fromkeys([name, *(node.name for _, node in self.program.lineage(name))]))
 
-    def _of(self, part: Part) -> Iterator[tuple[str, bool]]:
-        """The loaders of a file: the class of each one's Dataset, and whether it may have workers."""
+    def _of(self, part: Part) -> Iterator[tuple[str, str]]:
+        """The loaders of a file: the class of each one's Dataset, and which of NONE, SOME and SHOWN it has."""
         for call in part.tree.all(ast.Call):
             name = part.name(call.func)
             if name == "__init__" and self._makes_loader(part, call):
-                yield ANY, self._may_have_workers(part, call, False)
+                yield ANY, self._workers(part, call, False)
             elif name.endswith("DataLoader") and not self.program.is_function(name) and not self._is_own(name):
                 yield (
                     self._class_of(part, _first(call)),
-                    self._may_have_workers(part, call, self._is_foreign(part, call)),
+                    self._workers(part, call, self._is_foreign(part, call)),
                 )
             elif self.program.is_outside(part, call.func) and (_MAKER.search(name) or _speaks(call)):
-                yield ANY, True  # what makes loaders elsewhere has its own defaults
+                yield ANY, SOME  # what makes loaders elsewhere has its own defaults
         for node in part.tree.all(ast.Name, ast.Attribute):
             if part.name(node).endswith("DataLoader") and self._is_handed(part, node):
-                yield ANY, True
+                yield ANY, SOME
 
     def _is_own(self, name: str) -> bool:
         """Whether a class of the project has this name that says itself what it gives to the loader it is, if any."""
@@ -105,14 +105,16 @@ class _Census:
             return up.func is not node and last_name(up.func) not in _LOOKS
         return isinstance(up, (ast.Assign, ast.Dict, ast.IfExp, ast.Return, ast.keyword))
 
-    def _may_have_workers(self, part: Part, call: ast.Call, foreign: bool) -> bool:
+    def _workers(self, part: Part, call: ast.Call, foreign: bool) -> str:
         if any(isinstance(each, ast.Starred) for each in call.args):
-            return True
+            return SOME
         given = {each.arg: each.value for each in call.keywords}
         if None in given:
-            return True
+            return SOME
         number = given.get("num_workers") or (call.args[_PLACE] if len(call.args) > _PLACE else None)
-        return foreign if number is None else not self.asking.is_zero(part, number)
+        if number is None:
+            return SOME if foreign else NONE
+        return NONE if self.asking.is_zero(part, number) else SHOWN if self.asking.is_shown(number) else SOME
 
     # -- Which Dataset a loader gets ------------------------------------------------------------------------------
 

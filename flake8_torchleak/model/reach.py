@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.census import ANY, NONE, SOME, loaders_by_class
+from flake8_torchleak.model.census import ANY, NONE, SHOWN, SOME, loaders_by_class
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.firstparty import holds, importing
 from flake8_torchleak.model.importers import naming
@@ -26,24 +26,28 @@ class Reach:
     def __init__(self, module: Module) -> None:
         self.module = module
 
+    def _given(self, name: str) -> set[str]:
+        """What workers the loaders of the project have that may get an object of a class, or what is not seen."""
+        project = self.module.project
+        if self.module.config.assume_workers != "auto" or project is None or not project.is_marked:
+            return {SOME}
+        found: tuple[str, ...] | None = reader().row(loaders_by_class, (project.top, ""), name)
+        return {SOME} if found is None else set(found)
+
     @remembered
     def meets_no_workers(self, dataset: DatasetFacts) -> bool:
         """Whether a program, in all of its files, settings and scripts, has no workers for what may be of the class."""
-        project = self.module.project
-        if self.module.config.assume_workers != "auto" or project is None or not project.is_marked:
-            return False
-        if is_packaged(project.top):
-            return False  # its users are not in sight
-
-        def given(name: str) -> set[str]:
-            found: tuple[str, ...] | None = reader().row(loaders_by_class, (project.top, ""), name)
-            return {SOME} if found is None else set(found)
-
-        name = dataset.facts.node.name
-        unknown, own = given(ANY), given(name)
+        name, project = dataset.facts.node.name, self.module.project
+        if project is None or is_packaged(project.top):
+            return False  # a package's users are not in sight
+        unknown, own = self._given(ANY), self._given(name)
         if not unknown and not self.module.classes.own_calls(name) and not self._is_imported(name):
             return False  # another class of that name
         return unknown | own == {NONE}
+
+    def meets_shown_workers(self, dataset: DatasetFacts) -> bool:
+        """Whether each loader of the project that may get the class has a number of workers that its files show."""
+        return self._given(ANY) | self._given(dataset.facts.node.name) == {SHOWN}
 
     def _is_imported(self, name: str) -> bool:
         """Whether a file that makes objects of a class imports it from here, or from where the folders look like it."""

@@ -40,12 +40,11 @@ def worth(module: Module, container: Container) -> Severity:
     if module.config.assume_workers == "yes" and not _is_unknown(container.value) and not container.arrays:
         return Severity.WARNING
     records = _is_parsed(container.value) and not container.of_parts and not container.arrays
-    records = (records and not gives_numbers(module, container)) or is_made_of_annotations(module, container)
-    if (
-        not records
-        or module.served.has_none_by_default(container.dataset.owner)
-        or not module.loaders.shows_workers_for(container.dataset.owner.facts.node)
-    ):
+    owner, made = container.dataset.owner, is_made_of_annotations(module, container)
+    if not made and (not records or gives_numbers(module, container)):
+        return Severity.NOTE
+    shown = module.loaders.shows_workers_for(owner.facts.node) or (made and module.reach.meets_shown_workers(owner))
+    if not shown or module.served.has_none_by_default(owner):
         return Severity.NOTE
     name = container.name.removeprefix("self.")
     if is_left_out(module, container.dataset, name) or is_unset(module, container.dataset, name):
