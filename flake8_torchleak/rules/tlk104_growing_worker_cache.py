@@ -48,7 +48,8 @@ When it stays silent
 - The container is shared (a Manager's), or of unknown type.
 - Keys are not per sample, or few by construction (`i % 8`, a truth value, an entry of a small table).
 - Entries of a dict are handles that are opened on first use.
-- The Dataset is only used without workers.
+- The Dataset is only used without workers, or the program has none for it, in all of its files, settings and scripts,
+  or never makes it.
 
 A note, where it is filled only for who asks for that by an argument that is off by default; and for memoized functions
 that open files: how many there are is not in sight.

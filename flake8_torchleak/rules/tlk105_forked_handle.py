@@ -48,7 +48,8 @@ When it stays silent
 --------------------
 It is closed, or set to None, before `__init__` or `__len__` ends, is read into memory there, is opened again in a
 sample method or a worker_init_fn, is not used for samples, the class asks which process it is in (`os.getpid()`), or
-the Dataset is only used without workers.
+the Dataset is only used without workers, or the program has none for it, in all of its files, settings and scripts, or
+never makes it.
 
 How to fix it
 -------------

@@ -45,7 +45,8 @@ Run by `fixtures/TLK201_returned_view/proof.py`, fixed by `torchleak check --fix
 When it stays silent
 --------------------
 Every DataLoader of this class in the file copies the batch at once (the default collate, or a collate function of
-the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a one-dimensional array gives a scalar.
+the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a one-dimensional array gives a scalar;
+and where a program that makes loaders never makes an object of the class.
 
 How to fix it
 -------------

@@ -39,7 +39,8 @@ Run by `fixtures/TLK202_returned_internal/proof.py`, fixed by `torchleak check -
 When it stays silent
 --------------------
 Every DataLoader of this class in the file uses the default collate, which builds new containers; the element
-is a string, number or tuple, is copied or rebuilt, or its type is not known (TLK903).
+is a string, number or tuple, is copied or rebuilt, or its type is not known (TLK903); or a program that makes loaders
+never makes an object of the class.
 
 How to fix it
 -------------
