@@ -68,7 +68,9 @@ def remedy(value: Value, held: Held, arrays: bool = False) -> str:
     if held.columns:
         return f"store `{{k: PackedRecords(v) for k, v in x.items()}}` {_BRIEFLY}"
     if held.part and len(held.part) <= _LONGEST:
-        return f"keep only `PackedDict({held.part})` {_READ_ONLY.format('dict')}"
+        packed, kind = ("PackedRecords", "list") if held.rows else ("PackedDict", "dict")
+        kept = f"set `{held.part} = {packed}(...)`" if held.beside else f"keep only `{packed}({held.part})`"
+        return f"{kept} {_READ_ONLY.format(kind)}"
     if held.keyed is None:
         return "store PackedRecords, of a dict PackedDict (classes: `torchleak explain TLK101`)"
     return f"store `{packed}(...)` {_READ_ONLY.format(kind)}"
@@ -112,7 +114,8 @@ def advice(name: str, value: Value, held: Held, arrays: bool = False) -> str:
     if held.columns:
         packed = f"{{k: PackedRecords(v) for k, v in {name}.items()}}"
     if held.part:
-        packed = f"PackedDict({held.part})"
+        packed = f"{'PackedRecords' if held.rows else 'PackedDict'}({held.part})"
+        name = held.part if held.beside else name
     return (
         f"`{name} = {packed}` once it is filled; `torchleak explain TLK101` prints the class, to be pasted: "
         "all workers "

@@ -127,7 +127,7 @@ VIEWS = """
         def __getitem__(self, i):
             return self.rows[i]
 """
-LOADS = "import torch\nloader = torch.utils.data.DataLoader(get_dataset(), {})\n"
+LOADS = "import torch\nfrom rows import Rows\nloader = torch.utils.data.DataLoader(get_dataset(Rows), {})\n"
 
 
 @pytest.mark.parametrize(

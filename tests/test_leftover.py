@@ -73,6 +73,10 @@ def test_what_mentions_it_in_its_own_file(tmp_path: Path, rest: str, expected: s
     [
         ("import steps\nsteps.other()\n", "note"),
         ("import steps\nsteps.fit(1, 2, 3)\n", "warning"),
+        ("import steps\nimport numpy as np\nnp.linalg.fit(1)\nsteps.other()\n", "note"),  # has a name of its own
+        ("import steps\nfrom numpy import linalg as la\nla.fit(1)\nsteps.other()\n", "note"),
+        ("import steps\nimport lib\nlib.deep.fit(1)\nsteps.other()\n", "note"),
+        ("import steps as lib\nlib.fit(1)\n", "warning"),
         ("from steps import fit, other\nother()\n", "note"),
         ("from steps import fit as run, other\nrun(1, 2, 3)\n", "warning"),
         ("import steps\ngetattr(steps, input())()\n", "warning"),

@@ -77,12 +77,32 @@ HELD = {
     "names of files": ("sorted(os.listdir(root))", "self.data[i]", "np.array([s.encode() for s in ...])"),
     "names by way of a variable": ("names(root)", "self.data[i]", "np.array([s.encode() for s in ...])"),
     "joined words": ("[' '.join(line) for line in open(root)]", "self.data[i]", "PackedRecords(...)"),
+    "paths beside a file": (
+        "[Path(root).parent / each for each in open(root)]", "self.data[i]", "`Path(x.decode())` at the read",
+    ),
     "a parsed list": ("json.load(open(root))", "self.data[i]", "PackedRecords(...)"),
     "a parsed dict": ("json.load(open(root))", "self.data[str(i)]", "PackedDict(...)"),
     "a parsed dict, by its method": ("json.load(open(root))", "self.data.get(key(i))", "PackedDict(...)"),
     "a part of a parsed dict": (
-        "json.load(open(root))", "self.data['rows'][i]", "keep only `PackedDict(self.data['rows'])`",
+        "json.load(open(root))", "self.data['rows'][str(i)]", "keep only `PackedDict(self.data['rows'])`",
     ),
+    "a list in a parsed dict": (
+        "json.load(open(root))", "self.data['rows'][i]", "keep only `PackedRecords(self.data['rows'])`",
+    ),
+    "a list that is counted": (
+        "json.load(open(root))", "self.data['rows'][key(i)], len(self.data['rows'])",
+        "keep only `PackedRecords(self.data['rows'])`",
+    ),
+    "a list beside other entries": (
+        "json.load(open(root))", "self.data['rows'][i], self.data['name']",
+        "set `self.data['rows'] = PackedRecords(...)`",
+    ),
+    "a dict beside other entries": (
+        "json.load(open(root))", "self.data['rows'][key(i)], self.data['name']",
+        "set `self.data['rows'] = PackedDict(...)`",
+    ),
+    "two entries": ("json.load(open(root))", "self.data['rows'][i], self.data['names'][i]", "`PackedDict(...)`"),
+    "asked for a text": ("json.load(open(root))", "'rows' in self.data and self.data[key(i)]", "`PackedDict(...)`"),
     "parsed, and no more known": ("json.load(open(root))", "self.data[key(i)]", "PackedRecords, of a dict PackedDict"),
     "a dict of records": ("{str(n): {'a': n} for n in open(root)}", "self.data[str(i)]", "PackedDict(...)"),
     "columns": (

@@ -309,7 +309,7 @@ LIMITED = "import cv2\nfrom torch.utils.data import DataLoader\ncv2.setNumThread
         ({"pkg__init__": "def set_up():\n    pass\nset_up()\nprint()\n", "pkg__limits": LIMITING}, ["TLK301"]),
         ({"pkg__init__": "from numpy import set_up\n\nset_up()\n"}, ["TLK301"]),
         ({"pkg__init__": "", "runs__fit__go": f"from pkg.photos import Photos\n{LIMITED}DataLoader(Photos())\n"}, []),
-        ({"pkg__init__": "", "runs__fit__go": f"{LIMITED}DataLoader(Photos())\n"}, ["TLK301"]),
+        ({"pkg__init__": "", "runs__fit__go": f"{LIMITED}DataLoader(Photos(), num_workers=2)\n"}, ["TLK301"]),
     ],
 )
 def test_opencv_is_limited_elsewhere(tmp_path: Path, files: dict[str, str], codes: list[str]) -> None:

@@ -38,6 +38,8 @@ class Attributes:
             effect = TENSOR_ATTRIBUTES.get(node.attr)
             if effect is not None:
                 return apply(effect, base)
+        if base.kind is Kind.PATH and node.attr == "parent":
+            return base
         if base.kind is Kind.ARRAY and node.attr in ARRAY_ATTRIBUTES:
             return apply(ARRAY_ATTRIBUTES[node.attr], base)
         if base.kind is Kind.INSTANCE and base.made in self.infer.classes.all:

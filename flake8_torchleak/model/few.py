@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.around import is_around, is_counted_apart
 from flake8_torchleak.model.bindings import GROWING, Definition, How, Mutation
 from flake8_torchleak.model.names import defaults
 from flake8_torchleak.model.tree import FUNCTIONS
@@ -27,7 +28,6 @@ _MOST_DEPTH = 10
 _TRUTHS = frozenset({"bool", "isinstance", "issubclass", "hasattr", "callable", "any", "all"})
 _SAME_ELEMENTS = frozenset({"sorted", "list", "tuple", "reversed"})
 _PUTS_ONE = frozenset({"append", "insert", "setitem"})
-_LISTINGS = frozenset({"os.listdir", "glob.glob", "glob.iglob"})
 _INDEXED = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT})
 
 
@@ -226,27 +226,9 @@ def _is_one_of_few(module: Module, node: ast.expr, depth: int) -> bool:
         return generator.target.__class__ is ast.Name and _is_standing(module, generator.iter, depth - 1)
     found = module.flow.reaching(node.id, node)
     return bool(found) and all(
-        _is_few_bound(module, each, depth - 1) or _is_folder_around(module, node, each) for each in found
+        _is_few_bound(module, each, depth - 1) or is_around(module, node, each) or is_counted_apart(module, each)
+        for each in found
     )
-
-
-def _is_folder_around(module: Module, node: ast.Name, definition: Definition) -> bool:
-    """Whether a variable is the name of a folder, put in once for each file there: all of these are one object."""
-    outer, inner = definition.statement, next(iter(module.tree.loops(node)), None)
-    if definition.path or not isinstance(outer, ast.For) or not isinstance(inner, ast.For) or inner is outer:
-        return False
-    if not _lists_folder(module, outer.iter) or not _lists_folder(module, inner.iter):
-        return False
-    inside = [each for each in ast.walk(inner.iter) if isinstance(each, ast.Name)]
-    made = [each.value for name in inside for each in module.flow.reaching(name.id, name) if each.value is not None]
-    named = {each.id for value in made for each in ast.walk(value) if isinstance(each, ast.Name)}
-    return node.id in named.union(each.id for each in inside)
-
-
-def _lists_folder(module: Module, node: ast.expr) -> bool:
-    """Whether an expression gives the names in a folder."""
-    calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
-    return any(module.names.qualname(each.func) in _LISTINGS for each in calls)
 
 
 def _is_few_bound(module: Module, definition: Definition, depth: int) -> bool:

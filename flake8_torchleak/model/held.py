@@ -31,12 +31,15 @@ class Held:
     """How a container is used.
 
     keyed: whether it is a dict (None: not known); part: the one element under a constant key that samples are read
-    from; columns: whether it is a dict of lists, of which samples need one element each; names: whether it holds names
-    of files; later: whether more is put in once it is built.
+    from; rows: whether that is a list; beside: whether the class uses other elements, too; columns: whether it is a
+    dict of lists, of which samples need one element each; names: whether it holds names of files; later: whether more
+    is put in once it is built.
     """
 
     keyed: bool | None
     part: str = ""
+    rows: bool = False
+    beside: bool = False
     columns: bool = False
     names: bool = False
     later: bool = False
@@ -46,9 +49,12 @@ def held(module: Module, container: Container) -> Held:
     """The uses of a container, as far as its class shows them."""
     state = StateFacts(module, container.dataset, container.name.removeprefix("self."))
     keyed = _is_keyed(module, state)
+    parts = _parts(module, state) if keyed and container.value.kind in _OPEN else []
     return Held(
         keyed,
-        _part(module, state) if keyed and container.value.kind in _OPEN else "",
+        ast.unparse(parts[0]) if parts else "",
+        bool(parts) and _is_listed(module, state, parts),
+        bool(parts) and _has_others(module, state, parts),
         bool(keyed) and _has_columns(module, state),
         _holds_names(state),
         _is_changed_later(module, state),
@@ -62,6 +68,8 @@ def _is_keyed(module: Module, state: StateFacts) -> bool | None:
     methods = {each for node in _uses(module, state) if (each := _method(module, node))}
     keys = [each.key for each in state.reads if each.key is not None and each.use is Use.SUBSCRIPT]
     if methods & _OF_DICTS or any(_is_text(key) for key in keys):
+        return True
+    if any(_is_asked_for_text(module, node) for node in _uses(module, state)):
         return True
     if methods & _OF_LISTS or any(state.dataset.is_index(key) for key in keys):
         return False
@@ -94,16 +102,39 @@ def _is_text(key: ast.expr) -> bool:
     return isinstance(key, ast.JoinedStr) or (isinstance(key, ast.Constant) and isinstance(key.value, str))
 
 
-def _part(module: Module, state: StateFacts) -> str:
-    """`self.index['images']`, where all samples are read from there."""
-    found = {
-        ast.unparse(parent)
+def _is_asked_for_text(module: Module, node: ast.expr) -> bool:
+    """Whether it is asked if a constant text is in it: `"input" in self.pairs`."""
+    up = module.tree.parents[node]
+    return isinstance(up, ast.Compare) and isinstance(up.ops[0], (ast.In, ast.NotIn)) and _is_text(up.left)
+
+
+def _parts(module: Module, state: StateFacts) -> list[ast.Subscript]:
+    """Where samples take an element of `self.index['images']`, if they do of no other element of it."""
+    found = [
+        parent
         for each in state.reads
         if isinstance(parent := module.tree.parents[each.node], ast.Subscript)
         and isinstance(each.key, ast.Constant)
-        and isinstance(module.tree.parents[parent], ast.Subscript)
-    }
-    return found.pop() if len(found) == 1 and len(state.reads) == 1 else ""
+        and isinstance(outer := module.tree.parents[parent], ast.Subscript)
+        and outer.value is parent
+    ]
+    return found if len({ast.unparse(each) for each in found}) == 1 else []
+
+
+def _has_others(module: Module, state: StateFacts, parts: list[ast.Subscript]) -> bool:
+    """Whether the class uses or asks for other elements, too."""
+    used = (module.tree.parents[each] for each in _uses(module, state))
+    others = (each for each in used if isinstance(each, (ast.Subscript, ast.Compare)))
+    return any(ast.unparse(each) != ast.unparse(parts[0]) for each in others)
+
+
+def _is_listed(module: Module, state: StateFacts, parts: list[ast.Subscript]) -> bool:
+    """Whether such an element is a list: the sample's index is its key, or it is counted."""
+    outer = [up for part in parts if isinstance(up := module.tree.parents[part], ast.Subscript)]
+    if any(state.dataset.is_index(each.slice) for each in outer):
+        return True
+    counted = {ast.unparse(call.args[0]) for call in module.classes.own_calls("len") if call.args}
+    return ast.unparse(parts[0]) in counted
 
 
 def _has_columns(module: Module, state: StateFacts) -> bool:

@@ -9,7 +9,7 @@ import re
 from flake8_torchleak.model.firstparty import Finder, holds, importing, listing
 from flake8_torchleak.model.reading import Imports, forget, reader
 
-__all__ = ["SKIPPED", "forget", "importers", "naming"]
+__all__ = ["SKIPPED", "files_below", "forget", "importers", "naming"]
 
 _MOST_FILES = 3000
 """Files of a project whose imports are listed: past that, none is."""
@@ -104,6 +104,11 @@ def by_name(top: str, marked: str) -> dict[str, tuple[str, ...]] | None:
             for name in [*_NAME.findall(module)[-1:], *_NAME.findall(names + modules)]:
                 found.setdefault(name, {})[path] = None
     return {name: tuple(files) for name, files in found.items()}
+
+
+def files_below(top: str) -> list[str]:
+    """The Python files of a project's folder, those past a bound left out."""
+    return _files(top, True)
 
 
 def _files(top: str, below: bool) -> list[str]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.firstparty import holds, whole
-from flake8_torchleak.model.importers import importers, naming
-from flake8_torchleak.model.mentions import Definition, looks_up, mentioning, stands_beside
+from flake8_torchleak.model.firstparty import Finder, holds, text_of, whole
+from flake8_torchleak.model.importers import files_below, importers, naming
+from flake8_torchleak.model.mentions import Definition, gets_by_text, looks_up, mentioning, stands_beside
 from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
@@ -23,6 +24,11 @@ _PACKAGING = {"setup.py": "setup(", "setup.cfg": "[metadata]", "pyproject.toml":
 """What stands in the files of a project that others install: who uses its names is not in sight."""
 _MOST_USERS = 40
 """Files that import a module, itself or through another."""
+_IMPORTING = ("import_module", "__import__")
+_ITSELF = "sys.modules[__name__]"
+"""How a module gets at what is in itself."""
+_MOST_OTHERS = 600
+"""Files whose texts are searched for a name."""
 _MOST_LEVELS = 4
 """Definitions that name the definition that names it, and so on."""
 
@@ -37,9 +43,40 @@ def is_left_over(module: Module, node: ast.AST) -> bool:
     if project is None or definition is None or definition.decorator_list:
         return False
     path = os.path.abspath(str(module.path))
-    if os.path.basename(path) == "__init__.py" or _is_packaged(project.top):
+    if os.path.basename(path) == "__init__.py" or is_packaged(project.top):
         return False
     return _Search(project.top).is_unused(path, module.root, module.source.text, definition.name)
+
+
+def is_named_nowhere(module: Module, node: ast.ClassDef) -> bool:
+    """Whether a program's files, settings and scripts name a class, and what names it, nowhere but where it stands.
+
+    Then it does not matter who imports its module, or how; not where some file gets at modules by names it works out.
+    """
+    project = module.project
+    if project is None or not project.is_marked or is_packaged(project.top):
+        return False
+    path = os.path.abspath(str(module.path))
+    others = {each: (text_of(each, project.top) or "").replace(_ITSELF, "") for each in files_below(project.top)}
+    others.pop(path, None)
+    if len(others) > _MOST_OTHERS or any(gets_by_text(text) for text in (*others.values(), module.source.text)):
+        return False
+    asked: list[Definition] = [definition] if (definition := _outermost(module, node)) is not None else []
+    for each in asked:
+        word = re.compile(rf"\b{each.name}\b")
+        if each.decorator_list or stands_beside(project.top, each.name) or any(map(word.search, others.values())):
+            return False
+        for holder in mentioning(module.root, each.name):
+            if holder is None or len(asked) == _MOST_LEVELS:
+                return False
+            asked += [holder] if holder not in asked else []
+    return bool(asked)
+
+
+def gets_modules(top: str) -> bool:
+    """Whether some file of a project imports modules by names that it works out, or there are too many to tell."""
+    files = files_below(top)
+    return len(files) > _MOST_OTHERS or any(holds(each, top, word) for each in files for word in _IMPORTING)
 
 
 class _Search:
@@ -66,7 +103,7 @@ class _Search:
             self._is_unused_too(*file, holder)
             for file in files
             if name in file[2]
-            for holder in mentioning(file[1], name)
+            for holder in mentioning(file[1], name, Finder(file[0]).is_near)
         )
 
     def _is_unused_too(self, path: str, root: ast.Module, text: str, holder: Definition | None) -> bool:
@@ -87,7 +124,8 @@ def _stem(path: str) -> str:
     return os.path.splitext(os.path.basename(path))[0]
 
 
-def _is_packaged(top: str) -> bool:
+def is_packaged(top: str) -> bool:
+    """Whether a project is one that others install."""
     return any(
         reader().has(top, name) and holds(os.path.join(top, name), top, word) for name, word in _PACKAGING.items()
     )

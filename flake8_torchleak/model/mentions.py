@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from flake8_torchleak.model.firstparty import listing, text_of
 from flake8_torchleak.model.importers import SKIPPED
@@ -28,7 +28,7 @@ _BY_TEXT = re.compile(
 
 def looks_up(root: ast.Module, text: str) -> bool:
     """Whether a file gets at definitions by names that it works out, as `getattr(models, args.model)` does."""
-    if _BY_TEXT.search(text):
+    if gets_by_text(text):
         return True
     if "getattr(" not in text:
         return False
@@ -49,21 +49,50 @@ def looks_up(root: ast.Module, text: str) -> bool:
     )
 
 
-def mentioning(root: ast.Module, name: str) -> Iterator[Definition | None]:
+def gets_by_text(text: str) -> bool:
+    """Whether a file gets at modules, or at all that is in one, by words that say so."""
+    return _BY_TEXT.search(text) is not None
+
+
+def mentioning(
+    root: ast.Module, name: str, is_near: Callable[[str], bool] = lambda _: True
+) -> Iterator[Definition | None]:
     """The definitions of a file that mention a name, None for its other statements.
 
-    Left out: what defines the name itself, imports that let it keep its name, and `__all__`.
+    Left out: what defines the name itself, imports that let it keep its name, `__all__`, and parts of modules that are
+    not near, which have a name of their own: `datasets.ImageFolder` is torchvision's.
     """
+    far = _far(root, is_near)
+
+    def is_mentioned(statement: ast.stmt) -> bool:
+        return any(_is_named(node, name) and not _is_of(node, far) for node in ast.walk(statement))
+
     for statement in root.body:
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-            if statement.name != name and _mentions(statement, name):
+            if statement.name != name and is_mentioned(statement):
                 yield statement
-        elif not _is_list_of_names(statement) and _mentions(statement, name):
+        elif not _is_list_of_names(statement) and is_mentioned(statement):
             yield None
 
 
-def _mentions(statement: ast.stmt, name: str) -> bool:
-    return any(_is_named(node, name) for node in ast.walk(statement))
+def _far(root: ast.Module, is_near: Callable[[str], bool]) -> set[str]:
+    """The names under which a file imports modules, or parts of them, of other projects."""
+    found: set[str] = set()
+    for node in ast.walk(root):
+        for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
+            module = ("." * node.level + (node.module or "")) if isinstance(node, ast.ImportFrom) else alias.name
+            if not is_near(module.partition(".")[0]):
+                found.add(alias.asname or alias.name.partition(".")[0])
+    return found
+
+
+def _is_of(node: ast.AST, names: set[str]) -> bool:
+    """Whether an attribute is one of these names'."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+        if isinstance(node, ast.Name):
+            return node.id in names
+    return False
 
 
 def _is_named(node: ast.AST, name: str) -> bool:
@@ -88,17 +117,24 @@ def stands_beside(top: str, name: str) -> bool:
 
 def names_beside(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
     """Every name in the settings and scripts below a folder; None for too many."""
-    found: set[str] = set()
-    count, folders = 0, [top]
+    texts = texts_beside(top)
+    if texts is None:
+        return None
+    return dict.fromkeys((name for path in texts for name in _NAME.findall(text_of(path, top) or "")), ("",))
+
+
+def texts_beside(top: str) -> list[str] | None:
+    """The settings, scripts and notebooks below a folder; None for too many."""
+    found: list[str] = []
+    folders = [top]
     while folders:
         folder = folders.pop()
         for name in sorted(listing(folder)):
             place = os.path.join(folder, name)
             if name.endswith(_SETTINGS):
-                count += 1
-                if count > _MOST_TEXTS:
+                found.append(place)
+                if len(found) > _MOST_TEXTS:
                     return None
-                found.update(_NAME.findall(text_of(place, top) or ""))
             elif "." not in name and name not in SKIPPED and reader().is_folder(place):
                 folders.append(place)
-    return dict.fromkeys(found, ("",))
+    return found

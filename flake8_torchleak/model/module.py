@@ -23,6 +23,7 @@ from flake8_torchleak.model.loops import Loops
 from flake8_torchleak.model.names import Names
 from flake8_torchleak.model.project import Attached, Project
 from flake8_torchleak.model.proof import Proof
+from flake8_torchleak.model.reach import Reach
 from flake8_torchleak.model.release.facts import Release
 from flake8_torchleak.model.served import Served
 from flake8_torchleak.model.tree import Tree
@@ -153,6 +154,11 @@ class Module:
     def served(self) -> Served:
         """Who gets the samples of its Datasets."""
         return Served(self)
+
+    @cached_property
+    def reach(self) -> Reach:
+        """Which of its Datasets workers can get."""
+        return Reach(self)
 
     @cached_property
     def users(self) -> Users:

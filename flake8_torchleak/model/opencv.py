@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -32,9 +33,15 @@ class OpenCV:
     @cached_property
     def _uses(self) -> list[tuple[ast.Call, FunctionNode, str]]:
         """Computing calls in worker-side code, in the order in which that is reached."""
+        workers = self.module.workers
+        if not self._computing(workers.functions):
+            return []  # told before the whole project is asked
+        return self._computing(workers.within_reach)
+
+    def _computing(self, functions: Mapping[FunctionNode, str]) -> list[tuple[ast.Call, FunctionNode, str]]:
         return [
             (call, function, how)
-            for function, how in self.module.workers.functions.items()
+            for function, how in functions.items()
             for call in self.module.tree.calls(function)
             if self._computes(call)
         ]

@@ -186,6 +186,11 @@ class Project:
         """The project's folder."""
         return self._finder.top
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether that folder is known to be a project's, so that all its files are in sight."""
+        return self._finder.is_marked
+
     @cached_property
     def is_test(self) -> bool:
         """Whether the module lies in a folder of tests."""

@@ -232,6 +232,8 @@ def _is_seen(user: Module, made: ast.Call, handed: bool) -> bool:
     if not isinstance(assign, ast.Assign) or len(assign.targets) != 1 or not isinstance(assign.targets[0], ast.Name):
         return False
     name = assign.targets[0].id
+    if isinstance(user.tree.scope(made), ast.ClassDef):
+        return False  # an attribute of the class
     for node in user.tree.within(user.tree.scope(made)):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             use = parents[node]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,10 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 if TYPE_CHECKING:
+    from flake8_torchleak.model.dataset import DatasetFacts
     from flake8_torchleak.model.module import Module
+
+_MODES = frozenset({"eval", "train"})
 
 
 class WorkerSide:
@@ -54,11 +58,19 @@ class WorkerSide:
 
     @cached_property
     def functions(self) -> dict[FunctionNode, str]:
-        """Worker-side functions -> how they come to run there (words for a note)."""
+        """Worker-side functions -> how they come to run there (words for a note), as far as this file shows."""
+        return self._functions(lambda dataset: False)
+
+    @cached_property
+    def within_reach(self) -> dict[FunctionNode, str]:
+        """Those that are left when the whole project is asked whether it has workers: for findings."""
+        return self._functions(lambda dataset: self.module.reach.is_out(dataset.owner))
+
+    def _functions(self, is_apart: Callable[[DatasetFacts], bool]) -> dict[FunctionNode, str]:
         module = self.module
         found: dict[FunctionNode, str] = {}
         for dataset in with_holdings(module):
-            if module.loaders.may_have_workers(dataset.owner.facts.node):
+            if module.loaders.may_have_workers(dataset.owner.facts.node) and not is_apart(dataset):
                 for function in dataset.calls_in:
                     found.setdefault(function, f"runs for every sample of `{dataset.owner.name}`")
         for function, sites in self.collates.items():
@@ -66,8 +78,9 @@ class WorkerSide:
                 found.setdefault(function, "is the collate function of a DataLoader")
         if found:
             for facts in module.classes.all.values():
-                if "__call__" in facts.own_methods and not facts.has_base("Module", "Loss"):
-                    found.setdefault(facts.own_methods["__call__"], "is a transform")
+                method = facts.own_methods.get("__call__")
+                if method is not None and not facts.has_base("Module", "Loss") and not self._evaluates(method):
+                    found.setdefault(method, "is a transform")
         queue = list(found)
         for function in queue:
             for call in module.tree.calls(function):
@@ -76,3 +89,11 @@ class WorkerSide:
                     found[callee] = f"is called by `{function.name}`"
                     queue.append(callee)
         return found
+
+    def _evaluates(self, method: FunctionNode) -> bool:
+        """Whether a method makes a loader or sets a network's mode: a hook of the training, which no worker runs."""
+        calls = self.module.tree.calls(method)
+        modes = any(
+            isinstance(each.func, ast.Attribute) and each.func.attr in _MODES and not each.args for each in calls
+        )
+        return modes or any(site.call in calls for site in self.module.loaders.sites)

@@ -5,9 +5,10 @@ list of 11 numbers 450, what is in them not counted: 40,000 paths are 5 MB, a mi
 source hardly ever tells how many there are: of 75 findings in repositories where somebody looked it up, 13 were worth
 the change. What was read from a file of annotations as a whole, for workers that the project shows, is a warning: its
 records are large, and so is the file, if it is a file of the data. One entry of each record, and what is only evaluated
-with, are small, as are the headers of arrays; what samples read only behind a flag that is off by default is seldom
-there, and workers that only an option asks for are not there by default. All else is as true, and small more often
-than not.
+with, are small, as are the headers of arrays and a table of numbers, of which Python keeps one object up to 256; what
+samples read only behind a flag that is off by default is seldom there, and workers that only an option asks for are not
+there by default. Records that are made for each annotation of an index are as many and as large as what it holds. All
+else is as true, and small more often than not.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import Severity
+from flake8_torchleak.model.annotations import gives_numbers, is_made_of_annotations
 from flake8_torchleak.model.importers import importers
 from flake8_torchleak.model.leftout import is_left_out, is_unset
 from flake8_torchleak.model.reading import reader
@@ -38,11 +40,11 @@ def worth(module: Module, container: Container) -> Severity:
     if module.config.assume_workers == "yes" and not _is_unknown(container.value) and not container.arrays:
         return Severity.WARNING
     records = _is_parsed(container.value) and not container.of_parts and not container.arrays
-    if (
-        not records
-        or module.served.has_none_by_default(container.dataset.owner)
-        or not module.loaders.shows_workers_for(container.dataset.owner.facts.node)
-    ):
+    owner, made = container.dataset.owner, is_made_of_annotations(module, container)
+    if not made and (not records or gives_numbers(module, container)):
+        return Severity.NOTE
+    shown = module.loaders.shows_workers_for(owner.facts.node) or (made and module.reach.meets_shown_workers(owner))
+    if not shown or module.served.has_none_by_default(owner):
         return Severity.NOTE
     name = container.name.removeprefix("self.")
     if is_left_out(module, container.dataset, name) or is_unset(module, container.dataset, name):

@@ -41,12 +41,17 @@ Run by `fixtures/TLK101_refcounted_state/proof.py`, fixed by `torchleak check --
 When it stays silent
 --------------------
 - It is small: class names, vocabularies, transforms, literals.
-- It is a list of few objects, each many times (`[x] * n`, `NAMES[i % 3]`).
+- It is a list of few objects, each many times (`[x] * n`, `NAMES[i % 3]`), as are numbers that are bound in a loop
+  around (the same label for all files of a folder) or counted up only for what was not met before.
 - It is only counted, or only tested for membership.
 - Its Dataset is only used without workers, or all who make it go through it themselves, without a loader.
+- A program (a project that is no package, of which all files are in sight) has no workers for it: each loader that may
+  get it has 0, as a constant, as the default of a parameter or an option, and in all settings, scripts and notebooks
+  beside the code. Or the program makes loaders, and never makes an object of the class.
 - It is packed already: NumPy, torch, Arrow, a serialised buffer. (A note where samples read it only behind a flag of
   the Dataset that is off by default, where its elements are arrays, of which forked workers copy about 100 bytes each,
-  and where there are no workers unless an option asks for them.)
+  where it is a parsed table of whole numbers, of which Python keeps one object up to 256, and where there are no
+  workers unless an option asks for them.)
 
 How to fix it
 -------------
@@ -58,6 +63,8 @@ By hand, by what the elements are:
 - Texts, whose lengths differ (an array has room for the longest in each row), and records: the class `PackedRecords`
   below, a list that is only read, which pickles its elements into one tensor; for a dict, `PackedDict`. Or keep an
   index only, and read each record from a file.
+- A parsed dict with a few named entries, one of which holds the rows: pack that entry alone,
+  `self.info["images"] = PackedRecords(self.info["images"])`; packed whole, each read would unpickle all rows.
 - A dict of long lists, one for each field: `{name: PackedRecords(rows) for name, rows in fields.items()}`.
 - A list that grows between epochs: a `PackedRecords` of it, made anew before each epoch.
 - The index of a COCO file: `PackedDict({i: coco.imgToAnns[i] for i in coco.imgs})`, and do not keep the index itself.
@@ -135,7 +142,7 @@ from flake8_torchleak.rule import Report, rule
 def check(module: Module) -> Iterator[Report]:
     for each in containers(module):
         served, owner = module.served, each.dataset.owner
-        if each.known and not served.has_no_workers(owner) and not served.is_in_no_loader(owner):
+        if each.known and not module.reach.is_out(owner):
             used, arrays = held(module, each), each.arrays and not is_of_arrays(each.value)
             happens = copied(each.name, each.value, arrays)
             if served.has_none_by_default(owner):

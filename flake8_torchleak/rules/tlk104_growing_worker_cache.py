@@ -48,7 +48,8 @@ When it stays silent
 - The container is shared (a Manager's), or of unknown type.
 - Keys are not per sample, or few by construction (`i % 8`, a truth value, an entry of a small table).
 - Entries of a dict are handles that are opened on first use.
-- The Dataset is only used without workers.
+- The Dataset is only used without workers, or the program has none for it, in all of its files, settings and scripts,
+  or never makes it.
 
 A note, where it is filled only for who asks for that by an argument that is off by default; and for memoized functions
 that open files: how many there are is not in sight.
@@ -87,6 +88,8 @@ from flake8_torchleak.wording import fitting
 )
 def check(module: Module) -> Iterator[Report]:
     for each in growing(module):
+        if module.reach.is_out(each.dataset.owner):
+            continue
         what = "gains an entry per sample" if each.keyed else "grows with every sample"
         yield Report(
             each.dataset.place(each.place),
@@ -103,6 +106,8 @@ def check(module: Module) -> Iterator[Report]:
             severity=Severity.NOTE if each.chosen or _has_none(module, each.dataset) else Severity.ERROR,
         )
     for memo in memos(module):
+        if module.reach.is_out(memo.dataset.owner):
+            continue
         name = memo.function.name
         grows = f"memory grows in every worker: `{name}` caches its result for every sample"
         piles = f"files stay open: in each worker `{name}` keeps every {memo.opens} that it was ever asked for"

@@ -48,7 +48,8 @@ When it stays silent
 --------------------
 It is closed, or set to None, before `__init__` or `__len__` ends, is read into memory there, is opened again in a
 sample method or a worker_init_fn, is not used for samples, the class asks which process it is in (`os.getpid()`), or
-the Dataset is only used without workers.
+the Dataset is only used without workers, or the program has none for it, in all of its files, settings and scripts, or
+never makes it.
 
 How to fix it
 -------------
@@ -97,7 +98,7 @@ from flake8_torchleak.wording import fitting
 def check(module: Module) -> Iterator[Report]:
     for each in shared(module):
         told = _told(module, each.dataset, each.handle)
-        if told is None or module.served.is_in_no_loader(each.dataset.owner):
+        if told is None or module.reach.is_out(each.dataset.owner):
             continue
         severity, fails = told
         yield Report(
@@ -119,6 +120,8 @@ def check(module: Module) -> Iterator[Report]:
         only_read, sent = is_only_read(module, first.dataset, first.handle), _says_how_it_is_sent(first.dataset)
         if sent and (only_read or may_be_spawned(module)):
             continue  # forked workers read it, and spawned ones open it
+        if module.reach.is_out(first.dataset.owner):
+            continue
         entry = (
             f"{first.dataset.owner.name}.{first.entry.name}" if isinstance(first.dataset, Holding) else first.entry.name
         )

@@ -45,7 +45,8 @@ Run by `fixtures/TLK201_returned_view/proof.py`, fixed by `torchleak check --fix
 When it stays silent
 --------------------
 Every DataLoader of this class in the file copies the batch at once (the default collate, or a collate function of
-the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a one-dimensional array gives a scalar.
+the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a one-dimensional array gives a scalar;
+and where a program that makes loaders never makes an object of the class.
 
 How to fix it
 -------------
@@ -89,7 +90,7 @@ def check(module: Module) -> Iterator[Report]:
             if given.node in seen:
                 continue
             seen.add(given.node)
-            if module.served.is_only_read(dataset, given):
+            if module.served.is_only_read(dataset, given) or module.reach.is_unused(dataset):
                 continue
             if hints.is_label(origin.name):
                 continue  # a label: one number, which nobody edits

@@ -39,7 +39,8 @@ Run by `fixtures/TLK202_returned_internal/proof.py`, fixed by `torchleak check -
 When it stays silent
 --------------------
 Every DataLoader of this class in the file uses the default collate, which builds new containers; the element
-is a string, number or tuple, is copied or rebuilt, or its type is not known (TLK903).
+is a string, number or tuple, is copied or rebuilt, or its type is not known (TLK903); or a program that makes loaders
+never makes an object of the class.
 
 How to fix it
 -------------
@@ -88,7 +89,7 @@ def check(module: Module) -> Iterator[Report]:
             if given.node in seen:
                 continue
             seen.add(given.node)
-            if module.served.is_only_read(dataset, given):
+            if module.served.is_only_read(dataset, given) or module.reach.is_unused(dataset):
                 continue
             of = "" if origin.name in short(given.node) else f", of `{origin.name}`"
             yield Report(

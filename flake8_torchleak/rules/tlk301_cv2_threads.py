@@ -48,9 +48,10 @@ Run by `fixtures/TLK301_cv2_threads/proof.py`, fixed by `torchleak check --fix`:
 
 When it stays silent
 --------------------
-`cv2.setNumThreads(0)` reaches the workers, OpenCV only reads and writes files, runs outside workers, or only does what
-starts no thread for images of 640x480: flip, rotate, copyMakeBorder, normalize, blur, medianBlur, dilate, erode,
-filter2D, Sobel, drawing and the like.
+`cv2.setNumThreads(0)` reaches the workers, OpenCV only reads and writes files, runs outside workers (in a Dataset for
+which the program has none, in all of its files, settings and scripts; in an object that is called to evaluate, as it
+makes a loader or sets a network's mode), or only does what starts no thread for images of 640x480: flip, rotate,
+copyMakeBorder, normalize, blur, medianBlur, dilate, erode, filter2D, Sobel, drawing and the like.
 
 How to fix it
 -------------
