@@ -510,3 +510,98 @@ HOOKS = """
 def test_objects_that_evaluate_are_no_transforms(body: str, leaks: bool) -> None:
     found = lint(HOOKS.format(body).replace("\n    ", "\n"), NOTES)
     assert ("TLK301" in [each.code for each in found]) == leaks
+
+
+BASED = """
+    from torch.utils.data import DataLoader, Dataset
+
+    class Base(Dataset):
+        def __init__(self):
+            self.rows = []
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, i):
+            return self.rows[i]
+
+    class Unused(Base):
+        def __init__(self, path):
+            super().__init__()
+            self.rows += [line.split() for line in open(path)]
+
+    class Used(Base):
+        def __init__(self, path):
+            super().__init__()
+            self.rows += [line.split() for line in open(path)]
+"""
+
+
+def test_what_a_base_class_binds_for_a_class_that_is_used(tmp_path: Path) -> None:
+    main = "from rows import {}\nfrom torch.utils.data import DataLoader\nDataLoader({}('x'), num_workers=4)\n"
+    assert told(tmp_path, {}, {"main": main.format("Used", "Used")}, rows=BASED)[:1] == ["TLK101"]
+    assert told(tmp_path, {}, {"main": main.format("others", "others")}, rows=BASED)[:1] != ["TLK101"]
+
+
+FLAGGED = """
+    import numpy as np
+    from torch.utils.data import DataLoader, Dataset
+
+    class Rows(Dataset):
+        def __init__(self, path, split="a", wanted={default}):
+            self.names = [line.strip() for line in open(path)] if path else {{}}
+            self.split, self.images = split, np.load(path)
+            self.wanted = wanted
+
+        def __getitem__(self, i):
+            if {test}:
+                return self.names[i]
+            {rest}
+            return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "test", "main", "leaks"),
+    [
+        ("False", "self.wanted", "Rows('x')", False),
+        ("False", "self.split != 'a' and self.wanted", "Rows('x', split='b')", False),
+        ("False", "self.wanted and self.split", "Rows('x', 'b')", False),
+        ("True", "not self.wanted", "Rows('x')", False),
+        ("False", "self.wanted", "Rows('x', wanted=True)", True),
+        ("False", "self.wanted", "Rows('x', 'a', True)", True),
+        ("False", "self.wanted", "Rows(**options)", True),
+        ("True", "self.wanted", "Rows('x')", True),
+        ("True", "self.wanted and self.split", "Rows('x')", True),
+        ("False", "self.wanted or self.split", "Rows('x')", True),
+    ],
+)
+def test_what_is_behind_a_flag_that_nothing_sets(
+    tmp_path: Path, default: str, test: str, main: str, leaks: bool
+) -> None:
+    program = f"from rows import Rows\nfrom torch.utils.data import DataLoader\nDataLoader({main}, num_workers=4)\n"
+    rows = FLAGGED.format(default=default, test=test, rest="pass").replace(" if path else {}", "")
+    assert ("TLK101" in told(tmp_path, {}, {"main": program}, rows=rows)) == leaks
+    (tmp_path / "setup.py").write_text("setup(name='x')", encoding="utf-8")
+    assert "TLK101" in told(tmp_path, {}, {"main": program}, rows=rows)
+
+
+def test_views_behind_a_flag_that_nothing_sets(tmp_path: Path) -> None:
+    program = (
+        "from rows import Rows\nfrom torch.utils.data import DataLoader\nDataLoader(Rows('x'{}), collate_fn=kept)\n"
+    )
+    rows = FLAGGED.format(default="False", test="self.wanted", rest="pass").replace("self.names[i]", "self.images[i]")
+    assert "TLK201" not in told(tmp_path, {}, {"main": program.format("")}, rows=rows)
+    assert "TLK201" in told(tmp_path, {}, {"main": program.format(", wanted=True")}, rows=rows)
+
+
+def test_a_flag_of_the_class_is_as_it_is(tmp_path: Path) -> None:
+    """One that is a constant nobody can set by an argument."""
+    program = "from rows import Rows\nfrom torch.utils.data import DataLoader\nDataLoader(Rows(**all), num_workers=4)\n"
+    rows = FLAGGED.format(default="False", test="self.wanted", rest="pass").replace(" if path else {}", "")
+    for constant, leaks in [("False", True), ("True", True)]:
+        made = rows.replace("self.wanted = wanted", f"self.wanted = {constant}")
+        assert ("TLK101" in told(tmp_path, {}, {"main": program}, rows=made)) == leaks
+    never = program.replace("**all", "'x', 'a'")
+    made = rows.replace("self.wanted = wanted", "self.wanted = False")
+    assert "TLK101" not in told(tmp_path, {}, {"main": never}, rows=made)
