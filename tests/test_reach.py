@@ -9,6 +9,7 @@ import pytest
 from flake8_torchleak.config import Config
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model import importers, program
+from flake8_torchleak.model.census import is_handed_out
 from tests.test_project import put
 
 ROWS = """
@@ -605,3 +606,37 @@ def test_a_flag_of_the_class_is_as_it_is(tmp_path: Path) -> None:
     never = program.replace("**all", "'x', 'a'")
     made = rows.replace("self.wanted = wanted", "self.wanted = False")
     assert "TLK101" not in told(tmp_path, {}, {"main": never}, rows=made)
+
+
+@pytest.mark.parametrize(
+    ("makes", "leaks"),
+    [
+        ("kept = Rows('x')\n", False),
+        ("from torch.utils.data import Subset\nkept = Subset(Rows('x'), [1])\n", False),
+        ("from training import fit\nfit(Rows('x'))\n", True),
+        ("from training import fit\nfit(data=Rows('x'))\n", True),
+        ("from training import fit\nkept = Rows('x')\nfit(kept)\n", True),
+        ("from training import fit\nkept = Rows('x')\nfit(kept.rows)\n", False),
+        ("from loaders import make\nmake(Rows('x'), 1)\n", False),
+        ("from loaders import other\nother(Rows('x'), 1)\n", True),  # defined nowhere
+        ("from training import make\nmake(Rows('x'), 1)\n", True),  # another one of that name
+        ("print(Rows('x'))\n", False),
+    ],
+)
+def test_what_is_handed_to_other_projects(tmp_path: Path, makes: str, leaks: bool) -> None:
+    more = f"from rows import Rows\n{makes}"
+    assert bool(told(tmp_path, {}, {"loaders": MAKES.format("8"), "main": HOLDS, "more": more})) == leaks
+
+
+def test_projects_that_grow_too_large_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, rows=ROWS, main=MAIN)
+    monkeypatch.setattr(program, "_MOST_FILES", 1)
+    importers.forget()
+    assert is_handed_out(str(tmp_path), "Rows")
+
+
+@pytest.mark.parametrize(("given", "leaks"), [("8", True), ("8, num_workers=0", True), ("8, num_workers=2", True)])
+def test_loaders_of_tests_alone(tmp_path: Path, given: str, leaks: bool) -> None:
+    """A library's: who uses it makes others."""
+    held = f"import pytest\n{MAKES.format(given)}"
+    assert bool(told(tmp_path, {}, {"checks": held, "main": HOLDS.replace("loaders", "checks")})) == leaks
