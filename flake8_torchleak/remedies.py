@@ -68,9 +68,9 @@ def remedy(value: Value, held: Held, arrays: bool = False) -> str:
     if held.columns:
         return f"store `{{k: PackedRecords(v) for k, v in x.items()}}` {_BRIEFLY}"
     if held.part and len(held.part) <= _LONGEST:
-        packed, kind = ("PackedRecords", "list") if held.rows else ("PackedDict", "dict")
+        packed = "PackedRecords" if held.rows else "PackedDict"
         kept = f"set `{held.part} = {packed}(...)`" if held.beside else f"keep only `{packed}({held.part})`"
-        return f"{kept} {_READ_ONLY.format(kind)}"
+        return f"{kept} {_BRIEFLY}"
     if held.keyed is None:
         return "store PackedRecords, of a dict PackedDict (classes: `torchleak explain TLK101`)"
     return f"store `{packed}(...)` {_READ_ONLY.format(kind)}"

@@ -9,6 +9,7 @@ import pytest
 from flake8_torchleak.config import Config
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model import importers, program
+from flake8_torchleak.model.census import is_handed_out
 from tests.test_project import put
 
 ROWS = """
@@ -510,3 +511,132 @@ HOOKS = """
 def test_objects_that_evaluate_are_no_transforms(body: str, leaks: bool) -> None:
     found = lint(HOOKS.format(body).replace("\n    ", "\n"), NOTES)
     assert ("TLK301" in [each.code for each in found]) == leaks
+
+
+BASED = """
+    from torch.utils.data import DataLoader, Dataset
+
+    class Base(Dataset):
+        def __init__(self):
+            self.rows = []
+
+        def __len__(self):
+            return len(self.rows)
+
+        def __getitem__(self, i):
+            return self.rows[i]
+
+    class Unused(Base):
+        def __init__(self, path):
+            super().__init__()
+            self.rows += [line.split() for line in open(path)]
+
+    class Used(Base):
+        def __init__(self, path):
+            super().__init__()
+            self.rows += [line.split() for line in open(path)]
+"""
+
+
+def test_what_a_base_class_binds_for_a_class_that_is_used(tmp_path: Path) -> None:
+    main = "from rows import {}\nfrom torch.utils.data import DataLoader\nDataLoader({}('x'), num_workers=4)\n"
+    assert told(tmp_path, {}, {"main": main.format("Used", "Used")}, rows=BASED)[:1] == ["TLK101"]
+    assert told(tmp_path, {}, {"main": main.format("others", "others")}, rows=BASED)[:1] != ["TLK101"]
+
+
+FLAGGED = """
+    import numpy as np
+    from torch.utils.data import DataLoader, Dataset
+
+    class Rows(Dataset):
+        def __init__(self, path, split="a", wanted={default}):
+            self.names = [line.strip() for line in open(path)] if path else {{}}
+            self.split, self.images = split, np.load(path)
+            self.wanted = wanted
+
+        def __getitem__(self, i):
+            if {test}:
+                return self.names[i]
+            {rest}
+            return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "test", "main", "leaks"),
+    [
+        ("False", "self.wanted", "Rows('x')", False),
+        ("False", "self.split != 'a' and self.wanted", "Rows('x', split='b')", False),
+        ("False", "self.wanted and self.split", "Rows('x', 'b')", False),
+        ("True", "not self.wanted", "Rows('x')", False),
+        ("False", "self.wanted", "Rows('x', wanted=True)", True),
+        ("False", "self.wanted", "Rows('x', 'a', True)", True),
+        ("False", "self.wanted", "Rows(**options)", True),
+        ("True", "self.wanted", "Rows('x')", True),
+        ("True", "self.wanted and self.split", "Rows('x')", True),
+        ("False", "self.wanted or self.split", "Rows('x')", True),
+    ],
+)
+def test_what_is_behind_a_flag_that_nothing_sets(
+    tmp_path: Path, default: str, test: str, main: str, leaks: bool
+) -> None:
+    program = f"from rows import Rows\nfrom torch.utils.data import DataLoader\nDataLoader({main}, num_workers=4)\n"
+    rows = FLAGGED.format(default=default, test=test, rest="pass").replace(" if path else {}", "")
+    assert ("TLK101" in told(tmp_path, {}, {"main": program}, rows=rows)) == leaks
+    (tmp_path / "setup.py").write_text("setup(name='x')", encoding="utf-8")
+    assert "TLK101" in told(tmp_path, {}, {"main": program}, rows=rows)
+
+
+def test_views_behind_a_flag_that_nothing_sets(tmp_path: Path) -> None:
+    program = (
+        "from rows import Rows\nfrom torch.utils.data import DataLoader\nDataLoader(Rows('x'{}), collate_fn=kept)\n"
+    )
+    rows = FLAGGED.format(default="False", test="self.wanted", rest="pass").replace("self.names[i]", "self.images[i]")
+    assert "TLK201" not in told(tmp_path, {}, {"main": program.format("")}, rows=rows)
+    assert "TLK201" in told(tmp_path, {}, {"main": program.format(", wanted=True")}, rows=rows)
+
+
+def test_a_flag_of_the_class_is_as_it_is(tmp_path: Path) -> None:
+    """One that is a constant nobody can set by an argument."""
+    program = "from rows import Rows\nfrom torch.utils.data import DataLoader\nDataLoader(Rows(**all), num_workers=4)\n"
+    rows = FLAGGED.format(default="False", test="self.wanted", rest="pass").replace(" if path else {}", "")
+    for constant, leaks in [("False", True), ("True", True)]:
+        made = rows.replace("self.wanted = wanted", f"self.wanted = {constant}")
+        assert ("TLK101" in told(tmp_path, {}, {"main": program}, rows=made)) == leaks
+    never = program.replace("**all", "'x', 'a'")
+    made = rows.replace("self.wanted = wanted", "self.wanted = False")
+    assert "TLK101" not in told(tmp_path, {}, {"main": never}, rows=made)
+
+
+@pytest.mark.parametrize(
+    ("makes", "leaks"),
+    [
+        ("kept = Rows('x')\n", False),
+        ("from torch.utils.data import Subset\nkept = Subset(Rows('x'), [1])\n", False),
+        ("from training import fit\nfit(Rows('x'))\n", True),
+        ("from training import fit\nfit(data=Rows('x'))\n", True),
+        ("from training import fit\nkept = Rows('x')\nfit(kept)\n", True),
+        ("from training import fit\nkept = Rows('x')\nfit(kept.rows)\n", False),
+        ("from loaders import make\nmake(Rows('x'), 1)\n", False),
+        ("from loaders import other\nother(Rows('x'), 1)\n", True),  # defined nowhere
+        ("from training import make\nmake(Rows('x'), 1)\n", True),  # another one of that name
+        ("print(Rows('x'))\n", False),
+    ],
+)
+def test_what_is_handed_to_other_projects(tmp_path: Path, makes: str, leaks: bool) -> None:
+    more = f"from rows import Rows\n{makes}"
+    assert bool(told(tmp_path, {}, {"loaders": MAKES.format("8"), "main": HOLDS, "more": more})) == leaks
+
+
+def test_projects_that_grow_too_large_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, rows=ROWS, main=MAIN)
+    monkeypatch.setattr(program, "_MOST_FILES", 1)
+    importers.forget()
+    assert is_handed_out(str(tmp_path), "Rows")
+
+
+@pytest.mark.parametrize(("given", "leaks"), [("8", True), ("8, num_workers=0", True), ("8, num_workers=2", True)])
+def test_loaders_of_tests_alone(tmp_path: Path, given: str, leaks: bool) -> None:
+    """A library's: who uses it makes others."""
+    held = f"import pytest\n{MAKES.format(given)}"
+    assert bool(told(tmp_path, {}, {"checks": held, "main": HOLDS.replace("loaders", "checks")})) == leaks

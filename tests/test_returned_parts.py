@@ -242,7 +242,7 @@ ALONE = {
     "none": ("DataLoader(Paths(file), num_workers=0)", "", True),
     "two": ("DataLoader(Paths(file), num_workers=2)", "", False),
     "some": ("DataLoader(Paths(file), **more)", "", False),
-    "a class of its own": ("Feeder(Paths(file), 8)", "", False),  # no loader by its name
+    "a class of its own": ("Feeder(Paths(file), 8)", "", True),
     "one of two has some": ("DataLoader(Paths(file)), DataLoader(other, num_workers=2)", "", False),
     "a loader of another function": ("load(Paths(file), 8)", "", False),
 }
@@ -265,7 +265,7 @@ def test_loaders_of_other_files_without_workers(tmp_path: Path, name: str) -> No
         ("", "FeedDataLoader", True),
         (", num_workers=4", "FeedDataLoader", False),
         (", **more", "FeedDataLoader", False),
-        ("", "PlainDataLoader", False),  # made as torch's own
+        ("", "PlainDataLoader", True),  # made as torch's own
     ],
 )
 def test_a_loader_class_that_asks_for_no_workers(tmp_path: Path, given: str, made: str, silent: bool) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from flake8_torchleak.model.asking import Asking
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.program import Part, Program, TooMuch
+from flake8_torchleak.model.reading import made
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 ANY = "*"
@@ -36,6 +37,34 @@ def loaders_by_class(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
         return None
 
 
+@made(64)
+def is_handed_out(top: str, name: str) -> bool:
+    """Whether objects of a class are given to what a project does not define, and is not torch's: it may load them."""
+    try:
+        program = Program(top)
+        return any(_hands_out(program, part, name) for part in program.holding(f"{name}("))
+    except TooMuch:
+        return True
+
+
+def _hands_out(program: Program, part: Part, name: str) -> bool:
+    given: list[ast.AST] = []
+    for call in part.tree.all(ast.Call):
+        if part.name(call.func) == name:
+            given.append(call)
+            up = part.tree.parents[call]
+            target = up.targets[0] if isinstance(up, ast.Assign) else None
+            scope = part.tree.function(call) or part.root
+            if isinstance(target, ast.Name):
+                given += [each for each in part.tree.below(scope, ast.Name) if each.id == target.id]
+    for each in given:
+        up = part.tree.parents[each]
+        up = part.tree.parents[up] if isinstance(up, ast.keyword) else up
+        if isinstance(up, ast.Call) and up.func is not each and program.is_unknown(part, up.func):
+            return True
+    return False
+
+
 class _Census:
     """The loaders of a program."""
 
@@ -46,6 +75,8 @@ class _Census:
         found: dict[str, set[str]] = {}
         for part in self.program.holding("oader"):
             for name, have in self._of(part):
+                if have is NONE and part.is_test:
+                    continue  # a library's loaders are made by who uses it, and in its tests
                 for each in self._and_bases(name):
                     found.setdefault(each, set()).add(have)
         for text in self.program.beside.values():
@@ -61,7 +92,9 @@ class _Census:
         for call in part.tree.all(ast.Call):
             name = part.name(call.func)
             if name == "__init__" and self._makes_loader(part, call):
-                yield ANY, self._workers(part, call, False)
+                have = self._workers(part, call, False)
+                if have is not NONE or self._is_made(part, call):
+                    yield ANY, have
             elif name.endswith("DataLoader") and not self.program.is_function(name) and not self._is_own(name):
                 yield (
                     self._class_of(part, _first(call)),
@@ -90,6 +123,17 @@ class _Census:
         function = part.tree.function(call)
         owner = part.tree.class_of(function) if function is not None else None
         return owner is not None and any(self._derives(*each) for each in self.program.lineage(owner.name))
+
+    def _is_made(self, part: Part, call: ast.Call) -> bool:
+        """Whether a program makes objects of the class whose constructor this call is in."""
+        owner = part.tree.class_of(next(part.scopes(call)))
+        assert owner is not None
+        return any(
+            user.name(each.func) == owner.name
+            for user in self.program.holding(f"{owner.name}(")
+            if not user.is_test
+            for each in user.tree.all(ast.Call)
+        )
 
     def _is_foreign(self, part: Part, call: ast.Call) -> bool:
         """Whether a loader is not seen to be torch's, so that it may have workers by default."""

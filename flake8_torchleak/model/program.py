@@ -7,6 +7,7 @@ has no answer.
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -20,6 +21,7 @@ from flake8_torchleak.source import parse
 
 _MOST_FILES = 600
 _MOST_PARSED = 80
+_TESTING = frozenset({"unittest", "pytest"})
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(class|def)[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -45,6 +47,12 @@ class Part:
                     name = alias.asname or alias.name.partition(".")[0]
                     found[name] = alias.name if alias.asname else name
         return found
+
+    @cached_property
+    def is_test(self) -> bool:
+        """Whether it is a test, by what it imports or by its folder."""
+        heads = {each.partition(".")[0] for each in self.imported.values()}
+        return bool(heads & _TESTING) or "tests" in self.path.split(os.sep)
 
     def origin(self, node: ast.expr) -> str:
         """The module path that a dotted expression is imported from; "" if it is not imported."""
@@ -152,3 +160,9 @@ class Program:
         """Whether an expression names something that is imported from another project."""
         origin = part.origin(node)
         return bool(origin) and not Finder(part.path).is_near(origin.partition(".")[0])
+
+    def is_unknown(self, part: Part, node: ast.expr) -> bool:
+        """Whether an expression names something that is imported, and neither the project's own nor torch's."""
+        origin, name = part.origin(node), part.name(node)
+        own = self.is_class(name) or self.is_function(name)
+        return bool(origin) and not origin.startswith("torch") and (not own or self.is_outside(part, node))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.census import ANY, NONE, SHOWN, SOME, loaders_by_class
+from flake8_torchleak.model.census import ANY, NONE, SHOWN, SOME, is_handed_out, loaders_by_class
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.firstparty import holds, importing
 from flake8_torchleak.model.importers import naming
@@ -43,7 +43,7 @@ class Reach:
         unknown, own = self._given(ANY), self._given(name)
         if not unknown and not self.module.classes.own_calls(name) and not self._is_imported(name):
             return False  # another class of that name
-        return unknown | own == {NONE}
+        return unknown | own == {NONE} and not is_handed_out(project.top, name)
 
     def meets_shown_workers(self, dataset: DatasetFacts) -> bool:
         """Whether each loader of the project that may get the class has a number of workers that its files show."""

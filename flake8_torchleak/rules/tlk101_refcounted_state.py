@@ -47,7 +47,8 @@ When it stays silent
 - Its Dataset is only used without workers, or all who make it go through it themselves, without a loader.
 - A program (a project that is no package, of which all files are in sight) has no workers for it: each loader that may
   get it has 0, as a constant, as the default of a parameter or an option, and in all settings, scripts and notebooks
-  beside the code. Or the program makes loaders, and never makes an object of the class.
+  beside the code. Or the program makes loaders, and never makes an object of the class; or its samples read it only
+  behind a flag of the Dataset that is off by default, and that nothing in the program sets.
 - It is packed already: NumPy, torch, Arrow, a serialised buffer. (A note where samples read it only behind a flag of
   the Dataset that is off by default, where its elements are arrays, of which forked workers copy about 100 bytes each,
   where it is a parsed table of whole numbers, of which Python keeps one object up to 256, and where there are no
@@ -123,7 +124,9 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.containers import Container, containers
+from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.held import held
+from flake8_torchleak.model.leftout import is_never_read
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.packing import NotPackable, packing
 from flake8_torchleak.model.worth import worth
@@ -140,9 +143,12 @@ from flake8_torchleak.rule import Report, rule
     subject=Subject.DATASET,
 )
 def check(module: Module) -> Iterator[Report]:
-    for each in containers(module):
+    def counts(dataset: DatasetFacts, attr: str) -> bool:
+        return not module.reach.is_out(dataset.owner) and not is_never_read(module, dataset, attr)
+
+    for each in containers(module, counts):
         served, owner = module.served, each.dataset.owner
-        if each.known and not module.reach.is_out(owner):
+        if each.known:
             used, arrays = held(module, each), each.arrays and not is_of_arrays(each.value)
             happens = copied(each.name, each.value, arrays)
             if served.has_none_by_default(owner):

@@ -46,7 +46,7 @@ When it stays silent
 --------------------
 Every DataLoader of this class in the file copies the batch at once (the default collate, or a collate function of
 the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a one-dimensional array gives a scalar;
-and where a program that makes loaders never makes an object of the class.
+and where a program that makes loaders never makes an object of the class, or never sets the flag that this is behind.
 
 How to fix it
 -------------
@@ -63,6 +63,7 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.leftout import is_never_run
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.samples import given_out
 from flake8_torchleak.model.values import Kind
@@ -94,6 +95,8 @@ def check(module: Module) -> Iterator[Report]:
                 continue
             if hints.is_label(origin.name):
                 continue  # a label: one number, which nobody edits
+            if is_never_run(module, dataset, [given.node]):
+                continue
             copied = "copy" if given.value.kind is Kind.ARRAY else "clone"
             passed = module.loaders.passes_through(dataset.facts.node)
             yield Report(
