@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from flake8_torchleak.lint import lint
 from tests.model import codes
 
 NETWORK = """
@@ -215,3 +216,22 @@ QUIET = {
 @pytest.mark.parametrize("name", QUIET)
 def test_what_is_no_evaluation_in_vain(name: str) -> None:
     assert "TLK501" not in codes(written(QUIET[name].replace("{", "{{").replace("}", "}}")))
+
+
+def test_no_fix_where_other_functions_are_involved() -> None:
+    """One of them may train: a decorator would end that."""
+    text = """
+        import torch
+        from torch import nn
+
+        def run(net, x):
+            return net.forward(x)
+
+        def main(net: nn.Module, agent, frames):
+            net.eval()
+            for x in frames:
+                agent.learn(x)
+                print(run(net, x).max())
+    """
+    (found,) = [each for each in lint(textwrap.dedent(text), fixes=True) if each.code == "TLK501"]
+    assert (found.fixes, found.unfixed.partition(",")[0]) == ((), "other functions are involved")

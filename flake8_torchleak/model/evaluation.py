@@ -42,6 +42,8 @@ class Evaluation:
     evidence: tuple[tuple[ast.AST, str], ...]
     by_use: bool = False
     """Whether only what becomes of the outputs says that no gradients are needed."""
+    followed: bool = False
+    """Whether the text alone does not show it: what is called runs the network, or somebody else sets its mode."""
 
     @property
     def is_switched(self) -> bool:
@@ -117,7 +119,7 @@ def followed(module: Module, call: ast.Call, loop: Loop, switched: ast.AST) -> E
     if function is not None and is_called_without(module, function):
         return None
     evidence = ((switched, SWITCHED),) if switched in module.tree.parents else ()
-    return Evaluation(call, loop, function, evidence)
+    return Evaluation(call, loop, function, evidence, followed=True)
 
 
 def _is_left_out(module: Module, scope: Scope) -> bool:

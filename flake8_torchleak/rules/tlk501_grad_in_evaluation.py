@@ -53,7 +53,8 @@ How to fix it
 -------------
 Unsafe, because a caller may need gradients: `@torch.no_grad()` on the function. It goes above decorators that only wrap
 the function, and below those that register it or change its kind (staticmethod, property).
-By hand, for a loop at module level or in a function that also trains: `with torch.no_grad():` around it.
+By hand, for a loop at module level, in a function that also trains, or where another function runs the network:
+`with torch.no_grad():` around it.
 """
 
 from __future__ import annotations
@@ -114,6 +115,8 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     function = evaluation.function
     if evaluation.by_use:
         raise Unfixable("nothing but what becomes of the outputs says that it evaluates: look whether it does")
+    if evaluation.followed:
+        raise Unfixable("other functions are involved, which may train: put this call under `with torch.no_grad():`")
     if isinstance(function, ast.AsyncFunctionDef):
         raise Unfixable("no_grad as a decorator does not reach into an async function")
     if not isinstance(function, ast.FunctionDef):
