@@ -112,5 +112,17 @@ def test_records_for_each_annotation(
     assert told(path.read_text(encoding="utf-8"), "TLK101", path) == [severity]
 
 
+def test_records_of_a_program_of_its_own(tmp_path: Path) -> None:
+    rows = PEOPLE.format(over="db.anns", row=ROW)
+    put(tmp_path, people=rows, main=MAIN.format("16"), tool=rows + "\n    People('x')[0]\n")
+    (tmp_path / ".git").mkdir()
+    told_of = {}
+    for name in ("people", "tool"):
+        path = tmp_path / f"{name}.py"
+        told_of[name] = told(path.read_text(encoding="utf-8"), "TLK101", path)
+    assert told_of["people"] == ["warning"]
+    assert "warning" not in told_of["tool"]
+
+
 def test_records_of_a_file_alone(tmp_path: Path) -> None:
     assert told(PEOPLE.format(over="db.anns", row=ROW), "TLK101") == ["note"]

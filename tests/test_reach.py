@@ -621,6 +621,7 @@ def test_a_flag_of_the_class_is_as_it_is(tmp_path: Path) -> None:
         ("from loaders import other\nother(Rows('x'), 1)\n", True),  # defined nowhere
         ("from training import make\nmake(Rows('x'), 1)\n", True),  # another one of that name
         ("print(Rows('x'))\n", False),
+        ("from lib.loaders import make\nmake(Rows('x'), 1)\n", False),  # by way of `sys.path`
     ],
 )
 def test_what_is_handed_to_other_projects(tmp_path: Path, makes: str, leaks: bool) -> None:

@@ -165,4 +165,7 @@ class Program:
         """Whether an expression names something that is imported, and neither the project's own nor torch's."""
         origin, name = part.origin(node), part.name(node)
         own = self.is_class(name) or self.is_function(name)
-        return bool(origin) and not origin.startswith("torch") and (not own or self.is_outside(part, node))
+        if not origin or origin.startswith("torch"):
+            return False
+        place = f"{os.sep}{origin.rpartition('.')[0].rpartition('.')[2]}.py"  # its folder may be put in `sys.path`
+        return not own or (self.is_outside(part, node) and not any(path.endswith(place) for path in self._paths))

@@ -47,7 +47,10 @@ class Reach:
 
     def meets_shown_workers(self, dataset: DatasetFacts) -> bool:
         """Whether each loader of the project that may get the class has a number of workers that its files show."""
-        return self._given(ANY) | self._given(dataset.facts.node.name) == {SHOWN}
+        name = dataset.facts.node.name
+        if self.module.classes.own_calls(name) and not self.module.loaders.sites:
+            return False  # a program of its own, without a loader
+        return self._given(ANY) | self._given(name) == {SHOWN}
 
     def _is_imported(self, name: str) -> bool:
         """Whether a file that makes objects of a class imports it from here, or from where the folders look like it."""
