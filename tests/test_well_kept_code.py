@@ -76,16 +76,26 @@ STATE = """
         def __init__(self):
             super().__init__()
             self.unit = Unit()
-        def forward(self, x):
-            return self.unit(x)
+        def forward(self, x, caches=False):
+            x = self.unit(x)
+            if not caches:
+                {after}
+            return x
         def start(self, batch):
             {start}
 """
 
 
-@pytest.mark.parametrize(("start", "leaks"), [("self.unit.state = torch.zeros(batch, 4)", False), ("pass", True)])
-def test_a_state_that_another_object_starts_anew(start: str, leaks: bool) -> None:
-    assert ("TLK601" in codes(STATE.format(start=start))) == leaks
+@pytest.mark.parametrize(
+    ("start", "after", "leaks"),
+    [
+        ("self.unit.state = torch.zeros(batch, 4)", "pass", False),
+        ("pass", "self.unit.state = None", False),
+        ("pass", "pass", True),
+    ],
+)
+def test_a_state_that_another_object_starts_anew(start: str, after: str, leaks: bool) -> None:
+    assert ("TLK601" in codes(STATE.format(start=start, after=after))) == leaks
 
 
 BASE = """

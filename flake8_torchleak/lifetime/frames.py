@@ -91,7 +91,7 @@ class Loop:
     came_round: dict[Site, set[Hashable]] | None = None
     """What stands, when it is over, where its iterations find what the one before left, and what that is made of.
 
-    By what made it: under which names it stands there. None: not known.
+    By what made it: under which names it stands there. None: the loop was not gone through as a step.
     """
     breaks: list[Changes] = field(default_factory=list)
     continues: list[Changes] = field(default_factory=list)

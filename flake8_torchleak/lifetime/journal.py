@@ -149,19 +149,18 @@ class Journal:
                     histories[atom.site] = histories.get(atom.site, NOTHING) | atom.parts
         return before
 
-    def came_round(self, mark: int, loop: int) -> dict[Site, set[Hashable]] | None:
+    def came_round(self, mark: int, loop: int) -> dict[Site, set[Hashable]]:
         """What stands where an iteration found what the one before left, and what that is made of: its names there.
 
-        What was made of such a thing and stands nowhere like that is gone with the iteration. None: not known, as more
-        went into something than is remembered.
+        What was made of such a thing and stands nowhere like that is gone with the iteration. Under None: where more
+        went into what stands there than is remembered.
         """
         found: dict[Site, set[Hashable]] = {}
         for fields, name, old in self.before(mark).values():
             if any(ident == loop for atom in old for ident, _ in atom.past):
                 for atom in fields.get(name, ()):
-                    if may_be_limited(atom.parts):
-                        return None
-                    for site in (atom.site, *atom.parts):
+                    limited = (None,) if may_be_limited(atom.parts) else ()
+                    for site in (atom.site, *atom.parts, *limited):
                         found.setdefault(site, set()).add(name)
         return found
 

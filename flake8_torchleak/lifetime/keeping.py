@@ -104,7 +104,8 @@ class Keeper(Part):
         """Whether what goes on with an earlier value is not put back where that was read, and is gone with the step."""
         if loop.came_round is None or not kept.is_graph or kept.ids:
             return False
-        kept.places = frozenset(loop.came_round.get(kept.value.site, ()))
+        stands = (loop.came_round.get(site, ()) for site in (kept.value.site, None))
+        kept.places = frozenset().union(*stands)
         return not kept.places
 
     def _is_set_back(self, loop: Loop, kept: Kept) -> bool:

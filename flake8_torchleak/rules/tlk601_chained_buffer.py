@@ -164,11 +164,17 @@ def _is_let_go(module: Module, kept: Kept) -> bool:
         if function is not None and _makes(module, function, _MOST_LEVELS):
             continue
         if not isinstance(node.ctx, ast.Load) and module.tree.statement(node) is not at:
-            if function not in putting_back and (kept.how != "state" or _is_elsewhere(module, node, at)):
+            anew = function not in putting_back or _is_emptied(module, node)
+            if anew and (kept.how != "state" or _is_elsewhere(module, node, at)):
                 return True
         if isinstance(parent, ast.Attribute) and parent.attr in _RESETS:
             return True
     return False
+
+
+def _is_emptied(module: Module, node: ast.Attribute) -> bool:
+    """Whether an attribute is set to None, or another constant."""
+    return isinstance(getattr(module.tree.statement(node), "value", None), ast.Constant)
 
 
 def _makes(module: Module, function: FunctionNode, levels: int) -> bool:
