@@ -23,8 +23,7 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
         if followed(module).run.seen.recording.get(shown.call, True):
             yield shown
     for each in in_vain(followed(module).run):
-        if not isinstance(each.call, ast.Call) or not isinstance(each.loop.node, LOOPS):
-            continue
+        assert isinstance(each.loop.node, LOOPS)
         scope = module.tree.function(each.call) or each.loop.node
         if scope not in told:
             found = admitted(module, each.call, each.loop.node, each.switched)

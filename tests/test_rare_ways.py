@@ -169,6 +169,13 @@ STEP = """\
 """
 
 
+@pytest.mark.parametrize(("training", "severity"), [(STEP, "warning"), ("", "note")])
+def test_an_evaluation_by_its_name_in_the_function_that_trains(training: str, severity: str) -> None:
+    text = TRAINED_AND_EVALUATED.format(training=training).replace("def fit(", "def validate(")
+    found = lint(text.replace("model.eval()", "model.load_state_dict(torch.load('w.pt'))"))
+    assert [(each.code, each.severity.value) for each in found] == [("TLK501", severity)]
+
+
 @pytest.mark.parametrize("training", [STEP, ""])
 def test_an_evaluation_in_the_function_that_trains(training: str) -> None:
     found = lint(TRAINED_AND_EVALUATED.format(training=training))

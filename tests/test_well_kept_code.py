@@ -48,6 +48,8 @@ ATTENTION = """
         ("caches: Caches", "caches.get(0).store(caches.get(0).get() + key)", False),
         ("shared", "shared['key'] = shared['key'] + key", False),
         ("*, shared", "shared.key = shared.key + key", False),
+        ("cache: Cache", "self.kept = self.kept.detach() + key\ncache.key = cache.key + key", False),
+        ("*, shared", "self.kept = self.kept.detach() + key\nshared.key = shared.key + key", False),
         ("mode", "self.kept = self.kept + key", True),
     ],
 )
@@ -235,7 +237,8 @@ LOGGED = """
     ("edit", "result", "leaks"),
     [
         ("self.counts[i]['times'].append(i)", "self.rows[i]", False),
-        ("self.counts[i]['seen'] = 1", "self.rows[i]", False),
+        ("self.counts[i]['seen'] = self.rows[i]", "self.rows[i]", False),
+        ("self.counts[i]['seen'] = self.rows[i]", "self.rows[i], self.counts[i]", True),
         ("self.counts[i]['times'].append(i)", "self.rows[i], self.counts[i]", True),
         ("self.counts[i]['times'].append(i)", "self.rows[i], len(self.counts[i]['times'])", True),
         ("self.counts[i]['times'].append(i)\nlast = self.counts[i]['times'][-1]", "self.rows[i], last", True),

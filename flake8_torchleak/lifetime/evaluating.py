@@ -21,7 +21,7 @@ def record(run: Run, node: ast.expr) -> None:
     while at and (not frames[at].place.is_own or not _loops_in(run, at)):
         at, call = at - 1, frames[at].call
     loops = _loops_in(run, at)
-    if switched is not None and loops and isinstance(call, ast.expr):
+    if switched is not None and loops and isinstance(call, ast.Call):
         run.seen.evaluated[call, loops[-1].node] = Evaluated(call, loops[-1], node, switched)
 
 

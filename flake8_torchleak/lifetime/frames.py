@@ -102,7 +102,7 @@ class Loop:
 class Evaluated(NamedTuple):
     """One call in the linted file that runs a network, itself or by what it calls."""
 
-    call: ast.expr
+    call: ast.Call
     loop: Loop
     """The innermost one around that call which is a statement."""
     made: Site

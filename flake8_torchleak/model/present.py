@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.names import last_name
@@ -32,9 +33,7 @@ def is_present(module: Module, function: FunctionNode, slot: str, before: ast.st
 
 def _may_be_missing(module: Module, node: ast.Subscript, slot: str) -> bool:
     """Whether a test, or a handler, around a read is about the key not being there."""
-    for up in module.tree.ancestors(node):
-        if isinstance(up, FUNCTIONS):
-            break
+    for up in takewhile(lambda each: not isinstance(each, FUNCTIONS), module.tree.ancestors(node)):
         if isinstance(up, ast.Try) and any(map(_catches, up.handlers)):
             return True
         if isinstance(up, (ast.If, ast.IfExp, ast.While)) and any(_asks(each, slot) for each in ast.walk(up.test)):

@@ -223,8 +223,8 @@ def _kept_by(module: Module, kept: Kept) -> Iterator[str]:
         yield target.attr
     elif kept.how != "state":
         yield from (name for name in kept.places if isinstance(name, str))
-    elif kept.at in module.tree.parents:
-        statement = module.tree.statement(kept.at)
+    else:
+        statement = module.tree.statement(kept.at) if kept.at in module.tree.parents else None
         for node in ast.walk(statement) if isinstance(statement, ast.Assign) else ():
             stored = node.value if isinstance(node, ast.Subscript) else node
             if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
