@@ -225,6 +225,7 @@ LOGGED = """
         def __init__(self, files, counts):
             self.rows = [json.load(open(each)) for each in files]
             self.counts = [{{"seen": 0, "times": []}} for _ in files]
+            self.sums = [np.zeros(3) for _ in open(files)]
         def __len__(self):
             return len(self.rows)
         def __getitem__(self, i):
@@ -237,8 +238,8 @@ LOGGED = """
     ("edit", "result", "leaks"),
     [
         ("self.counts[i]['times'].append(i)", "self.rows[i]", False),
-        ("self.counts[i]['seen'] = self.rows[i]", "self.rows[i]", False),
-        ("self.counts[i]['seen'] = self.rows[i]", "self.rows[i], self.counts[i]", True),
+        ("self.sums[i][0] += 1", "self.rows[i]", False),
+        ("self.sums[i][0] += 1", "self.rows[i], self.sums[i]", True),
         ("self.counts[i]['times'].append(i)", "self.rows[i], self.counts[i]", True),
         ("self.counts[i]['times'].append(i)", "self.rows[i], len(self.counts[i]['times'])", True),
         ("self.counts[i]['times'].append(i)\nlast = self.counts[i]['times'][-1]", "self.rows[i], last", True),
