@@ -379,3 +379,53 @@ RESET = """
 )
 def test_a_state_that_the_constructor_alone_resets(made: str, later: str, leaks: bool) -> None:
     assert ("TLK601" in codes(RESET.format(made=made, later=later))) == leaks
+
+
+LAYERS = """
+    class Graph(nn.Module):
+        def __init__(self, count):
+            super().__init__()
+            self.start = nn.Parameter(torch.ones(4))
+            self.sums = [None] * (count + 1)
+            self.sums[0] = self.start
+        def forward(self, x):
+            for i in range(1, len(self.sums)):
+                self.sums[i] = {made}
+            return sum(self.sums)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "leaks"),
+    [
+        ("self.sums[i - 1] + x * self.start", False),
+        ("self.sums[i] + x * self.start", True),
+        ("self.sums[i - 1] + self.sums[i] + x * self.start", True),
+    ],
+)
+def test_entries_that_are_made_of_others(made: str, leaks: bool) -> None:
+    assert ("TLK601" in codes(LAYERS.format(made=made))) == leaks
+
+
+SLICED = """
+    def losses(net, x):
+        loss = net(x).mean()
+        return loss, loss.detach(), loss.item(), net(x).std()
+
+    def fit(net: nn.Module, loader, opt):
+        kept = []
+        for x in DataLoader(loader):
+            given = losses(net, x)
+            given[0].backward()
+            opt.step()
+            kept.append(given[{part}])
+        return len(kept)
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "leaks"),
+    [("1:3", False), ("1:-1", False), (":", True), ("1:", True), ("::2", True), (":2", True), ("len(loader):3", True)],
+)
+def test_a_part_of_what_a_call_gives(part: str, leaks: bool) -> None:
+    assert ("TLK402" in codes(SLICED.format(part=part))) == leaks

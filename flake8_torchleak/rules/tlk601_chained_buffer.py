@@ -154,6 +154,8 @@ def check(module: Module) -> Iterator[Report]:
 
 def _is_let_go(module: Module, kept: Kept) -> bool:
     """Whether a method other than the constructor, or code outside of classes, binds anew or empties what keeps it."""
+    if _takes_turns(module, kept):
+        return True
     attributes = set(_kept_by(module, kept))
     at = kept.at if kept.at in module.tree.parents else kept.node  # a helper of another file keeps it
     putting_back = _putting_back(module, kept, at)
@@ -183,6 +185,18 @@ def _makes(module: Module, function: FunctionNode, levels: int) -> bool:
         return function.name == "__init__"
     calls = [module.tree.function(each) for each in module.classes.calls_of(function)]
     return bool(calls) and all(each is not None and _makes(module, each, levels - 1) for each in calls)
+
+
+def _takes_turns(module: Module, kept: Kept) -> bool:
+    """Whether an entry is made of other entries alone: `sums[i] = sums[i - 1] + x`, begun anew in each call."""
+    target = kept.target
+    if not isinstance(target, ast.Subscript) or kept.at not in module.tree.parents:
+        return False
+    held, own = ast.unparse(target.value), ast.unparse(target.slice)
+    value = getattr(module.tree.statement(kept.at), "value", None)
+    reads = [each for each in ast.walk(value or target.slice) if isinstance(each, ast.Attribute)]
+    parts = [module.tree.parents[each] for each in reads if ast.unparse(each) == held]
+    return bool(parts) and all(isinstance(each, ast.Subscript) and ast.unparse(each.slice) != own for each in parts)
 
 
 def _putting_back(module: Module, kept: Kept, at: ast.AST) -> set[FunctionNode | None]:
