@@ -72,6 +72,33 @@ class Elements(Part):
         """All that a container may hold."""
         return read_from(made, join(list(made.fields.values()))) if made.fields else ()
 
+    def sliced(self, made: Obj, node: ast.Subscript) -> Value:
+        """`made[1:3]`: a new container of the same kind."""
+        run = self.run
+        new = run.new(made.kind if made.kind in ("list", "tuple", "deque") else "list", node)
+        known = self._known_slice(made, node.slice)
+        if known is not None:
+            for at, value in enumerate(known):
+                run.put(new, at, value)
+        else:
+            run.add(new, self.all_of(made))
+        bounds = (node.slice.lower, node.slice.upper) if isinstance(node.slice, ast.Slice) else ()
+        new.bounded = any(each is not None for each in bounds)
+        return run.of(new)
+
+    def _known_slice(self, made: Obj, node: ast.expr) -> list[Value] | None:
+        """What a slice takes of a list or tuple whose elements are told apart; None where they or its ends are not."""
+        if not isinstance(node, ast.Slice) or made.kind not in ("list", "tuple"):
+            return None
+        if made.fields.keys() != set(range(len(made.fields))):
+            return None
+        lower, upper = (
+            constant(self.run.evaluate(each)) if each is not None else None for each in (node.lower, node.upper)
+        )
+        if node.step is not None or not isinstance(lower, int | None) or not isinstance(upper, int | None):
+            return None
+        return [made.fields[at] for at in range(len(made.fields))[lower:upper]]
+
     def of(self, value: Value, node: ast.expr) -> Value:
         """What iterating a value gives."""
         run = self.run

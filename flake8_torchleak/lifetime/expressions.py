@@ -271,7 +271,7 @@ class Expressions(Part):
             made = atom.made
             if isinstance(made, Obj):
                 if is_slice:
-                    found.append(self._sliced(made, node))
+                    found.append(run.elements.sliced(made, node))
                 else:
                     entry = of_container(atom, run.elements.entry(made, name, node))
                     found.append(tuple(each.varying(varies(index)) for each in entry))
@@ -298,30 +298,6 @@ class Expressions(Part):
             else:
                 found.append((atom.varying(varies(index)),))  # a network's layer, a library's type
         return join(found) if found else ANYTHING
-
-    def _sliced(self, made: Obj, node: ast.Subscript) -> Value:
-        run = self.run
-        new = run.new(made.kind if made.kind in ("list", "tuple", "deque") else "list", node)
-        known = self._known_slice(made, node.slice)
-        if known is not None:
-            for at, value in enumerate(known):
-                run.put(new, at, value)
-        else:
-            run.add(new, run.elements.all_of(made))
-        bounds = (node.slice.lower, node.slice.upper) if isinstance(node.slice, ast.Slice) else ()
-        new.bounded = any(each is not None for each in bounds)
-        return run.of(new)
-
-    def _known_slice(self, made: Obj, node: ast.expr) -> list[Value] | None:
-        """What a slice takes of a list or tuple whose elements are told apart; None where they, or its ends, are not."""
-        if not isinstance(node, ast.Slice) or made.kind not in ("list", "tuple"):
-            return None
-        if made.fields.keys() != set(range(len(made.fields))):
-            return None
-        lower, upper = (constant(self.value(each)) if each is not None else None for each in (node.lower, node.upper))
-        if node.step is not None or not isinstance(lower, int | None) or not isinstance(upper, int | None):
-            return None
-        return [made.fields[at] for at in range(len(made.fields))[lower:upper]]
 
 
 def _is_view(index: Value) -> bool:
