@@ -148,3 +148,26 @@ def test_a_network_of_another_file(tmp_path: Path) -> None:
         text = f"from networks import {name}\n" + made(f"{name}()")
         found = lint(text, path=str(tmp_path / "evaluation.py"))
         assert len([each for each in found if each.code == "TLK501"]) == count
+
+
+OF_CLASSES = {
+    "with no_grad, and a method of another class": ("Tester(model)", "Other(model)", 0),
+    "with no_grad, and one of the same": ("Tester(model)", "Tester(model)", 1),
+    "with no_grad, and one of what is not seen": ("Tester(model)", "make(model)", 1),
+    "with no_grad, and one of what is handed in": ("Tester(model)", "model", 1),
+}
+
+
+@pytest.mark.parametrize("name", OF_CLASSES)
+def test_callers_of_methods_in_another_file(name: str, tmp_path: Path) -> None:
+    first, second, count = OF_CLASSES[name]
+    (tmp_path / "pyproject.toml").write_text("")
+    text = "def evaluate(" + evaluating("self.model", "", "self, ").partition("def evaluate(")[2]
+    (tmp_path / "steps.py").write_text(program("class Tester:\n" + indent(text, "    ")))
+    (tmp_path / "run.py").write_text(
+        "import torch\nfrom steps import Tester\nfrom others import Other, make\n"
+        f"def main(model, loader):\n    tester, other = {first}, {second}\n"
+        "    with torch.no_grad():\n        tester.evaluate(loader)\n    other.evaluate(loader)\n"
+    )
+    path = tmp_path / "steps.py"
+    assert [each.code for each in lint(path.read_text(), path=str(path)) if each.code == "TLK501"] == ["TLK501"] * count

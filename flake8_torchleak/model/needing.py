@@ -128,16 +128,26 @@ def _handed_in(module: Module, parameter: ast.arg, function: ast.AST, depth: int
 def is_called_without(module: Module, function: FunctionNode) -> bool:
     """Whether other files of the project call a function, all of them with gradients off."""
     modes: list[Grad] = []
-    for _, found in module.users.answers(lambda user: _modes(user, function.name), f"{function.name}("):
+    owner = module.tree.class_of(function)
+    of = owner.name if owner is not None else ""
+    for _, found in module.users.answers(lambda user: _modes(user, function.name, of), f"{function.name}("):
         modes += found
     return bool(modes) and all(mode is Grad.OFF for mode in modes)
 
 
-def _modes(user: Module, name: str) -> list[Grad]:
-    """Grad mode at the calls of what another file defines under a name."""
+def _modes(user: Module, name: str, owner: str) -> list[Grad]:
+    """Grad mode at the calls of what another file defines under a name. owner: the class whose method it is."""
     calls = []
     for call in user.classes.own_calls(name):
         own = user.classes.callee(call)
-        if own is None or not user.tree.is_own(own):
+        if (own is None or not user.tree.is_own(own)) and not (owner and _is_of_another(user, call, owner)):
             calls.append(call)
     return [user.grad.at(call) for call in calls]
+
+
+def _is_of_another(user: Module, call: ast.Call, owner: str) -> bool:
+    """Whether a method is called on an object that is seen to be of a class by another name."""
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    found = user.flow.reaching(receiver.id, receiver) if isinstance(receiver, ast.Name) else []
+    made = [last_name(each.value.func) if isinstance(each.value, ast.Call) else "" for each in found]
+    return bool(made) and all(name[:1].isupper() and name != owner for name in made)
