@@ -328,8 +328,8 @@ def test_a_finding_counts_where_it_stands_and_for_what_it_claims() -> None:
 
 
 def test_a_disagreement_is_made_small() -> None:
-    number = next(each for each in range(50) if judged(15, each, ("loss", "closure", "helper")).result == "missed")
-    outcome = judged(15, number, ("loss", "closure", "helper"))
+    number = next(each for each in range(50) if judged(15, each, ("exception", "list", "callback")).result == "missed")
+    outcome = judged(15, number, ("exception", "list", "callback"))
     shrunk = small(outcome, 1)
     assert len(shrunk.text) < len(outcome.case.text)
     assert judged_again(shrunk) == "missed"
