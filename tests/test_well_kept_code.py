@@ -429,3 +429,8 @@ SLICED = """
 )
 def test_a_part_of_what_a_call_gives(part: str, leaks: bool) -> None:
     assert ("TLK402" in codes(SLICED.format(part=part))) == leaks
+
+
+def test_a_part_of_what_is_no_list() -> None:
+    text = SLICED.format(part="0").replace("given[0])", "range(9)[2:5])\n            kept.append(given[0])")
+    assert codes(text) == ["TLK402"]
