@@ -11,7 +11,16 @@ from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.follow import Followed, followed
 from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.verdict import Worth, is_certain, is_freed, is_let_go, is_of_micro_steps, is_small, worth
+from flake8_torchleak.lifetime.verdict import (
+    Worth,
+    is_certain,
+    is_cut_elsewhere,
+    is_freed,
+    is_let_go,
+    is_of_micro_steps,
+    is_small,
+    worth,
+)
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.needing import is_called_without
@@ -140,7 +149,7 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
         return Severity.NOTE
     if kept.how == "batch" and (kept.at in run.keeper.moved or kept.value.held in run.seen.pinned):
         return Severity.NOTE
-    if not is_certain(run, kept):
+    if not is_certain(run, kept) or is_cut_elsewhere(run, kept):
         return Severity.NOTE
     if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
         return Severity.NOTE  # the next step would fail: something that is not seen cuts it off

@@ -161,6 +161,17 @@ def fit(groups, net: nn.Module, opt, report):
         opt.step()
         report(kept)
 """
+CARRIED = """
+from elsewhere import Decoder
+
+def fit(loader: DataLoader, opt):
+    net, state, kept = Decoder(), None, []
+    for x, y in loader:
+        out, state = net(x{given})
+        opt.zero_grad(); F.mse_loss(out, y).backward({retained}); opt.step()
+        kept.append(state)
+    return kept
+"""
 WORKERS = """
 def collect(config, data):
     kept = []
@@ -195,6 +206,9 @@ CASES = {
     "a loss without parameters": (LOSS.format(more="", share="self.share"), []),
     "a loss with a network": (LOSS.format(more=", ", share="self.share(y)"), ["error"]),
     "micro-steps": (MICRO, ["note"]),
+    "a state that somebody cuts off": (CARRIED.format(given=", state", retained=""), ["note"]),
+    "a state whose graph stays": (CARRIED.format(given=", state", retained="retain_graph=True"), ["error"]),
+    "what is not carried on": (CARRIED.format(given="", retained=""), ["error"]),
     "workers, if asked for": (WORKERS.format(default=0), ["note"]),
     "workers in any case": (WORKERS.format(default=4), ["error"]),
 }

@@ -73,6 +73,8 @@ class Networks(Part):
             run.seen.callees[node] = atom.site
         if isinstance(atom.made, Obj):
             run.seen.of_project.add(node)
+        if any(each.past and each.graph is Graph.YES for value in inputs for each, _ in run.within(value)):
+            run.seen.fed_back.add(node)
         unsure = named or run.needing.may_be_frozen(atom) or _is_abstract(atom)
         unsure = unsure or (_is_part(atom) and atom.site not in run.seen.networks)
         parts = made.parts | {node, (BY_NAME if unsure else BY_CALL, node)}

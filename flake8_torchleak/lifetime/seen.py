@@ -36,6 +36,8 @@ class Seen:
         """Sites of what was differentiated, and of what that was made of."""
         self.freed: set[Site] = set()
         """The same, where `backward()` does not retain the graph: what was saved for it is gone."""
+        self.fed_back: set[Site] = set()
+        """Calls of networks that are given what earlier iterations made, with its history."""
         self.of_project: set[Site] = set()
         """Calls of networks of the project's classes."""
         self.decoding: dict[ast.AST, bool] = {}

@@ -154,6 +154,18 @@ def is_freed(run: Run, kept: Kept) -> bool:
     return bool(roots) and roots <= run.seen.freed
 
 
+def is_cut_elsewhere(run: Run, kept: Kept) -> bool:
+    """Whether something not seen cuts the steps from each other, and perhaps what is kept: else the next would raise.
+
+    A network is given what an earlier step made with it, and each step is differentiated through that call, by which
+    the graph of the earlier one is gone.
+    """
+    if kept.how != "store" or not kept.value.past or not is_freed(run, kept):
+        return False
+    calls = {site[1] for site in kept.sites if is_marked(site, BY_CALL, BY_NAME) and isinstance(site, tuple)}
+    return not calls.isdisjoint(run.seen.fed_back)
+
+
 def _stays(run: Run, kept: Kept) -> bool:
     """Whether what keeps something is a variable's value or a container of the function, and goes nowhere else."""
     if kept.how == "sum" and not kept.holders:
