@@ -45,7 +45,7 @@ Python 3.11.7, 2 cores, no GPU.
 When it stays silent
 --------------------
 Any method of the class empties the attribute, binds it anew or deletes entries, what is collected are numbers, or the
-base class is the project's own.
+base class is the project's own. What no hook at an epoch's end reads, as a history for a plot, is a note.
 
 How to fix it
 -------------
@@ -110,6 +110,7 @@ def check(module: Module) -> Iterator[Report]:
                     f"memory grows every epoch: `{key}` keeps all outputs, nothing empties it; {_emptied(key, change)} "
                     f"in `{when}`",
                     notes=((end, "the hook at the epoch's end"),) if end is not None else (),
+                    severity=None if _is_for_epochs(facts, key) else Severity.NOTE,
                     target=(key, end, _holds_a_plain_list(module, facts, key)),
                 )
                 break
@@ -180,6 +181,18 @@ def _gives_out(function: FunctionNode, key: str) -> bool:
     """Whether a hook returns what it would have to empty."""
     returned = [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
     return any(key_of(node) == key for each in returned for node in ast.walk(each))
+
+
+def _is_for_epochs(facts: ClassFacts, key: str) -> bool:
+    """Whether what runs at the end of epochs reads it, in a method of the class: else it may be the run's history."""
+    methods = facts.own_methods
+    new = [name for name in methods if name.endswith("epoch_end")]
+    for name in new:
+        if _reads(methods[name], key):
+            return True
+        called = {node.attr for node in ast.walk(methods[name]) if isinstance(node, ast.Attribute)}
+        new += [each for each in methods if each in called and each not in new]
+    return False
 
 
 def _reads(function: FunctionNode, key: str) -> bool:

@@ -1,0 +1,47 @@
+"""TLK502: outputs for the end of an epoch, and what a run keeps as its history."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from flake8_torchleak.lint import lint
+
+MODULE = """
+import torch
+from lightning import LightningModule
+
+class Scored(LightningModule):
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.outputs = net, []
+
+    def validation_step(self, batch, batch_idx):
+        self.outputs.append(self.net(batch).argmax(1))
+
+{rest}
+"""
+BY_HELPER = """
+    def on_validation_epoch_end(self):
+        self.report()
+
+    def report(self):
+        self.log("share", self.joined().float().mean())
+
+    def joined(self):
+        return torch.cat(self.outputs)
+"""
+FOR_A_PLOT = """
+    def on_validation_epoch_end(self):
+        self.log("rate", 1.0)
+
+    def plot(self):
+        return self.outputs
+"""
+
+
+@pytest.mark.parametrize(("rest", "expected"), [(BY_HELPER, "error"), (FOR_A_PLOT, "note"), ("", "note")])
+def test_what_no_epoch_s_end_reads_may_be_a_history(rest: str, expected: str) -> None:
+    found = lint(dedent(MODULE.format(rest=rest)))
+    assert [each.severity.value for each in found if each.code == "TLK502"] == [expected]
