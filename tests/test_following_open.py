@@ -161,6 +161,23 @@ def fit(groups, net: nn.Module, opt, report):
         opt.step()
         report(kept)
 """
+AVERAGED = """
+class Codes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+        self.net = nn.Linear(4, 4)
+
+    {mode}
+    def follow(self, out):
+        self.mean.mul_(0.9)
+        self.mean.{changed}
+
+    def forward(self, x):
+        out = self.net(x)
+        self.follow(out)
+        return out
+"""
 CARRIED = """
 from elsewhere import Decoder
 
@@ -206,6 +223,9 @@ CASES = {
     "a loss without parameters": (LOSS.format(more="", share="self.share"), []),
     "a loss with a network": (LOSS.format(more=", ", share="self.share(y)"), ["error"]),
     "micro-steps": (MICRO, ["note"]),
+    "a buffer, without gradients": (AVERAGED.format(mode="@torch.no_grad()", changed="add_(out[0], alpha=0.1)"), []),
+    "a part of one": (AVERAGED.format(mode="@torch.no_grad()", changed="get(0).add_(out[0])"), []),
+    "a buffer, with them": (AVERAGED.format(mode="", changed="add_(out[0], alpha=0.1)"), ["error"]),
     "a state that somebody cuts off": (CARRIED.format(given=", state", retained=""), ["note"]),
     "a state whose graph stays": (CARRIED.format(given=", state", retained="retain_graph=True"), ["error"]),
     "what is not carried on": (CARRIED.format(given="", retained=""), ["error"]),

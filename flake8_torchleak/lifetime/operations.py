@@ -143,7 +143,8 @@ class Operations(Part):
             value = run.make.result(node, [*args, *keywords.values()])
             value = value if value[0].kind is Kind.TENSOR else run.make.tensor(node, Graph.NO)
         else:
-            run.keeper.stored(base, join(args), node, receiver, None, summed=True)
+            if not run.grad_off:
+                run.keeper.stored(base, join(args), node, receiver, None, summed=True)
             born = min(atom.born for atom in base)  # it is still the same tensor
             made = run.make.result(node, [base, *args, *keywords.values()])
             value = tuple(each.but(born=born) for each in made)

@@ -136,7 +136,7 @@ class Unseen(Part):
         if name.endswith("_") and not name.endswith("__") and isinstance(receiver, ast.Call):
             # What is got from an object, changed in place and dropped is a part of that object.
             owner = receiver.func.value if isinstance(receiver.func, ast.Attribute) else None
-            if isinstance(owner, (ast.Name, ast.Attribute)):
+            if isinstance(owner, (ast.Name, ast.Attribute)) and not run.grad_off:
                 run.keeper.stored(run.evaluate(owner), join(args), node, receiver, None, summed=True)
         if atom.made == table.SCALER and name == "scale":
             return run.make.result(node, args)
