@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.leftover import is_left_over
+from flake8_torchleak.model.leftover import is_broken, is_left_over
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.words import holds_any
 
@@ -135,11 +135,11 @@ class Rule:
         )
 
     def _severity(self, report: Report, module: Module) -> Severity:
-        """What the report says; a note at most in tests, which are short, and in code that nothing runs."""
+        """What the report says; a note at most in tests, which are short, and in code that nothing runs, or can run."""
         severity = report.severity or self.severity
-        if severity is not Severity.NOTE and (module.is_test or is_left_over(module, report.node)):
+        if severity is Severity.NOTE or module.is_test:
             return Severity.NOTE
-        return severity
+        return Severity.NOTE if is_broken(module) or is_left_over(module, report.node) else severity
 
     @staticmethod
     def _note(node: ast.AST, text: str, module: Module) -> Note:

@@ -89,6 +89,33 @@ def test_a_statement_of_the_module_itself_is_no_leftover(tmp_path: Path) -> None
     assert severities("TLK604", path.read_text(encoding="utf-8"), path) == ["error"]
 
 
+@pytest.mark.parametrize(
+    ("imports", "there", "expected"),
+    [
+        ("from ..tools import log", "", "note"),
+        ("from ..tools.text import log", "tools/__init__.py", "note"),
+        ("from ..tools.text import log", "tools/text.cpp", "error"),
+        ("from .tools import log", "lib/tools.py", "error"),
+        ("from ..tools import log", "tools/__init__.py", "error"),
+        ("from ... import log", "", "error"),
+        ("from ....far import log", "", "error"),
+        ("from ..tools import log", ".gitmodules", "error"),
+        ("try:\n    from ..tools import log\nexcept ImportError:\n    log = print", "", "error"),
+    ],
+)
+def test_a_module_that_cannot_be_imported(tmp_path: Path, imports: str, there: str, expected: str) -> None:
+    hooked = "import torch\nkept = []\nmodel = torch.nn.Linear(1, 1)\n"
+    hooked += "model.register_forward_hook(lambda m, i, o: kept.append(o))\nfor x in data:\n    model(x)\n"
+    path = tmp_path / "lib" / "run.py"
+    path.parent.mkdir()
+    path.write_text(f"{imports}\n{hooked}", encoding="utf-8")
+    (tmp_path / ".git").mkdir()
+    if there:
+        (tmp_path / there).parent.mkdir(exist_ok=True)
+        (tmp_path / there).write_text("", encoding="utf-8")
+    assert severities("TLK604", path.read_text(encoding="utf-8"), path) == [expected]
+
+
 HOOK = """
 import torch
 
