@@ -11,6 +11,8 @@ from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, Site
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model.tree import LOOPS
 
+_ROUNDS = (*LOOPS, ast.comprehension)
+
 
 def record(run: Run, node: ast.expr) -> None:
     """Remember that a network is run here. What runs within another network's method is a part of that one's run."""
@@ -22,13 +24,14 @@ def record(run: Run, node: ast.expr) -> None:
         at, call = at - 1, frames[at].call
     loops = _loops_in(run, at)
     if switched is not None and loops and isinstance(call, ast.Call):
-        run.seen.evaluated[call, loops[-1].node] = Evaluated(call, loops[-1], node, switched)
+        loop = next((each for each in reversed(loops) if isinstance(each.node, LOOPS)), loops[-1])
+        run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched)
 
 
 def _loops_in(run: Run, at: int) -> list[Loop]:
-    """The statements around that go through more than a few rounds, of those in the function of one frame."""
+    """The loops and comprehensions around of more than a few rounds, of those in the function of one frame."""
     end = run.frames[at + 1].loops if at + 1 < len(run.frames) else len(run.loops)
-    return [each for each in run.loops[run.frames[at].loops : end] if isinstance(each.node, LOOPS) and not each.small]
+    return [each for each in run.loops[run.frames[at].loops : end] if isinstance(each.node, _ROUNDS) and not each.small]
 
 
 def _is_of_network(function: object) -> bool:
@@ -39,6 +42,15 @@ def _is_of_network(function: object) -> bool:
 def in_vain(run: Run) -> Iterator[Evaluated]:
     """Those whose outputs nothing differentiates, in loops that train nothing."""
     for each in run.seen.evaluated.values():
-        marks: set[Site] = {each.made, (BY_CALL, each.made), (BY_NAME, each.made)}
-        if not each.loop.trains and not each.loop.of_networks and run.seen.spent.isdisjoint(marks):
+        if not each.loop.trains and not each.loop.of_networks and not _is_spent(run, each.made):
             yield each
+
+
+def is_differentiated(run: Run, call: ast.expr) -> bool:
+    """Whether something differentiates what a call gives that runs a network, itself or by what it calls."""
+    made = {call, *(each.made for each in run.seen.evaluated.values() if each.call is call)}
+    return any(_is_spent(run, each) for each in made)
+
+
+def _is_spent(run: Run, made: Site) -> bool:
+    return not run.seen.spent.isdisjoint((made, (BY_CALL, made), (BY_NAME, made)))
