@@ -194,7 +194,7 @@ def _evidence(
     module: Module, scope: Scope, call: ast.Call, around: Round, over: Round | None
 ) -> tuple[tuple[ast.AST, str], ...]:
     switched = module.loops.modes.evaluates(call)
-    if switched is not None and _is_of(switched, call):
+    if switched is not None and _is_of(module, switched, call):
         return ((switched, SWITCHED),)
     named = isinstance(scope, FUNCTIONS) and hints.is_evaluation(scope.name)
     if named and switched is None and not any(word in module.source.text for word in hints.PREPARES):
@@ -210,25 +210,27 @@ def _over_batches(module: Module, call: ast.Call, around: Round) -> Round | None
     return next((each for each in rounds if any(map(module.loops.gives_batches, iterables(each)))), None)
 
 
-def _is_of(switched: ast.Call, call: ast.Call) -> bool:
+def _is_of(module: Module, switched: ast.Call, call: ast.Call) -> bool:
     """Whether the model that was put in evaluation mode is the one that is called (or holds it, or is held by it)."""
     assert isinstance(switched.func, ast.Attribute)
     receiver, called = key_of(switched.func.value), key_of(call.func)
     if not receiver or not called or not isinstance(switched.func.value, (ast.Name, ast.Attribute)):
         return True
+    if receiver.startswith(f"{called}.") and called != "self" and receiver != f"{called}.module":
+        return False  # a part of it alone
     if called.startswith(receiver) or receiver.startswith(called):
         return True
     return (
         receiver.rpartition(".")[2] == called.rpartition(".")[2]
         or "." in called
         and not called.startswith("self.")
-        or _is_loose(called)
+        or _is_loose(module, call)
     )
 
 
-def _is_loose(called: str) -> bool:
+def _is_loose(module: Module, call: ast.Call) -> bool:
     """A helper (`self._step(...)`, `predict(...)`) stands for whatever model it runs."""
-    return not hints.is_model(called.rpartition(".")[2])
+    return not hints.is_model(last_name(call.func)) and module.infer.value(call.func).kind is not Kind.MODULE
 
 
 def _feeds(module: Module, around: Round, call: ast.Call) -> bool:
