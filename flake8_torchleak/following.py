@@ -25,8 +25,9 @@ from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.needing import is_called_without
 from flake8_torchleak.model.records import is_of_record
+from flake8_torchleak.model.rounds import iterables
 from flake8_torchleak.model.stores import Store, handed, stored
-from flake8_torchleak.model.tree import FUNCTIONS
+from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import in_evaluation
 from flake8_torchleak.rule import Report
@@ -82,7 +83,11 @@ def reports(
 
 
 def lasting_stores(module: Module) -> Iterator[Store]:
-    """Statements in steps that put something into a container, but where that is shown to be emptied or bounded."""
+    """Statements in steps that put something into a container, but where that is shown to be emptied or bounded.
+
+    Comprehensions over batches, too, which hold what each of them gives.
+    """
+    yield from _gathered(module)
     keeper = followed(module).run.keeper
     nodes: list[ast.AST] = [*module.loops.steps(ast.Call), *module.loops.steps(ast.Assign)]
     for node in (*nodes, *module.loops.steps(ast.AugAssign)):
@@ -93,6 +98,21 @@ def lasting_stores(module: Module) -> Iterator[Store]:
             store = next(handed(module, node), None)
         if store is not None and _grows(module, node, store):
             yield store
+
+
+def _gathered(module: Module) -> Iterator[Store]:
+    """Comprehensions over batches, under what they are bound to, and generators over them that a container takes."""
+    for node in module.tree.all(*COMPREHENSIONS):
+        if not any(map(module.loops.gives_batches, iterables(node))):
+            continue
+        up = module.tree.parents[node]
+        if isinstance(node, ast.GeneratorExp):
+            store = stored(up)
+            if store is not None and store.value is node:
+                yield store
+            continue
+        target = up.targets[0] if isinstance(up, ast.Assign) else node
+        yield Store(node, key_of(target), target, node.value if isinstance(node, ast.DictComp) else node.elt)
 
 
 def _grows(module: Module, node: ast.AST, store: Store) -> bool:
@@ -123,7 +143,6 @@ def _is_safe(kept: Kept, module: Module) -> bool:
     return kept.owner in module.config.safe_meters or name in module.config.safe_meters
 
 
-_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _BY_STEP = {FORWARD: "TLK601", HOOKED: "TLK604"}
 _WHEN = {FORWARD: "call", HOOKED: "call"}
 _CODES = {"batch": "TLK404", "error": "TLK408", "state": "TLK406"}
@@ -245,7 +264,7 @@ def _keeper(kept: Kept, module: Module) -> str:
 
 def _is_comprehended(kept: Kept, module: Module) -> bool:
     around = module.tree.ancestors(kept.node) if kept.node in module.tree.parents else ()
-    return any(isinstance(each, _COMPREHENSIONS) for each in around)
+    return any(isinstance(each, COMPREHENSIONS) for each in around)
 
 
 def _copies(kept: Kept, module: Module) -> str:

@@ -13,7 +13,7 @@ from enum import Enum
 
 from flake8_torchleak.model import hints, prospect
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.model.outline import Outline, has_comprehension
 from flake8_torchleak.words import holds_any, is_of_torch
 
 
@@ -103,7 +103,11 @@ def _may_evaluate(outline: Outline) -> bool:
     if names and outline.may_train:
         return True
     looping = {each.name for each in outline.loops if not isinstance(each, ast.Module)}
-    return not names.isdisjoint(looping) and holds_any(text, hints.PREPARES)
+    if not holds_any(text, hints.PREPARES):
+        return False
+    if not names.isdisjoint(looping):
+        return True
+    return any(each.name in names and has_comprehension(each) for each in outline.functions)
 
 
 def _may_be_dataset(node: ast.ClassDef, serves: bool, bases: tuple[str, ...]) -> bool:

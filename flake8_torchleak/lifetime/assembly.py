@@ -20,6 +20,7 @@ from flake8_torchleak.lifetime.instances import Instances
 from flake8_torchleak.lifetime.keeping import Keeper
 from flake8_torchleak.lifetime.loops import Loops
 from flake8_torchleak.lifetime.making import Making
+from flake8_torchleak.lifetime.modes import Modes
 from flake8_torchleak.lifetime.names import Names
 from flake8_torchleak.lifetime.needing import Needing
 from flake8_torchleak.lifetime.networks import Networks
@@ -49,6 +50,7 @@ def assembled() -> Run:
     run.keeper = Keeper(run)
     run.looping = Loops(run)
     run.make = Making(run)
+    run.modes = Modes(run)
     run.names = Names(run)
     run.needing = Needing(run)
     run.networks = Networks(run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_torchleak.lifetime import libraries as table
-from flake8_torchleak.lifetime.needing import is_network
+from flake8_torchleak.lifetime.identity import is_network
 from flake8_torchleak.lifetime.partials import calling, partial, type_of
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (

@@ -5,40 +5,68 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.lifetime.frames import Evaluated, Loop
+from flake8_torchleak.lifetime.frames import Evaluated, Function, Loop
 from flake8_torchleak.lifetime.run import Run
-from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, Site
+from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, Atom, Site
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model.tree import LOOPS
 
+_ROUNDS = (*LOOPS, ast.comprehension)
 
-def record(run: Run, node: ast.expr) -> None:
+
+def record(run: Run, node: ast.expr, atom: Atom) -> None:
     """Remember that a network is run here. What runs within another network's method is a part of that one's run."""
-    switched = run.evaluating_since
     frames = run.frames
-    within = next((at for at, each in enumerate(frames) if _is_of_network(each.function)), len(frames))
+    within, network = _outermost(run, atom)
+    switched = run.modes.evaluating(network)
     at, call = within - 1, node if within == len(frames) else frames[within].call
     while at and (not frames[at].place.is_own or not _loops_in(run, at)):
         at, call = at - 1, frames[at].call
     loops = _loops_in(run, at)
     if switched is not None and loops and isinstance(call, ast.Call):
-        run.seen.evaluated[call, loops[-1].node] = Evaluated(call, loops[-1], node, switched)
+        loop = next((each for each in reversed(loops) if isinstance(each.node, LOOPS)), loops[-1])
+        run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched)
 
 
 def _loops_in(run: Run, at: int) -> list[Loop]:
-    """The statements around that go through more than a few rounds, of those in the function of one frame."""
+    """The loops and comprehensions around of more than a few rounds, of those in the function of one frame."""
     end = run.frames[at + 1].loops if at + 1 < len(run.frames) else len(run.loops)
-    return [each for each in run.loops[run.frames[at].loops : end] if isinstance(each.node, LOOPS) and not each.small]
+    return [each for each in run.loops[run.frames[at].loops : end] if isinstance(each.node, _ROUNDS) and not each.small]
 
 
-def _is_of_network(function: object) -> bool:
-    owner = getattr(function, "owner", None)
-    return isinstance(owner, ClassInfo) and owner.is_network
+def since(run: Run, atom: Atom) -> ast.AST | None:
+    """What put the network in evaluation mode that is run, or the one in whose method it is; None if it may train."""
+    return run.modes.evaluating(_outermost(run, atom)[1])
+
+
+def _outermost(run: Run, atom: Atom) -> tuple[int, Atom]:
+    """The first frame that is a network's method, and that network; behind all frames, the one that is run."""
+    for at, each in enumerate(run.frames):
+        whole = _network_of(each.function)
+        if whole is not None:
+            return at, whole
+    return len(run.frames), atom
+
+
+def _network_of(function: Function | None) -> Atom | None:
+    """The network whose method a function is."""
+    if function is None or not isinstance(function.owner, ClassInfo) or not function.owner.is_network:
+        return None
+    return next(iter(function.receiver), None)
 
 
 def in_vain(run: Run) -> Iterator[Evaluated]:
     """Those whose outputs nothing differentiates, in loops that train nothing."""
     for each in run.seen.evaluated.values():
-        marks: set[Site] = {each.made, (BY_CALL, each.made), (BY_NAME, each.made)}
-        if not each.loop.trains and not each.loop.of_networks and run.seen.spent.isdisjoint(marks):
+        if not each.loop.trains and not each.loop.of_networks and not _is_spent(run, each.made):
             yield each
+
+
+def is_differentiated(run: Run, call: ast.expr) -> bool:
+    """Whether something differentiates what a call gives that runs a network, itself or by what it calls."""
+    made = {call, *(each.made for each in run.seen.evaluated.values() if each.call is call)}
+    return any(_is_spent(run, each) for each in made)
+
+
+def _is_spent(run: Run, made: Site) -> bool:
+    return not run.seen.spent.isdisjoint((made, (BY_CALL, made), (BY_NAME, made)))

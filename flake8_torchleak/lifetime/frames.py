@@ -104,7 +104,7 @@ class Evaluated(NamedTuple):
 
     call: ast.Call
     loop: Loop
-    """The innermost one around that call which is a statement."""
+    """The innermost one around that call: a statement, or else of a comprehension."""
     made: Site
     """Where the network itself is called."""
     switched: ast.AST

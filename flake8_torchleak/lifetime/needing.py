@@ -7,12 +7,12 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.lifetime.identity import inside, is_below, key_of, learns, whole_of
 from flake8_torchleak.lifetime.journal import Certain, Fields
 from flake8_torchleak.lifetime.libraries import PARAMETERS
 from flake8_torchleak.lifetime.nodes import of_node
 from flake8_torchleak.lifetime.run import DEEPEST, Part
-from flake8_torchleak.lifetime.values import Atom, Graph, Kind, Obj, Site, Value, constant, join, number
-from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.lifetime.values import Atom, Graph, Kind, Obj, Value, constant, join, number
 from flake8_torchleak.model.names import last_name
 
 if TYPE_CHECKING:
@@ -51,46 +51,46 @@ class Needing(Part):
 
     def turn(self, base: Value, needs: Value) -> None:
         """Networks are told whether their parameters need gradients: each alternative may be the one."""
-        networks = [atom for atom in base if _is_network(atom) or atom.kind is Kind.UNKNOWN]
+        networks = [atom for atom in base if learns(atom) or atom.kind is Kind.UNKNOWN]
         certain = len(networks) == 1 or all(atom.vary for atom in networks)
         for atom in networks:
-            whole, around = self._wholes.get(_key(atom), (atom, 0))
+            whole, around = self._wholes.get(key_of(atom), (atom, 0))
             if around == len(self.run.tests):
                 atom = whole
             self._set(atom, needs if _is_known(needs) else _EITHER, certain)
 
     def each_of(self, each: Atom, whole: Atom) -> None:
         """One network stands for all in another one, and for itself."""
-        self._wholes[_key(each)] = whole, len(self.run.tests)
+        self._wholes[key_of(each)] = whole, len(self.run.tests)
 
     def _set(self, atom: Atom, needs: Value, certain: bool, depth: int = DEEPEST) -> None:
-        key = _key(atom)
+        key = key_of(atom)
         told = needs if certain else join([self._inherited(key), needs])
         born = self.run.tick()
         told = tuple(each.but(born=born) for each in told)
         for each in (key, *self._below(key)):
             self.run.journal.put(self.table, each, told)
         if isinstance(atom.made, Obj) and depth:
-            for part in self._inside(atom.made):
-                if _is_network(part):
+            for part in inside(self.run, atom.made):
+                if learns(part):
                     self._set(part, needs, certain, depth - 1)
 
     def replaced(self, base: Value, part: Hashable, value: Value) -> None:
         """A part of a network that is not followed inside is replaced: `model.fc = nn.Linear(8, 2)`."""
-        needs = [number(each) for atom in value if _is_network(atom) for each in self.of(atom)]
+        needs = [number(each) for atom in value if learns(atom) for each in self.of(atom)]
         for atom in [each for each in base if not isinstance(each.made, Obj)] if needs else ():
             self.run.journal.put(self.table, ((atom.site, part), atom.born), join(needs))
 
     def joined(self, new: Atom, parts: list[Value]) -> None:
         """A network is made of others: `nn.Sequential(*net.children())`."""
-        needs = [self.of(atom) for value in parts for atom, _ in self.run.within(value) if _is_network(atom)]
+        needs = [self.of(atom) for value in parts for atom, _ in self.run.within(value) if learns(atom)]
         if needs and _ONLY_TRAINED not in needs:
             made = tuple(each for found in frozenset().union(*needs) for each in number(found))
-            self.run.journal.put(self.table, _key(new), made)
+            self.run.journal.put(self.table, key_of(new), made)
 
     def copied(self, atom: Atom, new: Atom) -> None:
         """A network is copied: from now on there are two."""
-        old, key = _key(atom), _key(new)
+        old, key = key_of(atom), key_of(new)
         put, table = self.run.journal.put, self.table
         if self._inherited(old) != _TRAINED:
             put(table, key, self._inherited(old))
@@ -102,7 +102,8 @@ class Needing(Part):
     def alone(self) -> Iterator[None]:
         """What is told meanwhile is forgotten then: who follows a function on its own shows nothing about others."""
         before = dict(self.table)
-        yield
+        with self.run.modes.alone():
+            yield
         self.table.clear()
         self.table.update(before)
 
@@ -112,13 +113,13 @@ class Needing(Part):
         """A parameter of a network, as its `parameters()` gives it."""
         leaf = self.run.make.tensor((node, "leaf"), Graph.LEAF)
         for atom in owner[:1]:
-            self._owners[_key(leaf[0])] = atom
+            self._owners[key_of(leaf[0])] = atom
         return leaf
 
     def told(self, base: Value, needs: Value) -> None:
         """`p.requires_grad = needs`: of a parameter that is one of many, or of one alone."""
         for atom in base:
-            key = _key(atom)
+            key = key_of(atom)
             if self._said.get(key):
                 self.run.journal.put(self._said, key, needs if _is_known(needs) else _EITHER)
             elif key in self._owners and constant(needs) is True:
@@ -128,7 +129,7 @@ class Needing(Part):
         """The parameters of which an iterable gives all, one after the other."""
         if not self._owners or not _gives_all(node):
             return []
-        return [key for atom, _ in self.run.within(value) if (key := _key(atom)) in self._owners]
+        return [key for atom, _ in self.run.within(value) if (key := key_of(atom)) in self._owners]
 
     def begin(self, parameters: Iterable[Hashable]) -> None:
         """An iteration over parameters begins."""
@@ -168,65 +169,34 @@ class Needing(Part):
 
     def of(self, atom: Atom, depth: int = DEEPEST) -> frozenset[object]:
         """Whether a network needs gradients: True, False, or both where nobody knows."""
-        own = self._constants(_key(atom))
+        own = self._constants(key_of(atom))
         if isinstance(atom.made, Obj):
             parts = self._parts_of(atom.made, own, depth)
         else:
-            parts = [own, *(frozenset(each.made for each in self.table.get(key)) for key in self._below(_key(atom)))]
+            parts = [own, *(frozenset(each.made for each in self.table.get(key)) for key in self._below(key_of(atom)))]
         if _ONLY_TRAINED in parts:
             return _ONLY_TRAINED
         return frozenset().union(*parts)
 
     def _parts_of(self, made: Obj, own: frozenset[object], depth: int) -> list[frozenset[object]]:
         since = max((each.born for each in self.table.get(made)), default=0)
-        inside = self._inside(made) if depth else []
-        parts = [self.of(each, depth - 1) for each in inside if _is_network(each)]
-        parts += [own if each.born <= since else _ONLY_TRAINED for each in inside if each.graph is Graph.LEAF]
+        held = inside(self.run, made) if depth else []
+        parts = [self.of(each, depth - 1) for each in held if learns(each)]
+        parts += [own if each.born <= since else _ONLY_TRAINED for each in held if each.graph is Graph.LEAF]
         return parts or [own]
-
-    def _inside(self, made: Obj) -> list[Atom]:
-        """What an object holds, its containers' content, and the objects in it that are networks."""
-        found: list[Atom] = []
-        for value in list(made.fields.values()):
-            found += [atom for atom, _ in self.run.within(value)]
-            found += [self.run.of(each)[0] for each in self.run.objects_in(value) if is_network(each)]
-        return found
 
     def _constants(self, key: Hashable) -> frozenset[object]:
         return frozenset(each.made for each in self._inherited(key))
 
     def _inherited(self, key: Hashable) -> Value:
         """What a network was told, or else what it is a part of."""
-        while key not in self.table and isinstance(key, tuple) and isinstance(key[0], tuple) and key[0]:
-            key = key[0][0], key[1]
+        while key not in self.table and (whole := whole_of(key)) is not None:
+            key = whole
         return self.table.get(key)
 
     def _below(self, key: Hashable) -> list[Hashable]:
         """The parts of a network that something was told on their own."""
-        return [each for each in self.table if each != key and _is_below(each, key)]
-
-
-def _key(atom: Atom) -> Hashable:
-    """What tells networks apart: an object, or what made it, and when."""
-    return atom.made if isinstance(atom.made, Obj) else (atom.site, atom.born)
-
-
-def _is_below(key: Hashable, whole: Hashable) -> bool:
-    if not isinstance(key, tuple) or not isinstance(whole, tuple) or key[1] != whole[1]:
-        return False
-    site: Site = key[0]
-    while isinstance(site, tuple) and site and site != whole[0]:
-        site = site[0]
-    return bool(site == whole[0])
-
-
-def _is_network(atom: Atom) -> bool:
-    return atom.kind is Kind.NETWORK or (isinstance(atom.made, Obj) and is_network(atom.made))
-
-
-def is_network(made: Obj) -> bool:
-    """Whether an object is a network of a class of the project."""
-    return isinstance(made.cls, ClassInfo) and bool(made.cls.is_network)
+        return [each for each in self.table if each != key and is_below(each, key)]
 
 
 def _is_known(needs: Value) -> bool:

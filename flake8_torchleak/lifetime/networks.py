@@ -67,8 +67,8 @@ class Networks(Part):
         if frozen:  # the history of its input goes through it
             return (made.but(kind=Kind.UNKNOWN, made=None, born=born),)
         named = atom.site in run.seen.named and atom.site not in run.seen.networks
-        if run.evaluating and certain and not named and not run.needing.may_be_frozen(atom):
-            evaluating.record(run, node)
+        if certain and not named and not run.needing.may_be_frozen(atom):
+            evaluating.record(run, node, atom)
         if named:
             run.seen.callees[node] = atom.site
         if isinstance(atom.made, Obj):
@@ -85,7 +85,7 @@ class Networks(Part):
         run = self.run
         if run.grad_off:
             return ""
-        if run.evaluating:
+        if evaluating.since(run, atom) is not None:
             function = run.frame.function
             return (
                 "" if function is not None and function.node is not None and _turns_off(function.node) else EVALUATING
@@ -207,14 +207,19 @@ class Networks(Part):
         """What `eval`, `train` and `requires_grad_` change."""
         run = self.run
         args = [*args, *keywords.values()]
+        trains: object = False
         if name == "eval":
             if atom.site in run.seen.named:
                 run.seen.networks.add(atom.site)  # not by its name alone
             run.evaluating = run.evaluating or not self._is_part(atom)
         elif name == "train":
-            run.evaluating = bool(args) and constant(args[0]) is False
+            trains = constant(args[0]) if args else True
+            run.evaluating = trains is False
         if name in ("eval", "train"):
             run.evaluating_since = node if run.evaluating else None
+            if trains is not False and isinstance(atom.site, ast.Call) and atom.site in run.seen.networks:
+                run.modes.any_trains(node)  # `unwrapped(net).train()`
+            run.modes.switch(atom, trains is not False, node, self._is_part(atom))
         elif name == "requires_grad_":
             run.needing.turn((atom,), args[0] if args else number(True))
 

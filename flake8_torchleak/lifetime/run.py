@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.lifetime.keeping import Keeper
     from flake8_torchleak.lifetime.loops import Loops
     from flake8_torchleak.lifetime.making import Making
+    from flake8_torchleak.lifetime.modes import Modes
     from flake8_torchleak.lifetime.names import Names
     from flake8_torchleak.lifetime.needing import Needing
     from flake8_torchleak.lifetime.networks import Networks
@@ -90,6 +91,7 @@ class Run(Budget):
     keeper: Keeper
     looping: Loops
     make: Making
+    modes: Modes
     names: Names
     needing: Needing
     networks: Networks

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.outline import is_over_evaluation_data
 from flake8_torchleak.model.release.fate import Fate
-from flake8_torchleak.model.tree import FUNCTIONS, Loop, Scope
+from flake8_torchleak.model.rounds import ROUNDS, Round
+from flake8_torchleak.model.tree import FUNCTIONS, Scope
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -18,14 +19,14 @@ def may_be_beside(module: Module, scope: Scope) -> bool:
     """Whether a scope trains, and has a loop over data for evaluation as well."""
     if not module.loops.trains(scope):
         return False
-    loops = (node for node in module.tree.within(scope) if isinstance(node, (ast.For, ast.AsyncFor)))
+    loops = (node for node in module.tree.within(scope) if isinstance(node, ROUNDS))
     return any(is_over_evaluation_data(each) and not module.loops.trains(each) for each in loops)
 
 
-def trained_beside(module: Module, scope: Scope, call: ast.Call, over: Loop | None) -> tuple[tuple[ast.AST, str], ...]:
+def trained_beside(module: Module, scope: Scope, call: ast.Call, over: Round | None) -> tuple[tuple[ast.AST, str], ...]:
     """That a loop over data for evaluation runs a model, and where another loop trains that; () if it is not so.
 
-    over: the loop over batches that the call is in.
+    over: the loop, or the comprehension, over batches that the call is in.
     """
     if over is None or not is_over_evaluation_data(over) or module.loops.trains(over):
         return ()

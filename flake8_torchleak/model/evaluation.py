@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.attributes import is_called
 from flake8_torchleak.model.beside import may_be_beside, trained_beside
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.needing import is_called_without, needs_grad
-from flake8_torchleak.model.networks import is_bare_layer
-from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope
+from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, iterables, targets
+from flake8_torchleak.model.running import helper_runs_model, is_forward, runs_model, switches_itself
+from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, FunctionNode, Scope
 from flake8_torchleak.model.unneeded import may_be_unneeded, unneeded
 from flake8_torchleak.model.values import Kind
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 SWITCHED = "`eval()` does not turn autograd off"
 """What a note says of what put a network in evaluation mode."""
-_MOST_WRAPPED = 8
-"""Definitions of a model and of what wraps it that are looked at."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +35,7 @@ class Evaluation:
     """
 
     call: ast.Call
-    loop: Loop | None
+    loop: Round | None
     function: FunctionNode | None
     evidence: tuple[tuple[ast.AST, str], ...]
     by_use: bool = False
@@ -68,7 +66,7 @@ def _candidates(module: Module) -> list[Scope]:
     for function in module.tree.all(*FUNCTIONS):
         if hints.is_evaluation(function.name):
             found[function] = None
-    scopes = (module.tree.function(loop) or module.root for loop in module.tree.all(*LOOPS))
+    scopes = (module.tree.function(loop) or module.root for loop in module.tree.all(*ROUNDS))
     scopes = (each for each in dict.fromkeys(scopes) if may_be_beside(module, each) or may_be_unneeded(module, each))
     found.update(dict.fromkeys(scopes))
     return list(found)
@@ -76,44 +74,56 @@ def _candidates(module: Module) -> list[Scope]:
 
 def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
     """What the text shows at once is asked first: in most loops gradients are off, or something is trained."""
-    if not any(isinstance(node, LOOPS) for node in module.tree.within(scope)):
+    if not any(isinstance(node, ROUNDS) for node in module.tree.within(scope)):
         return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
-    if _is_test(module, scope) or _is_forward(module, scope):
+    if _is_test(module, scope) or is_forward(module, scope):
         return None
     is_left_out: bool | None = None
     for call in module.tree.calls(scope):
-        loops = module.tree.loops(call)
-        if not loops or module.grad.at(call) is not Grad.ON or module.loops.trains(loops[0]):
-            continue
-        if module.loops.is_short(loops[0]):
+        around = _around(module, call)
+        if around is None or module.grad.at(call) is not Grad.ON:
             continue
         if is_left_out is None:
             is_left_out = _is_left_out(module, scope)
         if is_left_out:
             return None
-        if not (_runs_model(module, call) or _helper_runs_model(module, call)):
+        if not (runs_model(module, call) or helper_runs_model(module, call)):
             continue
-        evidence = _evidence(module, scope, call, loops)
+        over = _over_batches(module, call, around)
+        evidence = _evidence(module, scope, call, around, over)
         by_use: tuple[tuple[ast.AST, str], ...] = ()
-        if not evidence and _runs_model(module, call):
-            by_use = unneeded(module, scope, call, _over_batches(module, loops))
-        if (evidence or by_use) and not module.loops.modes.contradicted(scope) and not _switches_itself(module, call):
+        if not evidence and runs_model(module, call):
+            by_use = unneeded(module, scope, call, over)
+        if (evidence or by_use) and not module.loops.modes.contradicted(scope) and not switches_itself(module, call):
             function = scope if isinstance(scope, FUNCTIONS) else None
             if function is not None and is_called_without(module, function):
                 return None
-            return Evaluation(call, loops[0], function, evidence or by_use, bool(by_use))
+            return Evaluation(call, around, function, evidence or by_use, bool(by_use))
     found = _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
     return None if found is None or _is_left_out(module, scope) else found
 
 
-def followed(module: Module, call: ast.Call, loop: Loop, switched: ast.AST) -> Evaluation | None:
+def _around(module: Module, call: ast.Call) -> Round | None:
+    """The innermost loop around a call, or else a comprehension: one that may evaluate."""
+    rounds: list[Round] = [*module.tree.loops(call)[:1], *comprehensions(module.tree, call)]
+    return next((each for each in rounds if _may_evaluate(module, call, each)), None)
+
+
+def _may_evaluate(module: Module, call: ast.Call, around: Round) -> bool:
+    """Whether a loop of more than a few rounds trains nothing; a comprehension gives the call what it goes over."""
+    if module.loops.trains(around) or module.loops.is_short(around):
+        return False
+    return not isinstance(around, COMPREHENSIONS) or _is_given(targets(around), module, call)
+
+
+def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST) -> Evaluation | None:
     """What following the program shows to be an evaluation, unless what the text shows speaks against it."""
     scope = module.tree.function(call) or module.root
-    if module.grad.at(call) is not Grad.ON or module.loops.trains(loop) or module.loops.is_short(loop):
+    if module.grad.at(call) is not Grad.ON or not _may_evaluate(module, call, loop):
         return None
-    if _is_test(module, scope) or _is_forward(module, scope) or _is_left_out(module, scope):
+    if _is_test(module, scope) or is_forward(module, scope) or _is_left_out(module, scope):
         return None
-    if module.loops.modes.contradicted(scope) or _switches_itself(module, call):
+    if module.loops.modes.contradicted(scope) or switches_itself(module, call):
         return None
     function = scope if isinstance(scope, FUNCTIONS) else None
     if function is not None and is_called_without(module, function):
@@ -138,7 +148,7 @@ def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:
     if caller is None or any(_is_in_every_step(module, each) for each in calls):
         return None
     for call in module.tree.calls(scope):
-        runs = _runs_model(module, call) or _helper_runs_model(module, call)
+        runs = runs_model(module, call) or helper_runs_model(module, call)
         if (
             runs
             and not module.loops.modes.contradicted(scope)
@@ -151,18 +161,6 @@ def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:
 
 def _in_training(module: Module, call: ast.Call) -> bool:
     return any(module.loops.trains(loop) for loop in module.tree.loops(call))
-
-
-def _is_forward(module: Module, scope: Scope) -> bool:
-    """A method of a network: whoever calls the network decides about gradients. One that goes over batches is none."""
-    if not isinstance(scope, FUNCTIONS):
-        return False
-    owner = module.tree.class_of(scope)
-    facts = module.classes.all[owner] if owner is not None else None
-    if scope.name == "forward" or facts is None or "forward" not in facts.methods:
-        return scope.name == "forward"
-    loops = (each for each in module.tree.within(scope) if isinstance(each, (ast.For, ast.AsyncFor)))
-    return not any(module.loops.gives_batches(each.iter) for each in loops)
 
 
 def _is_test(module: Module, scope: Scope) -> bool:
@@ -180,78 +178,6 @@ def _is_test(module: Module, scope: Scope) -> bool:
     )
 
 
-def _helper_runs_model(module: Module, call: ast.Call) -> bool:
-    """Whether the call runs a helper of the file that calls a model with gradients on and does not train."""
-    helper = module.classes.callee(call)
-    if (
-        helper is None
-        or module.loops.trains(helper)
-        or _is_forward(module, helper)
-        or module.loops.modes.contradicted(helper)
-    ):
-        return False
-    return any(_runs_model(module, c) and module.grad.at(c) is Grad.ON for c in module.tree.calls(helper))
-
-
-def _runs_model(module: Module, call: ast.Call) -> bool:
-    """Whether the call is `model(...)`: of a value that is a module, with arguments."""
-    func = call.func
-    if (
-        not (call.args or call.keywords)
-        or module.infer.calls.is_construction(call)
-        or module.loops.modes.gives_network(call)
-    ):
-        return False
-    owned = module.classes.self_attribute(func)
-    method = owned[0].methods.get(owned[1]) if owned is not None else None
-    if (method is not None and is_called(method)) or hints.is_layer(last_name(func)):
-        return False
-    if isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
-        if module.classes.self_attribute(func.value) is None and not isinstance(func.value, ast.Attribute):
-            return False
-    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and owned is None:
-        base = module.infer.value(func.value)
-        imported = any(isinstance(each, ast.alias) for each in module.names.bound(func.value.id, func))
-        if imported or (
-            base.kind is not Kind.MODULE
-            and func.value.id not in ("args", "opt", "trainer", "state", "context", "ctx", "engine")
-            and not module.loops.modes.is_switched(call)
-        ):
-            return False
-    if isinstance(func, ast.Attribute) and module.loops.modes.is_switched(call):
-        return True
-    if module.infer.value(func).kind is Kind.MODULE:
-        return not is_bare_layer(module, func)
-    return _is_wrapped(module, call)
-
-
-def _is_wrapped(module: Module, call: ast.Call) -> bool:
-    """Whether what is called is in evaluation mode, and what something made of itself: `net = Parallel(net)`."""
-    if not isinstance(call.func, ast.Name) or not module.loops.modes.is_switched(call):
-        return False
-    name = call.func.id
-    made = (each.value for each in module.flow.reaching(name, call.func))
-    args = (arg for value in made if isinstance(value, ast.Call) for arg in value.args)
-    return any(isinstance(arg, ast.Name) and arg.id == name for arg in args)
-
-
-def _switches_itself(module: Module, call: ast.Call) -> bool:
-    """Whether the class of the model that is called switches gradients off in its forward, or in what that calls."""
-    queue = list(module.flow.reaching(key_of(call.func), call.func))
-    for each in queue:
-        made = each.value.func if isinstance(each.value, ast.Call) else None
-        found = module.names.definition(made, True) if made is not None else None
-        facts = module.classes.all[found] if isinstance(found, ast.ClassDef) else None
-        for function in facts.all_functions if facts is not None and "forward" in facts.methods else ():
-            if any(module.grad.off(node) for node in module.tree.calls(function)):
-                return True
-        wrapped = each.value.args[:1] if facts is None and isinstance(each.value, ast.Call) else []
-        for inner in wrapped:  # `net = accelerator.prepare(net)`
-            if isinstance(inner, ast.Name) and inner.id == each.key and len(queue) < _MOST_WRAPPED:
-                queue += module.flow.reaching(inner.id, inner)
-    return False
-
-
 def _is_in_every_step(module: Module, call: ast.Call) -> bool:
     """Whether a call gives something in each round of the very loop that differentiates: it is a part of training."""
     if isinstance(module.tree.parents[call], ast.Expr):
@@ -264,51 +190,58 @@ def _is_in_every_step(module: Module, call: ast.Call) -> bool:
     return False
 
 
-def _evidence(module: Module, scope: Scope, call: ast.Call, loops: list[Loop]) -> tuple[tuple[ast.AST, str], ...]:
+def _evidence(
+    module: Module, scope: Scope, call: ast.Call, around: Round, over: Round | None
+) -> tuple[tuple[ast.AST, str], ...]:
     switched = module.loops.modes.evaluates(call)
-    over_batches = _over_batches(module, loops)
-    if switched is not None and _is_of(switched, call):
+    if switched is not None and _is_of(module, switched, call):
         return ((switched, SWITCHED),)
     named = isinstance(scope, FUNCTIONS) and hints.is_evaluation(scope.name)
     if named and switched is None and not any(word in module.source.text for word in hints.PREPARES):
         return ()
-    if named and (over_batches is not None or _feeds(module, loops[0], call)):
+    if named and (over is not None or _feeds(module, around, call)):
         return ((scope, "an evaluation function, by its name"),)
-    return trained_beside(module, scope, call, over_batches)
+    return trained_beside(module, scope, call, over)
 
 
-def _over_batches(module: Module, loops: list[Loop]) -> Loop | None:
-    """The innermost loop that goes over batches."""
-    goes_over = (loop for loop in loops if isinstance(loop, (ast.For, ast.AsyncFor)))
-    return next((loop for loop in goes_over if module.loops.gives_batches(loop.iter)), None)
+def _over_batches(module: Module, call: ast.Call, around: Round) -> Round | None:
+    """The innermost loop, or the comprehension, that goes over batches."""
+    rounds: list[Round] = [around] if isinstance(around, COMPREHENSIONS) else [*module.tree.loops(call)]
+    return next((each for each in rounds if any(map(module.loops.gives_batches, iterables(each)))), None)
 
 
-def _is_of(switched: ast.Call, call: ast.Call) -> bool:
+def _is_of(module: Module, switched: ast.Call, call: ast.Call) -> bool:
     """Whether the model that was put in evaluation mode is the one that is called (or holds it, or is held by it)."""
     assert isinstance(switched.func, ast.Attribute)
     receiver, called = key_of(switched.func.value), key_of(call.func)
     if not receiver or not called or not isinstance(switched.func.value, (ast.Name, ast.Attribute)):
         return True
+    if receiver.startswith(f"{called}.") and called != "self" and receiver != f"{called}.module":
+        return False  # a part of it alone
     if called.startswith(receiver) or receiver.startswith(called):
         return True
     return (
         receiver.rpartition(".")[2] == called.rpartition(".")[2]
         or "." in called
         and not called.startswith("self.")
-        or _is_loose(called)
+        or _is_loose(module, call)
     )
 
 
-def _is_loose(called: str) -> bool:
+def _is_loose(module: Module, call: ast.Call) -> bool:
     """A helper (`self._step(...)`, `predict(...)`) stands for whatever model it runs."""
-    return not hints.is_model(called.rpartition(".")[2])
+    return not hints.is_model(last_name(call.func)) and module.infer.value(call.func).kind is not Kind.MODULE
 
 
-def _feeds(module: Module, loop: Loop, call: ast.Call) -> bool:
+def _feeds(module: Module, around: Round, call: ast.Call) -> bool:
     """Whether what the loop goes over is what the model is given."""
-    if not isinstance(loop, (ast.For, ast.AsyncFor)) or module.infer.value(loop.iter).kind is Kind.RANGE:
+    if any(module.infer.value(each).kind is Kind.RANGE for each in iterables(around)):
         return False
-    targets = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    return _is_given(targets(around), module, call)
+
+
+def _is_given(names: set[str], module: Module, call: ast.Call) -> bool:
+    """Whether what a call is given is one of these variables, or made of them."""
     queue: list[ast.AST] = [*call.args, *(k.value for k in call.keywords)]
     seen: set[str] = set()
     while queue and len(seen) < 30:
@@ -316,4 +249,4 @@ def _feeds(module: Module, loop: Loop, call: ast.Call) -> bool:
             if isinstance(node, ast.Name) and node.id not in seen:
                 seen.add(node.id)
                 queue += [d.value for d in module.flow.reaching(node.id, node) if d.value is not None]
-    return bool(targets & seen)
+    return bool(names & seen)

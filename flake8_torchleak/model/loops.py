@@ -19,6 +19,7 @@ from flake8_torchleak.model.infer import WRAPPERS, Infer
 from flake8_torchleak.model.modes import Modes
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.rounds import Comprehension, Round, comprehensions, iterables
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope, Tree
 from flake8_torchleak.model.values import Kind, Size
 
@@ -92,9 +93,10 @@ class Loops:
                 return isinstance(loop, ast.While) or self.infer.value(loop.iter).kind is Kind.RANGE
         return False
 
-    def is_short(self, loop: Loop) -> bool:
-        """Whether a loop goes over a few fixed values (scales, folds, sizes of a test)."""
-        return isinstance(loop, (ast.For, ast.AsyncFor)) and self.infer.value(loop.iter).size is Size.SMALL
+    def is_short(self, loop: Round) -> bool:
+        """Whether a loop or comprehension goes over a few fixed values (scales, folds, sizes of a test)."""
+        over = iterables(loop)
+        return bool(over) and all(self.infer.value(each).size is Size.SMALL for each in over)
 
     @remembered
     def runs_model(self, loop: Loop) -> bool:
@@ -177,6 +179,11 @@ class Loops:
         """The step loops around `node` in its function, innermost first."""
         return [loop for loop in self.tree.loops(node) if self.why_step(loop)]
 
+    def comprehensions_over_batches(self, node: ast.AST) -> list[Comprehension]:
+        """The comprehensions around `node` whose elements are made batch by batch, innermost first."""
+        found = comprehensions(self.tree, node)
+        return [each for each in found if any(map(self.gives_batches, iterables(each)))]
+
     def is_step(self, function: FunctionNode) -> bool:
         """Whether a function runs once per step: it is called in a step loop of the file, or is a framework's step."""
         is_method = self.tree.class_of(function) is not None
@@ -188,7 +195,8 @@ class Loops:
 
     @remembered
     def _is_called_in_step(self, name: str, form: type[ast.expr]) -> bool:
-        return any(self.step_loops(call) for call in self.classes.called(name, form))
+        calls = self.classes.called(name, form)
+        return any(self.step_loops(call) for call in calls) or any(map(self.comprehensions_over_batches, calls))
 
     def used_as_tensor(self, node: ast.expr) -> bool:
         """Whether a variable is treated as a tensor somewhere in its function: a tensor method, or a model's input."""

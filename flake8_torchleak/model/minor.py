@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import key_of
-from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop
+from flake8_torchleak.model.rounds import Round, iterables
+from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.evaluation import Evaluation
@@ -32,7 +33,7 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
         return True  # the network may be frozen elsewhere
     if _ends_at_once(loop):
         return True
-    if isinstance(loop, (ast.For, ast.AsyncFor)) and module.loops.gives_batches(loop.iter):
+    if any(map(module.loops.gives_batches, iterables(loop))):
         return False
     if _is_of_one(module, evaluation.call):
         return True
@@ -41,9 +42,9 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
     return function is None or not _is_beside_training(module, function, _MOST_LEVELS)
 
 
-def _ends_at_once(loop: Loop) -> bool:
+def _ends_at_once(loop: Round) -> bool:
     """Whether a loop is left at the end of its first round."""
-    return isinstance(loop.body[-1], (ast.Break, ast.Return))
+    return isinstance(loop, LOOPS) and isinstance(loop.body[-1], (ast.Break, ast.Return))
 
 
 def _is_let_go(module: Module, call: ast.Call) -> bool:

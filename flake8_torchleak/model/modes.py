@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cached_property
 
 from flake8_torchleak.model.bindings import key_of
@@ -25,27 +26,42 @@ class Modes:
         self.tree, self.classes, self.infer = tree, classes, infer
 
     def evaluates(self, node: ast.AST) -> ast.Call | None:
-        """The `.eval()` call on a model above or around `node` in its function, if there is one."""
+        """The `.eval()` call on a model above or around `node` in its function, if there is one.
+
+        Of a call, that of the network which is called, if there are several; None if that one was told to train last.
+        """
         scope = self.tree.scope(node)
         switches = self._switches.get(scope, [])
         above = bisect_right(switches, getattr(node, "lineno", 0), key=lambda call: call.lineno)
-        return self._evaluating(scope)[above - 1] if above else None
+        in_force = self._evaluating(scope)[above - 1] if above else {}
+        called = key_of(node.func) if isinstance(node, ast.Call) else ""
+        if called in in_force:
+            return in_force[called]
+        return next((each for each in in_force.values() if each is not None), None)
 
     @remembered
-    def _evaluating(self, scope: Scope) -> list[ast.Call | None]:
-        """After each switch of a scope: the `.eval()` call that is in force."""
-        found: ast.Call | None = None
-        modes = []
+    def _evaluating(self, scope: Scope) -> list[dict[str, ast.Call | None]]:
+        """After each switch of a scope: network -> the `.eval()` call that is in force, or None if it trains."""
+        modes: dict[str, ast.Call | None] = {}
+        found = []
         for call in self._switches[scope]:
             assert isinstance(call.func, ast.Attribute)
+            key = key_of(call.func.value)
             if call.func.attr == "eval" or _is_false(call):
                 network = _behind(call.func.value)
                 if self.infer.value(network).kind is Kind.MODULE or not isinstance(network, ast.Call):
-                    found = found or call
-            elif self.tree.loops(call):
-                found = None
-            modes.append(found)
-        return modes
+                    modes = {**modes, key: modes.get(key) or call}
+            elif self.tree.loops(call) or self._is_behind(call, [modes.get(key)] if key else modes.values()):
+                modes = {**modes, key: None} if key else {}
+            else:  # perhaps in another branch
+                modes = {**modes, key: modes.get(key)}
+            found.append(modes)
+        return found
+
+    def _is_behind(self, call: ast.Call, others: Iterable[ast.Call | None]) -> bool:
+        """Whether one comes to a call whenever one has come to one of others above it."""
+        start, end = self.tree.block(self.tree.statement(call))
+        return any(each is not None and start <= self.tree.number(each) < end for each in others)
 
     def gives_network(self, call: ast.Call) -> bool:
         """Whether what such a call gives is a network, here or elsewhere in it: `net = model.net(config).cuda()`."""

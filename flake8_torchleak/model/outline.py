@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.rounds import Round, iterables
 from flake8_torchleak.model.tree import FunctionNode, Loop
 
 Scope = ast.Module | FunctionNode
@@ -93,7 +94,7 @@ class Outline:
             return True
         if "DataLoader(" in self.text:
             return bool(self.loops) or " for " in self.text  # whatever the loader is called where it is gone over
-        if any(map(_has_comprehension, self.evaluating)) or self.may_run_in_vain:
+        if any(map(has_comprehension, self.evaluating)) or self.may_run_in_vain:
             return True
         if not self.loops:
             return False
@@ -147,7 +148,7 @@ class Outline:
     @cached_property
     def may_evaluate(self) -> bool:
         """Whether a function with a loop puts a model in evaluation mode, or one that calls it, or makes objects."""
-        if not self.evaluating.isdisjoint(self.loops):
+        if not self.evaluating.isdisjoint(self.loops) or any(map(has_comprehension, self.evaluating)):
             return True
         looping = {getattr(each, "name", "") for each in self.loops}
         return bool(looping) and any(
@@ -191,11 +192,9 @@ def _names_loader(loop: Loop) -> bool:
     return False
 
 
-def is_over_evaluation_data(loop: Loop) -> bool:
+def is_over_evaluation_data(loop: Round) -> bool:
     """Whether what a loop goes over is named as data for evaluation: `enumerate(val_loader)`, `loaders["test"]`."""
-    if not isinstance(loop, (ast.For, ast.AsyncFor)):
-        return False
-    for node in ast.walk(loop.iter):
+    for node in (each for over in iterables(loop) for each in ast.walk(over)):
         name = node.value if isinstance(node, ast.Constant) else last_name(node)
         if isinstance(name, str) and hints.is_evaluation(name):
             return True
@@ -244,7 +243,8 @@ def _comprehends(line: str) -> bool:
     return False
 
 
-def _has_comprehension(scope: Scope) -> bool:
+def has_comprehension(scope: Scope) -> bool:
+    """Whether a comprehension stands somewhere in a function, or in the module."""
     return any(isinstance(node, ast.comprehension) for node in ast.walk(scope))
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.fate import Fate
-from flake8_torchleak.model.tree import FUNCTIONS, Loop, Scope
+from flake8_torchleak.model.rounds import Round
+from flake8_torchleak.model.tree import FUNCTIONS, Scope
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -21,7 +22,7 @@ def may_be_unneeded(module: Module, scope: Scope) -> bool:
     return any(module.loops.why_step(each) for each in loops)
 
 
-def unneeded(module: Module, scope: Scope, call: ast.Call, over: Loop | None) -> tuple[tuple[ast.AST, str], ...]:
+def unneeded(module: Module, scope: Scope, call: ast.Call, over: Round | None) -> tuple[tuple[ast.AST, str], ...]:
     """That what a network gives for a batch is only turned into numbers; () if it may be differentiated, or is dropped.
 
     over: the loop over batches that the call is in. A network in training mode may be run for its statistics.

@@ -71,6 +71,7 @@ from flake8_torchleak.model.evaluation import Evaluation
 from flake8_torchleak.model.minor import is_minor
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.rounds import iterables
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -90,7 +91,7 @@ def check(module: Module) -> Iterator[Report]:
     if is_old and "volatile" in text and _ENDED.search(text):
         return
     for each in evaluations(module):
-        batches = isinstance(each.loop, ast.For) and module.loops.gives_batches(each.loop.iter)
+        batches = each.loop is not None and any(map(module.loops.gives_batches, iterables(each.loop)))
         unit = "every batch" if batches else "every pass"
         named = each.function is not None and not module.loops.trains(each.function)
         where = f"{unit} of `{each.function.name}`" if each.function is not None and named else f"{unit} of this loop"

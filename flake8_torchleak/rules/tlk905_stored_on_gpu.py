@@ -75,9 +75,10 @@ def check(module: Module) -> Iterator[Report]:
         for value in (part for each in store.elements for part in module.classes.record(each) or [each]):
             source = _output(module, value, _MOST_DEPTH)
             if source is not None:
+                holder = "the list" if store.holder is store.node else f"`{short(store.holder)}`"
                 yield Report(
                     store.node,
-                    f"GPU memory grows every step: `{short(store.holder)}` keeps `{short(value)}` on the device; "
+                    f"GPU memory grows every step: {holder} keeps `{short(value)}` on the device; "
                     "store it with `.cpu()`",
                     notes=((source, "the model's output, on the device"),),
                     target=value,

@@ -1,0 +1,106 @@
+"""Which calls run a network: itself, by a helper of the file, or by what it wraps."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.attributes import is_called
+from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.networks import is_bare_layer
+from flake8_torchleak.model.rounds import ROUNDS, iterables
+from flake8_torchleak.model.tree import FUNCTIONS, Scope
+from flake8_torchleak.model.values import Kind
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_MOST_WRAPPED = 8
+"""Definitions of a model and of what wraps it that are looked at."""
+
+
+def is_forward(module: Module, scope: Scope) -> bool:
+    """A method of a network: whoever calls the network decides about gradients. One that goes over batches is none."""
+    if not isinstance(scope, FUNCTIONS):
+        return False
+    owner = module.tree.class_of(scope)
+    facts = module.classes.all[owner] if owner is not None else None
+    if scope.name == "forward" or facts is None or "forward" not in facts.methods:
+        return scope.name == "forward"
+    rounds = (each for each in module.tree.within(scope) if isinstance(each, ROUNDS))
+    return not any(module.loops.gives_batches(over) for each in rounds for over in iterables(each))
+
+
+def helper_runs_model(module: Module, call: ast.Call) -> bool:
+    """Whether the call runs a helper of the file that calls a model with gradients on and does not train."""
+    helper = module.classes.callee(call)
+    if (
+        helper is None
+        or module.loops.trains(helper)
+        or is_forward(module, helper)
+        or module.loops.modes.contradicted(helper)
+    ):
+        return False
+    return any(runs_model(module, c) and module.grad.at(c) is Grad.ON for c in module.tree.calls(helper))
+
+
+def runs_model(module: Module, call: ast.Call) -> bool:
+    """Whether the call is `model(...)`: of a value that is a module, with arguments."""
+    func = call.func
+    if (
+        not (call.args or call.keywords)
+        or module.infer.calls.is_construction(call)
+        or module.loops.modes.gives_network(call)
+    ):
+        return False
+    owned = module.classes.self_attribute(func)
+    method = owned[0].methods.get(owned[1]) if owned is not None else None
+    if (method is not None and is_called(method)) or hints.is_layer(last_name(func)):
+        return False
+    if isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
+        if module.classes.self_attribute(func.value) is None and not isinstance(func.value, ast.Attribute):
+            return False
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and owned is None:
+        base = module.infer.value(func.value)
+        imported = any(isinstance(each, ast.alias) for each in module.names.bound(func.value.id, func))
+        if imported or (
+            base.kind is not Kind.MODULE
+            and func.value.id not in ("args", "opt", "trainer", "state", "context", "ctx", "engine")
+            and not module.loops.modes.is_switched(call)
+        ):
+            return False
+    if isinstance(func, ast.Attribute) and module.loops.modes.is_switched(call):
+        return True
+    if module.infer.value(func).kind is Kind.MODULE:
+        return not is_bare_layer(module, func)
+    return _is_wrapped(module, call)
+
+
+def _is_wrapped(module: Module, call: ast.Call) -> bool:
+    """Whether what is called is in evaluation mode, and what something made of itself: `net = Parallel(net)`."""
+    if not isinstance(call.func, ast.Name) or not module.loops.modes.is_switched(call):
+        return False
+    name = call.func.id
+    made = (each.value for each in module.flow.reaching(name, call.func))
+    args = (arg for value in made if isinstance(value, ast.Call) for arg in value.args)
+    return any(isinstance(arg, ast.Name) and arg.id == name for arg in args)
+
+
+def switches_itself(module: Module, call: ast.Call) -> bool:
+    """Whether the class of the model that is called switches gradients off in its forward, or in what that calls."""
+    queue = list(module.flow.reaching(key_of(call.func), call.func))
+    for each in queue:
+        made = each.value.func if isinstance(each.value, ast.Call) else None
+        found = module.names.definition(made, True) if made is not None else None
+        facts = module.classes.all[found] if isinstance(found, ast.ClassDef) else None
+        for function in facts.all_functions if facts is not None and "forward" in facts.methods else ():
+            if any(module.grad.off(node) for node in module.tree.calls(function)):
+                return True
+        wrapped = each.value.args[:1] if facts is None and isinstance(each.value, ast.Call) else []
+        for inner in wrapped:  # `net = accelerator.prepare(net)`
+            if isinstance(inner, ast.Name) and inner.id == each.key and len(queue) < _MOST_WRAPPED:
+                queue += module.flow.reaching(inner.id, inner)
+    return False
