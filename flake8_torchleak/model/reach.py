@@ -41,14 +41,14 @@ class Reach:
         if project is None or is_packaged(project.top):
             return False  # a package's users are not in sight
         unknown, own = self._given(ANY), self._given(name)
-        if not unknown and not self.module.classes.own_calls(name) and not self._is_imported(name):
+        if not unknown and not self.module.classes.own_calls(*dataset.made_as) and not self._is_imported(name):
             return False  # another class of that name
-        return unknown | own == {NONE} and not is_handed_out(project.top, name)
+        return unknown | own == {NONE} and not any(is_handed_out(project.top, each) for each in dataset.made_as)
 
     def meets_shown_workers(self, dataset: DatasetFacts) -> bool:
         """Whether each loader of the project that may get the class has a number of workers that its files show."""
         name = dataset.facts.node.name
-        if self.module.classes.own_calls(name) and not self.module.loaders.sites:
+        if self.module.classes.own_calls(*dataset.made_as) and not self.module.loaders.sites:
             return False  # a program of its own, without a loader
         return self._given(ANY) | self._given(name) == {SHOWN}
 
