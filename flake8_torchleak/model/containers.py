@@ -6,7 +6,7 @@ TLK101 reports those whose type is known, TLK901 those whose type nothing in the
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -46,20 +46,20 @@ class Container:
     """Whether samples use its elements, or parts of them, as arrays."""
 
 
-def containers(module: Module, counts: Callable[[DatasetFacts, str], bool] = lambda *_: True) -> Iterator[Container]:
+def containers(module: Module) -> Iterator[Container]:
     """Every such attribute of every Dataset of the file, each binding once.
 
-    counts: asked of what is found: what a base class binds may count for one of those that derive from it.
+    What a base class binds may count for one of those that derive from it.
     """
-    return _all(module, False, counts)
+    return _all(module, tensors=False)
 
 
 def tensor_containers(module: Module) -> Iterator[Container]:
     """Lists and dicts of tensors that grow with the data: cheap in forked workers, a descriptor each in others."""
-    return _all(module, True, lambda *_: True)
+    return _all(module, tensors=True)
 
 
-def _all(module: Module, tensors: bool, counts: Callable[[DatasetFacts, str], bool]) -> Iterator[Container]:
+def _all(module: Module, tensors: bool) -> Iterator[Container]:
     seen: set[ast.AST] = set()
     for dataset in with_holdings(module):
         if not module.loaders.may_have_workers(dataset.owner.facts.node) or dataset.elsewhere:
@@ -67,7 +67,7 @@ def _all(module: Module, tensors: bool, counts: Callable[[DatasetFacts, str], bo
         for attr in _attributes(dataset):
             state = StateFacts(module, dataset, attr)
             found = _judge(module, dataset, state, tensors)
-            if found is not None and found.place not in seen and counts(dataset, attr):
+            if found is not None and found.place not in seen and module.reach.is_read(dataset, attr):
                 seen.add(found.place)
                 yield found
 

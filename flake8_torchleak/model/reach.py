@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.census import ANY, NONE, SHOWN, SOME, is_handed_out, loaders_by_class
+from flake8_torchleak.model.census import ANY, NONE, SHOWN, SOME, is_handed_out, loaders_by_class, place_of
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.firstparty import holds, importing
 from flake8_torchleak.model.importers import naming
+from flake8_torchleak.model.leftout import is_never_read
 from flake8_torchleak.model.leftover import gets_modules, is_left_over, is_named_nowhere, is_packaged
+from flake8_torchleak.model.loader import Site
 from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.remember import remembered
 
@@ -62,6 +64,22 @@ class Reach:
             module.rpartition(".")[2] == stem and name in names and holds(each, project.top, f"{name}(")
             for each in naming(path, stem)
             for module, names, _ in importing(each, project.top)
+        )
+
+    def is_read(self, dataset: DatasetFacts, attr: str) -> bool:
+        """Whether a worker may read an attribute for samples: it may get the Dataset, and no flag is in its way."""
+        return not self.is_out(dataset.owner) and not is_never_read(self.module, dataset, attr)
+
+    def has_no_workers(self, site: Site) -> bool:
+        """Whether a program, by all of its files, settings and scripts, makes a loader of this module without workers.
+
+        What others install may be told another number by who uses it.
+        """
+        project = self.module.project
+        return (
+            project is not None
+            and self._given(place_of(os.path.abspath(str(self.module.path)), site.call)) == {NONE}
+            and not is_packaged(project.top)
         )
 
     def is_out(self, dataset: DatasetFacts) -> bool:

@@ -124,14 +124,13 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.containers import Container, containers
-from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.held import held
-from flake8_torchleak.model.leftout import is_never_read
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.packing import NotPackable, packing
 from flake8_torchleak.model.worth import worth
 from flake8_torchleak.remedies import advice, copied, is_of_arrays, remedy
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import with_workers
 
 
 @rule(
@@ -143,19 +142,13 @@ from flake8_torchleak.rule import Report, rule
     subject=Subject.DATASET,
 )
 def check(module: Module) -> Iterator[Report]:
-    def counts(dataset: DatasetFacts, attr: str) -> bool:
-        return not module.reach.is_out(dataset.owner) and not is_never_read(module, dataset, attr)
-
-    for each in containers(module, counts):
-        served, owner = module.served, each.dataset.owner
+    for each in containers(module):
         if each.known:
             used, arrays = held(module, each), each.arrays and not is_of_arrays(each.value)
-            happens = copied(each.name, each.value, arrays)
-            if served.has_none_by_default(owner):
-                happens = f"with workers (by default none) {happens}"
+            happens = with_workers(module.served.has_none_by_default(each.dataset.owner))
             yield Report(
                 each.place,
-                f"{happens}; {remedy(each.value, used, arrays)}",
+                f"{happens}{copied(each.name, each.value, arrays)}; {remedy(each.value, used, arrays)}",
                 notes=each.notes,
                 severity=worth(module, each),
                 target=each,
