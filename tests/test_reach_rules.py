@@ -132,3 +132,19 @@ SHARED = """
 def test_storages_in_shared_memory(tmp_path: Path, script: str) -> None:
     main = OPTION.split("DataLoader(Rows")[0].replace("import Rows", "import load") + "load('x', options)\n"
     assert bool(told(tmp_path, "TLK204", SHARED, main, script)) == bool(script)
+
+
+ON_GPU = """
+    class Rows(Dataset):
+        def __getitem__(self, i):
+            return torch.zeros(8).cuda()
+
+    def load(path, options):
+        return DataLoader(Rows(path), 8, num_workers=options.workers)
+"""
+
+
+@pytest.mark.parametrize("script", ["", "python main.py --workers 4"])
+def test_cuda_in_workers(tmp_path: Path, script: str) -> None:
+    main = OPTION.split("DataLoader(Rows")[0].replace("import Rows", "import load") + "load('x', options)\n"
+    assert bool(told(tmp_path, "TLK302", ON_GPU, main, script)) == bool(script)
