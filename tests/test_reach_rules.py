@@ -148,3 +148,44 @@ ON_GPU = """
 def test_cuda_in_workers(tmp_path: Path, script: str) -> None:
     main = OPTION.split("DataLoader(Rows")[0].replace("import Rows", "import load") + "load('x', options)\n"
     assert bool(told(tmp_path, "TLK302", ON_GPU, main, script)) == bool(script)
+
+
+KEPT = """
+    def collect(loader):
+        kept = []
+        for x, y in loader:
+            kept.append(y.numpy())
+        return kept
+"""
+LOADS = """
+    import argparse
+    from rows import collect
+    from torch.utils.data import DataLoader
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pin", default=True)
+    parser.add_argument("--workers", default=0)
+    options = parser.parse_args()
+    collect(DataLoader(data, 8, {}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "leaks"),
+    [
+        ("num_workers=4", True),
+        ("num_workers=0", False),
+        ("num_workers=options.workers", False),
+        ("num_workers=4, pin_memory=True", False),
+        ("num_workers=4, pin_memory=options.pin", False),
+        ("num_workers=4, pin_memory=False", True),
+        ("num_workers=4, pin_memory=options.other", True),
+    ],
+)
+def test_batches_that_no_loader_leaves_in_shared_memory(tmp_path: Path, given: str, leaks: bool) -> None:
+    main = LOADS.format(given)
+    assert bool(told(tmp_path, "TLK404", KEPT, main)) == leaks
+    assert told(tmp_path, "TLK404", KEPT, main + "    other = DataLoader(data, num_workers=2)\n")
+    assert told(tmp_path, "TLK404", KEPT, LOADS.split("    collect(DataLoader")[0] + "    collect(data)\n")
+    (tmp_path / "setup.py").write_text("setup(name='x')", encoding="utf-8")
+    assert told(tmp_path, "TLK404", KEPT, main)

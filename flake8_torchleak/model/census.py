@@ -16,6 +16,8 @@ ANY = "*"
 """Stands for the Dataset of a loader that is given what is not seen."""
 NONE, SOME, SHOWN = "none", "some", "shown"
 """A loader without workers, one that may have some, and one with a number of them that the project's files show."""
+SENDING = "<batches>"
+"""The row of what loaders do with batches: NONE of those that leave none in shared memory, SOME of others."""
 _PLACE = 5
 """The place of `num_workers` among the arguments."""
 _WRAPPERS = frozenset({"Subset", "ConcatDataset", "ChainDataset", "StackDataset", "random_split"})
@@ -29,7 +31,8 @@ _TEXTS = frozenset({"open", "join", "imread", "basename", "Path", "split", "repl
 def loaders_by_class(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
     """For each class that loaders of a project are given (ANY: not known), which of NONE, SOME and SHOWN these have.
 
-    And for the place of each loader which it has itself: see `place_of`.
+    And for the place of each loader which it has itself (see `place_of`), and whether any leaves batches in the memory
+    that workers share (SENDING): not where it has none, or pins them, which copies them.
     None if that is not to be seen, for a project that is too large, or has files that cannot be parsed.
     """
     try:
@@ -85,11 +88,14 @@ class _Census:
                     found.setdefault(place_of(part.path, call), set()).add(have)
                 if have is NONE and part.is_test:
                     continue  # a library's loaders are made by who uses it, and in its tests
+                sent = SOME if have is not NONE and not self._pins(call) else NONE
+                found.setdefault(SENDING, set()).add(sent)
                 for each in self._and_bases(name):
                     found.setdefault(each, set()).add(have)
         for text in self.program.beside.values():
             if "DataLoader(" in text and re.search(r"num_workers\W{1,3}(?!0\b)\w", text):
-                found.setdefault(ANY, set()).add(SOME)
+                for each in (ANY, SENDING):
+                    found.setdefault(each, set()).add(SOME)
         return found
 
     def _and_bases(self, name: str) -> list[str]:
@@ -168,6 +174,11 @@ class _Census:
         if number is None:
             return SOME if foreign else NONE
         return NONE if self.asking.is_zero(part, number) else SHOWN if self.asking.is_shown(number) else SOME
+
+    def _pins(self, call: ast.Call | None) -> bool:
+        """Whether a loader is told to pin its batches, by a constant or an option that is on by default."""
+        given = [each.value for each in call.keywords if each.arg == "pin_memory"] if call is not None else []
+        return any(map(self.asking.is_shown, given))
 
     # -- Which Dataset a loader gets ------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.census import ANY, NONE, SHOWN, SOME, is_handed_out, loaders_by_class, place_of
+from flake8_torchleak.model.census import ANY, NONE, SENDING, SHOWN, SOME, is_handed_out, loaders_by_class, place_of
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.firstparty import holds, importing
 from flake8_torchleak.model.importers import naming
@@ -81,6 +81,11 @@ class Reach:
             and self._given(place_of(os.path.abspath(str(self.module.path)), site.call)) == {NONE}
             and not is_packaged(project.top)
         )
+
+    def sends_no_batches(self) -> bool:
+        """Whether a program makes loaders, and none of them leaves batches in the memory that workers share."""
+        project = self.module.project
+        return project is not None and self._given(SENDING) == {NONE} and not is_packaged(project.top)
 
     def is_out(self, dataset: DatasetFacts) -> bool:
         """Whether the project shows that no worker ever gets an object of the class."""
