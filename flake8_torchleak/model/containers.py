@@ -20,6 +20,7 @@ from flake8_torchleak.model.headers import holds_arrays
 from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
+from flake8_torchleak.model.unnoticed import is_unnoticed
 from flake8_torchleak.model.values import UNKNOWN, Kind, Size, Value
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
         return None
     if not tensors and (_is_cheap(value) or _are_few_numbers(state) or _repeats(state)):
         return None
-    if dataset.is_serialised or _rebound_per_sample(state):
+    if dataset.is_serialised or _rebound_per_sample(state) or is_unnoticed(state):
         return None
     known = value.is_container
     proof = None

@@ -43,6 +43,9 @@ When it stays silent
 - It is small: class names, vocabularies, transforms, literals.
 - It is a list of few objects, each many times (`[x] * n`, `NAMES[i % 3]`), as are numbers that are bound in a loop
   around (the same label for all files of a folder) or counted up only for what was not met before.
+- It has 10,000 elements at most by what the code counts (`range(100)`, `rows[:500]`, `n=1000` that no call changes), is
+  a list of strings or numbers that every sample goes through as a whole, or a table of codes beside the one that leads
+  back (`self.code[name] = n`, `self.name[n] = name`).
 - It is only counted, or only tested for membership.
 - Its Dataset is only used without workers, or all who make it go through it themselves, without a loader.
 - A program (a project that is no package, of which all files are in sight) has no workers for it: each loader that may
