@@ -60,6 +60,11 @@ def trouble(error: BaseException) -> str:
     return printable(text if len(text) <= _LONGEST_TROUBLE else text[:_LONGEST_TROUBLE] + "...")
 
 
+def with_workers(unasked: bool) -> str:
+    """What a message begins with if there are no workers where nobody asks for them."""
+    return "with workers (by default none) " if unasked else ""
+
+
 def short(node: ast.expr) -> str:
     """An expression's text on one line, cut to what fits a message: in the middle, for its end says what it gives."""
     return printable(_cut(node, _LONGEST))

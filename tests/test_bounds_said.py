@@ -276,7 +276,7 @@ def test_more_neighbours_than_can_be_read(tmp_path: Path, monkeypatch: pytest.Mo
 def test_more_scripts_than_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     photos = (
         "import cv2\nfrom torch.utils.data import Dataset\n\n\nclass Photos(Dataset):\n"
-        "    def __getitem__(self, i):\n        return cv2.resize(self.photos[i], (8, 8))\n"
+        "    def __getitem__(self, i):\n        return cv2.resize(self.photos[i], (800, 800))\n"
     )
     path = around(tmp_path, main=photos, one="import cv2\ncv2.setNumThreads(0)\n")
     assert lint(path.read_text(), path=str(path)) == []

@@ -182,7 +182,7 @@ class Photos(Dataset):
     def __len__(self):
         return 9
     def __getitem__(self, i):
-        return {}(load(i), (9, 9))
+        return {}(load(i), (900, 900))
 DataLoader(Photos(), num_workers=2)
 """
 CALL = "\ncv2.setNumThreads(0)\n"

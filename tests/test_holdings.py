@@ -273,6 +273,6 @@ class Moves:
 def test_objects_that_use_the_gpu_or_start_threads_in_workers() -> None:
     text = "import torch\nimport cv2\n" + program("self.moves = Moves(path)", "return self.moves.move(i)", MOVES)
     assert told(text, "TLK302")
-    text = text.replace("torch.tensor(x).cuda()", "cv2.resize(x, (9, 9))")
+    text = text.replace("torch.tensor(x).cuda()", "cv2.resize(x, (900, 900))")
     assert told(text, "TLK301")
     assert not told(text.replace("self.moves.move(i)", "i"), "TLK301", "TLK302")

@@ -71,7 +71,7 @@ IMPORTED = {
 def test_the_threads_are_switched_off_under_the_name_that_the_file_has(imported: str) -> None:
     function, statement = IMPORTED[imported]
     below = "from torch.utils.data import Dataset\n{}\n\nclass Photos(Dataset):\n    def __getitem__(self, i):\n"
-    sample = f"        return {function}(self.images[i], (3, 3))\n"
+    sample = f"        return {function}(self.images[i], (300, 300))\n"
     (found,) = lint(f"{imported}\n{below.format('')}{sample}")
     assert f"(`{function}` in `Photos.__getitem__`); add `{statement}` below the imports" in found.message
     assert found.notes[0].text.startswith("`Photos.__getitem__` ")

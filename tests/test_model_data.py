@@ -338,12 +338,12 @@ OPENCV = {
 
 @pytest.mark.parametrize(("before", "count"), OPENCV.values(), ids=OPENCV)
 def test_opencv(before: str, count: int) -> None:
-    text = before + dataset(FILES, "return cv2.resize(cv2.imread(self.data[i]), (9, 9))")
+    text = before + dataset(FILES, "return cv2.resize(cv2.imread(self.data[i]), (900, 900))")
     assert codes(text, Config(cv2_guard_modules=("project.threads",))).count("TLK301") == count
 
 
 def test_opencv_without_workers() -> None:
-    text = "def join(batch):\n    return cv2.resize(batch, (9, 9))\n"
+    text = "def join(batch):\n    return cv2.resize(batch, (900, 900))\n"
     assert "TLK301" not in codes(text + "DataLoader(data, num_workers=0, collate_fn=join)\n")
     assert "TLK301" in codes(text + "DataLoader(data, num_workers=2, collate_fn=join)\n")
 

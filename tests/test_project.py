@@ -276,7 +276,7 @@ OPENCV = """
 
     class Photos(Dataset):
         def __getitem__(self, i):
-            return cv2.resize(cv2.imread(f"{i}.png"), (8, 8))
+            return cv2.resize(cv2.imread(f"{i}.png"), (800, 800))
 """
 LIMITING = """
     import cv2

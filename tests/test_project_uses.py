@@ -97,7 +97,7 @@ IMAGES = """
             self.files = files
 
         def __getitem__(self, i):
-            return cv2.resize(cv2.imread(self.files[i]), (32, 32))
+            return cv2.resize(cv2.imread(self.files[i]), (320, 320))
 """
 
 

@@ -441,7 +441,7 @@ SCALED = """
 
     class Rows(Dataset):
         def __getitem__(self, i):
-            return cv2.resize(cv2.imread(str(i)), (4, 4))
+            return cv2.resize(cv2.imread(str(i)), (400, 400))
 """
 GIVEN = """
     import numpy as np
@@ -495,7 +495,7 @@ HOOKS = """
     class Step:
         def __call__(self, x):
             {}
-            return cv2.resize(x, (4, 4))
+            return cv2.resize(x, (400, 400))
 """
 
 

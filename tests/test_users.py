@@ -13,7 +13,7 @@ from flake8_torchleak.lint import lint
 from flake8_torchleak.model import importers
 from tests.test_project import put
 
-RESIZE = "import cv2\n\n\ndef shrink(image):\n    return cv2.resize(image, (8, 8))\n"
+RESIZE = "import cv2\n\n\ndef shrink(image):\n    return cv2.resize(image, (800, 800))\n"
 PHOTOS = """
     {imports}
     from torch.utils.data import Dataset
@@ -145,7 +145,7 @@ def test_without_a_marker_only_the_folder_itself(tmp_path: Path) -> None:
         ("import tools", "tools.shrink(i)", "", True),
         ("from middle import prepare", "prepare(i)", "", True),
         ("from tools import shrink", "i", "", False),
-        ("import cv2\nfrom tools import shrink", "shrink(cv2.resize(i, (3, 3)))", "", False),  # reported there
+        ("import cv2\nfrom tools import shrink", "shrink(cv2.resize(i, (300, 300)))", "", False),  # reported there
         ("import cv2\nfrom tools import shrink\ncv2.setNumThreads(0)", "shrink(i)", "", False),
         ("from first import blur\nfrom tools import shrink", "blur(shrink(i))", "", False),  # the first alone
         ("from tools import shrink", "shrink(i)", "\n\ncv2.setNumThreads(0)\n", False),

@@ -238,7 +238,7 @@ from torch.utils.data import DataLoader, Dataset
 
 class Photos(Dataset):
     def __getitem__(self, i):
-        return cv2.resize(cv2.imread(self.paths[i]), (224, 224))
+        return cv2.resize(cv2.imread(self.paths[i]), (448, 448))
 """
 
 

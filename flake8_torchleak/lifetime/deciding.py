@@ -6,7 +6,7 @@ import ast
 
 from flake8_torchleak.lifetime.frames import Loop
 from flake8_torchleak.lifetime.run import Run
-from flake8_torchleak.lifetime.values import ANYTHING, Atom, Graph, Kind, Mark, Obj, Value, constant, varies
+from flake8_torchleak.lifetime.values import ANYTHING, Atom, Graph, Kind, Mark, Obj, Value, constant, objects, varies
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model.names import last_name
 
@@ -182,6 +182,18 @@ def _counted(node: ast.expr) -> ast.expr | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and node.args:
         return node.args[0]
     return None
+
+
+def filled(run: Run, test: ast.expr) -> list[Obj]:
+    """What `while len(queue) < count:` fills, and never further than that, whoever empties it."""
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+    found: list[Obj] = []
+    for each in parts:
+        if isinstance(each, ast.Compare) and len(each.ops) == 1:
+            less = each.left if isinstance(each.ops[0], (ast.Lt, ast.LtE, ast.NotEq)) else each.comparators[0]
+            counted = _counted(less)
+            found += objects(run.evaluate(counted)) if counted is not None else []
+    return found
 
 
 def counts(run: Run, test: ast.expr, holds: bool, loop: Loop) -> bool:

@@ -84,6 +84,8 @@ class Loop:
     """Whether loops in it are steps: what is kept once an iteration is kept once an epoch."""
     is_micro: bool = False
     """Whether nothing steps in it and an optimizer does behind it: its iterations make one step together."""
+    fills: list[Obj] = field(default_factory=list)
+    """What it goes on with until that has a certain length."""
     emptied: set[Hashable] = field(default_factory=set)
     """Objects that are emptied in it, by identity, and what is only known by its site."""
     replaced: set[int] = field(default_factory=set)

@@ -263,7 +263,8 @@ class Keeper(Part):
         if not any(loop.again for loop in run.loops):
             return
         holders = [atom for atom in holder if may_hold(atom)]
-        bounded = any(isinstance(each.made, Obj) and each.made.bounded for each in holder)
+        filled = [each for loop in run.loops if not loop.trains for each in loop.fills]
+        bounded = any(isinstance(each.made, Obj) and (each.made.bounded or each.made in filled) for each in holder)
         if bounded or not holders:
             self.contain(node, bounded)
             return

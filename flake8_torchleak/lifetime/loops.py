@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Hashable
 
-from flake8_torchleak.lifetime.deciding import decided
+from flake8_torchleak.lifetime.deciding import decided, filled
 from flake8_torchleak.lifetime.frames import BATCHES, Loop
 from flake8_torchleak.lifetime.inner import finished
 from flake8_torchleak.lifetime.journal import Changes, Flow
@@ -46,6 +46,7 @@ class Loops(Part):
         """A `while` loop."""
 
         def iteration(loop: Loop) -> Flow:
+            loop.fills = filled(self.run, node.test)
             self.run.evaluate(node.test)
             return self.run.statements.block(node.body)
 

@@ -16,6 +16,8 @@ ANY = "*"
 """Stands for the Dataset of a loader that is given what is not seen."""
 NONE, SOME, SHOWN = "none", "some", "shown"
 """A loader without workers, one that may have some, and one with a number of them that the project's files show."""
+SENDING = "<batches>"
+"""The row of what loaders do with batches: NONE of those that leave none in shared memory, SOME of others."""
 _PLACE = 5
 """The place of `num_workers` among the arguments."""
 _WRAPPERS = frozenset({"Subset", "ConcatDataset", "ChainDataset", "StackDataset", "random_split"})
@@ -29,12 +31,19 @@ _TEXTS = frozenset({"open", "join", "imread", "basename", "Path", "split", "repl
 def loaders_by_class(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
     """For each class that loaders of a project are given (ANY: not known), which of NONE, SOME and SHOWN these have.
 
+    And for the place of each loader which it has itself (see `place_of`), and whether any leaves batches in the memory
+    that workers share (SENDING): not where it has none, or pins them, which copies them.
     None if that is not to be seen, for a project that is too large, or has files that cannot be parsed.
     """
     try:
         return {name: tuple(sorted(found)) for name, found in _Census(Program(top)).found().items()}
     except TooMuch:
         return None
+
+
+def place_of(path: str, call: ast.Call) -> str:
+    """The row of one loader: no class has such a name."""
+    return f"{path}:{call.lineno}:{call.col_offset}"
 
 
 @made(64)
@@ -74,37 +83,43 @@ class _Census:
     def found(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
         for part in self.program.holding("oader"):
-            for name, have in self._of(part):
+            for name, have, call in self._of(part):
+                if call is not None:
+                    found.setdefault(place_of(part.path, call), set()).add(have)
                 if have is NONE and part.is_test:
                     continue  # a library's loaders are made by who uses it, and in its tests
+                sent = SOME if have is not NONE and not self._pins(call) else NONE
+                found.setdefault(SENDING, set()).add(sent)
                 for each in self._and_bases(name):
                     found.setdefault(each, set()).add(have)
         for text in self.program.beside.values():
             if "DataLoader(" in text and re.search(r"num_workers\W{1,3}(?!0\b)\w", text):
-                found.setdefault(ANY, set()).add(SOME)
+                for each in (ANY, SENDING):
+                    found.setdefault(each, set()).add(SOME)
         return found
 
     def _and_bases(self, name: str) -> list[str]:
         return list(dict.fromkeys([name, *(node.name for _, node in self.program.lineage(name))]))
 
-    def _of(self, part: Part) -> Iterator[tuple[str, str]]:
-        """The loaders of a file: the class of each one's Dataset, and which of NONE, SOME and SHOWN it has."""
+    def _of(self, part: Part) -> Iterator[tuple[str, str, ast.Call | None]]:
+        """The loaders of a file: the class of each one's Dataset, which of NONE, SOME and SHOWN it has, and its call.
+
+        None in place of the call that only tells of loaders.
+        """
         for call in part.tree.all(ast.Call):
             name = part.name(call.func)
             if name == "__init__" and self._makes_loader(part, call):
                 have = self._workers(part, call, False)
                 if have is not NONE or self._is_made(part, call):
-                    yield ANY, have
+                    yield ANY, have, None
             elif name.endswith("DataLoader") and not self.program.is_function(name) and not self._is_own(name):
-                yield (
-                    self._class_of(part, _first(call)),
-                    self._workers(part, call, self._is_foreign(part, call)),
-                )
+                have = self._workers(part, call, self._is_foreign(part, call))
+                yield self._class_of(part, _first(call)), have, call
             elif self.program.is_outside(part, call.func) and (_MAKER.search(name) or _speaks(call)):
-                yield ANY, SOME  # what makes loaders elsewhere has its own defaults
+                yield ANY, SOME, None  # what makes loaders elsewhere has its own defaults
         for node in part.tree.all(ast.Name, ast.Attribute):
             if part.name(node).endswith("DataLoader") and self._is_handed(part, node):
-                yield ANY, SOME
+                yield ANY, SOME, None
 
     def _is_own(self, name: str) -> bool:
         """Whether a class of the project has this name that says itself what it gives to the loader it is, if any."""
@@ -159,6 +174,11 @@ class _Census:
         if number is None:
             return SOME if foreign else NONE
         return NONE if self.asking.is_zero(part, number) else SHOWN if self.asking.is_shown(number) else SOME
+
+    def _pins(self, call: ast.Call | None) -> bool:
+        """Whether a loader is told to pin its batches, by a constant or an option that is on by default."""
+        given = [each.value for each in call.keywords if each.arg == "pin_memory"] if call is not None else []
+        return any(map(self.asking.is_shown, given))
 
     # -- Which Dataset a loader gets ------------------------------------------------------------------------------
 

@@ -66,6 +66,19 @@ class ClassTable:
                 found.setdefault(base, []).append(each)
         return found
 
+    def running(self, facts: ClassFacts, *names: str) -> list[ClassFacts]:
+        """The classes of the file whose objects run a class's methods of these names: itself, and who inherits one.
+
+        Where it has none of them, all that inherit from it count.
+        """
+        asked = [facts.methods[each] for each in names if each in facts.methods]
+
+        def runs(heir: ClassFacts) -> bool:
+            taken = [(heir.methods[each.name], each) for each in asked]
+            return not taken or any(own is each or self.calls_super(own) for own, each in taken)
+
+        return [facts, *filter(runs, self.heirs.get(facts, ()))]
+
     @cached_property
     def own(self) -> list[ClassFacts]:
         """The classes of the module itself, in source order."""

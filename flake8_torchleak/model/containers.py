@@ -6,7 +6,7 @@ TLK101 reports those whose type is known, TLK901 those whose type nothing in the
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from flake8_torchleak.model.headers import holds_arrays
 from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
+from flake8_torchleak.model.unnoticed import is_unnoticed
 from flake8_torchleak.model.values import UNKNOWN, Kind, Size, Value
 
 if TYPE_CHECKING:
@@ -46,20 +47,20 @@ class Container:
     """Whether samples use its elements, or parts of them, as arrays."""
 
 
-def containers(module: Module, counts: Callable[[DatasetFacts, str], bool] = lambda *_: True) -> Iterator[Container]:
+def containers(module: Module) -> Iterator[Container]:
     """Every such attribute of every Dataset of the file, each binding once.
 
-    counts: asked of what is found: what a base class binds may count for one of those that derive from it.
+    What a base class binds may count for one of those that derive from it.
     """
-    return _all(module, False, counts)
+    return _all(module, tensors=False)
 
 
 def tensor_containers(module: Module) -> Iterator[Container]:
     """Lists and dicts of tensors that grow with the data: cheap in forked workers, a descriptor each in others."""
-    return _all(module, True, lambda *_: True)
+    return _all(module, tensors=True)
 
 
-def _all(module: Module, tensors: bool, counts: Callable[[DatasetFacts, str], bool]) -> Iterator[Container]:
+def _all(module: Module, tensors: bool) -> Iterator[Container]:
     seen: set[ast.AST] = set()
     for dataset in with_holdings(module):
         if not module.loaders.may_have_workers(dataset.owner.facts.node) or dataset.elsewhere:
@@ -67,7 +68,7 @@ def _all(module: Module, tensors: bool, counts: Callable[[DatasetFacts, str], bo
         for attr in _attributes(dataset):
             state = StateFacts(module, dataset, attr)
             found = _judge(module, dataset, state, tensors)
-            if found is not None and found.place not in seen and counts(dataset, attr):
+            if found is not None and found.place not in seen and module.reach.is_read(dataset, attr):
                 seen.add(found.place)
                 yield found
 
@@ -89,7 +90,7 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
         return None
     if not tensors and (_is_cheap(value) or _are_few_numbers(state) or _repeats(state)):
         return None
-    if dataset.is_serialised or _rebound_per_sample(state):
+    if dataset.is_serialised or _rebound_per_sample(state) or is_unnoticed(state):
         return None
     known = value.is_container
     proof = None

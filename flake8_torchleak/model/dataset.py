@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.attributes import is_property
 from flake8_torchleak.model.classes import ClassFacts, self_name
 from flake8_torchleak.model.few import MANY, is_remainder
+from flake8_torchleak.model.loader import SAMPLE_METHODS
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_SAMPLE_METHODS = ("__getitem__", "__getitems__", "__iter__")
 _FRAMEWORK_METHODS = (
     "get_data_info", "prepare_data", "prepare_train_img", "prepare_test_img", "prepare_train_data", "prepare_test_data",
     "get", "_getitem", "get_item", "_get_item", "getitem", "load_image", "load_mask", "load_sample", "__next__",
@@ -70,6 +70,11 @@ class DatasetFacts:
         return ""
 
     @cached_property
+    def made_as(self) -> list[str]:
+        """The names of the classes of the file by which samples of it are read: its own, and who inherits how."""
+        return [each.node.name for each in self.module.classes.running(self.facts, *SAMPLE_METHODS)]
+
+    @cached_property
     def is_serialised(self) -> bool:
         """Whether a base class elsewhere (mmengine's) packs what the Dataset holds into one buffer."""
         if _SERIALISING_HOOKS & set(self.facts.methods):
@@ -81,7 +86,7 @@ class DatasetFacts:
     def entries(self) -> list[FunctionNode]:
         """The methods a loader calls per sample, or those a base class elsewhere is known to call."""
         methods = self.facts.methods
-        found = [methods[name] for name in _SAMPLE_METHODS if name in methods]
+        found = [methods[name] for name in SAMPLE_METHODS if name in methods]
         if not found or not self.facts.outer_bases:
             return found or [methods[name] for name in _FRAMEWORK_METHODS if name in methods]
         return found

@@ -42,7 +42,7 @@ def numbers(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> list[in
         found = module.flow.reaching(node.id, node) if isinstance(node, ast.Name) else []
     every: list[int] = []
     for each in found:
-        value = _default(each) if each.how is How.PARAMETER else each.value if each.is_plain else None
+        value = default_of(each) if each.how is How.PARAMETER else each.value if each.is_plain else None
         inner = numbers(module, value, depth - 1) if value is not None and depth else []
         if not inner:
             return []
@@ -50,7 +50,7 @@ def numbers(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> list[in
     return every
 
 
-def _default(parameter: Definition) -> ast.expr | None:
+def default_of(parameter: Definition) -> ast.expr | None:
     """What a parameter is if nothing is passed."""
     function = parameter.statement
     return defaults(function).get(parameter.node) if isinstance(function, FUNCTIONS) else None  # type: ignore[call-overload]

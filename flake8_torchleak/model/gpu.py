@@ -36,7 +36,7 @@ def transfers(module: Module) -> Iterator[Transfer]:
             continue
         found = ((each, cuda_part(module, each)) for each in module.tree.calls(function))
         call, told = next((pair for pair in found if pair[1] is not None), (None, None))
-        if call is not None and told is not None:
+        if call is not None and told is not None and not module.reach.has_no_workers(site):
             yield Transfer(call, told, function, site, notes)
 
 

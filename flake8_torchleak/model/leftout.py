@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.few import numbers
 from flake8_torchleak.model.leftover import is_packaged
-from flake8_torchleak.model.state import READS, StateFacts
+from flake8_torchleak.model.state import READS, StateFacts, Use
 from flake8_torchleak.model.tree import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def is_left_out(module: Module, dataset: DatasetFacts, attr: str) -> bool:
 
 def is_never_read(module: Module, dataset: DatasetFacts, attr: str) -> bool:
     """Whether a program never reads an attribute for samples: only behind flags that nothing there sets."""
-    reads = [each.node for each in StateFacts(module, dataset, attr).reads if each.use in READS]
+    reads = [each.node for each in StateFacts(module, dataset, attr).reads if each.use in (*READS, Use.OTHER)]
     return bool(reads) and is_never_run(module, dataset, reads)
 
 

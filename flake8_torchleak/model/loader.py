@@ -18,6 +18,8 @@ from flake8_torchleak.model.project import Project
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 from flake8_torchleak.model.values import UNKNOWN, Kind
 
+SAMPLE_METHODS = ("__getitem__", "__getitems__", "__iter__")
+"""The methods that a loader calls for samples."""
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn")
 
 _WORKERS = "workers"
@@ -205,12 +207,17 @@ class Loaders:
         )
 
     def serving(self, node: ast.ClassDef) -> list[Site]:
-        """The sites that are given an instance of this Dataset class, as far as the file shows."""
-        return [s for s in self.sites if s.dataset is not None and self._serves(s.dataset, node)]
+        """The sites that are given an instance of this Dataset class, as far as the file shows.
 
-    def _serves(self, dataset: ast.expr, node: ast.ClassDef) -> bool:
-        value = self.infer.value(dataset)
-        return value.made is node or (isinstance(dataset, ast.Call) and last_name(dataset.func) == node.name)
+        An instance of a class that reads samples by the methods of this one is an instance of it, too.
+        """
+        classes = self.infer.classes
+        kinds = {each.node for each in classes.running(classes.all[node], *SAMPLE_METHODS)}
+        return [s for s in self.sites if s.dataset is not None and self._serves(s.dataset, kinds)]
+
+    def _serves(self, dataset: ast.expr, kinds: set[ast.ClassDef]) -> bool:
+        called = last_name(dataset.func) if isinstance(dataset, ast.Call) else ""
+        return self.infer.value(dataset).made in kinds or any(each.name == called for each in kinds)
 
     def may_have_workers(self, node: ast.ClassDef) -> bool:
         """Whether instances of this class are to be reckoned with in worker processes."""

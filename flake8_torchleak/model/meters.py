@@ -142,8 +142,8 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 def _is_fed_plainly(module: Module, function: FunctionNode, owner: ClassFacts) -> bool:
     """Whether the file itself feeds it (TLK403 knows), or others of the project do, and never with a graph."""
-    name = function.name
-    if any(made is owner.node for made, _ in _feedings(module, name)):
+    name, kinds = function.name, [each.node for each in module.classes.running(owner, function.name)]
+    if any(made in kinds for made, _ in _feedings(module, name)):
         return True
     found = [
         plain

@@ -51,7 +51,9 @@ def arrays(module: Module) -> Iterator[Objects]:
     for dataset, attr, state, binding in _states(module):
         read = state.read
         found = _objects(module, binding.value, _MOST_DEPTH) if read is not None else None
-        if read is not None and found is not None and binding.statement not in seen:
+        if read is None or found is None or binding.statement in seen:
+            continue
+        if module.reach.is_read(dataset, attr):
             seen.add(binding.statement)
             yield Objects(dataset, f"self.{attr}", binding.statement, *found, read)
 
@@ -64,7 +66,9 @@ def frames(module: Module) -> Iterator[Objects]:
             continue
         read = next((each for each in state.reads if _reads_row(module, each)), None)
         made = _table(module, binding.value, _MOST_DEPTH)
-        if read is not None and made is not None and binding.statement not in seen:
+        if read is None or made is None or binding.statement in seen:
+            continue
+        if module.reach.is_read(dataset, attr):
             seen.add(binding.statement)
             yield Objects(dataset, f"self.{attr}", binding.statement, made, "a table from a file", read)
 

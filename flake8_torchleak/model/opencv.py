@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.imagesizes import pixels, resized
 from flake8_torchleak.model.names import mentions
-from flake8_torchleak.model.opencvpool import POOLED
+from flake8_torchleak.model.opencvpool import FINE, POOLED
 from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
@@ -47,8 +48,22 @@ class OpenCV:
         ]
 
     def _computes(self, call: ast.Call) -> bool:
-        qualname = self.module.names.qualname(call.func)
-        return qualname.startswith("cv2.") and qualname.rpartition(".")[2] in POOLED
+        package, _, name = self.module.names.qualname(call.func).rpartition(".")
+        return package == "cv2" and name in POOLED and not self._is_small(call, name)
+
+    def _is_small(self, call: ast.Call, name: str) -> bool:
+        """Whether an image is known to be one piece of work, for which no thread is started."""
+        if not POOLED[name]:
+            return False
+        if name != "resize":
+            size = pixels(self.module, next(iter(call.args), None))
+        else:
+            size = (
+                None
+                if any(mentions(each, word) for word in FINE for each in _given(call))
+                else resized(self.module, call)
+            )
+        return size is not None and size <= POOLED[name]
 
     @cached_property
     def first_use_from_elsewhere(self) -> tuple[ast.Import | ast.ImportFrom, str] | None:
@@ -70,7 +85,7 @@ class OpenCV:
         """Every `cv2.setNumThreads(n)` with its constant n (None if it is not one)."""
         found: list[tuple[ast.Call, object]] = []
         for call in self.module.tree.all(ast.Call):
-            given = [*call.args, *(each.value for each in call.keywords)]
+            given = _given(call)
             if given and self.module.names.qualname(call.func) == "cv2.setNumThreads":
                 argument = given[0]
                 found.append((call, argument.value if isinstance(argument, ast.Constant) else None))
@@ -134,6 +149,10 @@ class OpenCV:
         return [
             c for c, n in self._settings if n == 1 and self.module.tree.function(c) is not None and self._reaches(c)
         ]
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(each.value for each in call.keywords)]
 
 
 def _first_foreign_use(module: Module) -> tuple[str, str] | None:

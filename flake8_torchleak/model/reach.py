@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.census import ANY, NONE, SHOWN, SOME, is_handed_out, loaders_by_class
+from flake8_torchleak.model.census import ANY, NONE, SENDING, SHOWN, SOME, is_handed_out, loaders_by_class, place_of
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.firstparty import holds, importing
 from flake8_torchleak.model.importers import naming
+from flake8_torchleak.model.leftout import is_never_read
 from flake8_torchleak.model.leftover import gets_modules, is_left_over, is_named_nowhere, is_packaged
+from flake8_torchleak.model.loader import Site
 from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.remember import remembered
 
@@ -41,14 +43,14 @@ class Reach:
         if project is None or is_packaged(project.top):
             return False  # a package's users are not in sight
         unknown, own = self._given(ANY), self._given(name)
-        if not unknown and not self.module.classes.own_calls(name) and not self._is_imported(name):
+        if not unknown and not self.module.classes.own_calls(*dataset.made_as) and not self._is_imported(name):
             return False  # another class of that name
-        return unknown | own == {NONE} and not is_handed_out(project.top, name)
+        return unknown | own == {NONE} and not any(is_handed_out(project.top, each) for each in dataset.made_as)
 
     def meets_shown_workers(self, dataset: DatasetFacts) -> bool:
         """Whether each loader of the project that may get the class has a number of workers that its files show."""
         name = dataset.facts.node.name
-        if self.module.classes.own_calls(name) and not self.module.loaders.sites:
+        if self.module.classes.own_calls(*dataset.made_as) and not self.module.loaders.sites:
             return False  # a program of its own, without a loader
         return self._given(ANY) | self._given(name) == {SHOWN}
 
@@ -63,6 +65,27 @@ class Reach:
             for each in naming(path, stem)
             for module, names, _ in importing(each, project.top)
         )
+
+    def is_read(self, dataset: DatasetFacts, attr: str) -> bool:
+        """Whether a worker may read an attribute for samples: it may get the Dataset, and no flag is in its way."""
+        return not self.is_out(dataset.owner) and not is_never_read(self.module, dataset, attr)
+
+    def has_no_workers(self, site: Site) -> bool:
+        """Whether a program, by all of its files, settings and scripts, makes a loader of this module without workers.
+
+        What others install may be told another number by who uses it.
+        """
+        project = self.module.project
+        return (
+            project is not None
+            and self._given(place_of(os.path.abspath(str(self.module.path)), site.call)) == {NONE}
+            and not is_packaged(project.top)
+        )
+
+    def sends_no_batches(self) -> bool:
+        """Whether a program makes loaders, and none of them leaves batches in the memory that workers share."""
+        project = self.module.project
+        return project is not None and self._given(SENDING) == {NONE} and not is_packaged(project.top)
 
     def is_out(self, dataset: DatasetFacts) -> bool:
         """Whether the project shows that no worker ever gets an object of the class."""

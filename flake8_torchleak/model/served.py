@@ -100,7 +100,7 @@ class Served:
         if self.module.config.assume_workers != "auto" or not asks:
             return False  # told before any file is parsed
         sites = self._sites(dataset)
-        return bool(sites) and all(_has_none_by_default(user, site) for user, site in sites)
+        return bool(sites) and all(is_for_who_asks(user, site) for user, site in sites)
 
     @remembered
     def has_none_in_sight(self, dataset: DatasetFacts) -> bool:
@@ -255,7 +255,8 @@ def _starts_anew(user: Module, site: Site) -> bool:
     return site.workers is Workers.YES or (number is not None and (option_default(user, number) or 0) > 0)
 
 
-def _has_none_by_default(user: Module, site: Site) -> bool:
+def is_for_who_asks(user: Module, site: Site) -> bool:
+    """Whether a loader has no workers unless an option asks for them."""
     if any(each.arg is None for each in site.call.keywords):
         return False
     number = site.arguments.get("num_workers")

@@ -43,6 +43,9 @@ When it stays silent
 - It is small: class names, vocabularies, transforms, literals.
 - It is a list of few objects, each many times (`[x] * n`, `NAMES[i % 3]`), as are numbers that are bound in a loop
   around (the same label for all files of a folder) or counted up only for what was not met before.
+- It has 10,000 elements at most by what the code counts (`range(100)`, `rows[:500]`, `n=1000` that no call changes), is
+  a list of strings or numbers that every sample goes through as a whole, or a table of codes beside the one that leads
+  back (`self.code[name] = n`, `self.name[n] = name`).
 - It is only counted, or only tested for membership.
 - Its Dataset is only used without workers, or all who make it go through it themselves, without a loader.
 - A program (a project that is no package, of which all files are in sight) has no workers for it: each loader that may
@@ -124,14 +127,13 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.containers import Container, containers
-from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.held import held
-from flake8_torchleak.model.leftout import is_never_read
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.packing import NotPackable, packing
 from flake8_torchleak.model.worth import worth
 from flake8_torchleak.remedies import advice, copied, is_of_arrays, remedy
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.wording import with_workers
 
 
 @rule(
@@ -143,19 +145,13 @@ from flake8_torchleak.rule import Report, rule
     subject=Subject.DATASET,
 )
 def check(module: Module) -> Iterator[Report]:
-    def counts(dataset: DatasetFacts, attr: str) -> bool:
-        return not module.reach.is_out(dataset.owner) and not is_never_read(module, dataset, attr)
-
-    for each in containers(module, counts):
-        served, owner = module.served, each.dataset.owner
+    for each in containers(module):
         if each.known:
             used, arrays = held(module, each), each.arrays and not is_of_arrays(each.value)
-            happens = copied(each.name, each.value, arrays)
-            if served.has_none_by_default(owner):
-                happens = f"with workers (by default none) {happens}"
+            happens = with_workers(module.served.has_none_by_default(each.dataset.owner))
             yield Report(
                 each.place,
-                f"{happens}; {remedy(each.value, used, arrays)}",
+                f"{happens}{copied(each.name, each.value, arrays)}; {remedy(each.value, used, arrays)}",
                 notes=each.notes,
                 severity=worth(module, each),
                 target=each,

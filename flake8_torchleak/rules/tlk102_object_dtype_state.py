@@ -36,7 +36,8 @@ Run by `fixtures/TLK102_object_dtype_state/proof.py`: torch 2.13.0+cpu, Python 3
 When it stays silent
 --------------------
 The dtype is numeric or of fixed width, the array is not read for samples, what it is made of is unknown, or the
-Dataset is only used without workers.
+Dataset is only used without workers, in the file or in the program as a whole (TLK101). A note where there are no
+workers unless an option asks for them.
 
 How to fix it
 -------------
@@ -55,7 +56,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.objects import Objects, arrays
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import fitting
+from flake8_torchleak.wording import fitting, with_workers
 
 
 @rule(
@@ -68,10 +69,11 @@ from flake8_torchleak.wording import fitting
 )
 def check(module: Module) -> Iterator[Report]:
     for each in arrays(module):
+        unasked = module.served.has_none_by_default(each.dataset)
         yield Report(
             each.place,
             fitting(
-                f"memory grows by a copy of `{each.name}` ({each.why}) in each worker",
+                f"{with_workers(unasked)}memory grows by a copy of `{each.name}` ({each.why}) in each worker",
                 *_stored(each),
             ),
             notes=(
@@ -79,6 +81,7 @@ def check(module: Module) -> Iterator[Report]:
                 *each.dataset.chain(each.read.function),
                 (each.read.node, f"read for every sample in `{each.read.function.name}`"),
             ),
+            severity=Severity.NOTE if unasked else Severity.WARNING,
             remedy=(
                 f"store the strings of `{each.name}` in `np.array([s.encode() for s in ...])` or an Arrow array, "
                 "numbers in a numeric "

@@ -41,7 +41,8 @@ Run by `fixtures/TLK103_tensor_list_state/proof.py`: torch 2.13.0+cpu, Python 3.
 When it stays silent
 --------------------
 They are stacked or concatenated, are few (means, anchors, a literal), are not read for samples, or the Dataset is
-only used without workers. A note where the file does not say that its processes are started by spawn or forkserver.
+only used without workers, in the file or in the program as a whole (TLK101). A note where the file does not say that
+its processes are started by spawn or forkserver, or there are no workers unless an option asks for them.
 
 How to fix it
 -------------
@@ -62,7 +63,7 @@ from flake8_torchleak.model.containers import Container, tensor_containers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import UNKNOWN, Kind, Value
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import fitting
+from flake8_torchleak.wording import fitting, with_workers
 from flake8_torchleak.words import holds_any
 
 _STARTED = ("spawn", "forkserver")
@@ -78,11 +79,13 @@ _STARTED = ("spawn", "forkserver")
 )
 def check(module: Module) -> Iterator[Report]:
     for each in tensor_containers(module):
+        unasked = module.served.has_none_by_default(each.dataset.owner)
+        opened = f'"too many open files" in spawned workers, one per tensor of `{each.name}`'
         yield Report(
             each.place,
-            fitting(f'"too many open files" in spawned workers, one per tensor of `{each.name}`', *_stored(each)),
+            fitting(f"{with_workers(unasked)}{opened}", *_stored(each)),
             notes=each.notes,
-            severity=Severity.WARNING if _spawns(module) else Severity.NOTE,
+            severity=Severity.WARNING if _spawns(module) and not unasked else Severity.NOTE,
             remedy=_remedy(each),
         )
 

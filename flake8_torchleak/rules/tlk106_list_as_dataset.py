@@ -39,7 +39,8 @@ Run by `fixtures/TLK106_list_as_dataset/proof.py`: torch 2.13.0+cpu, Python 3.11
 
 When it stays silent
 --------------------
-The loader has no workers as far as the file shows, or the list is small, of unknown size or of unknown type.
+The loader has no workers as far as the file shows, or the program as a whole (TLK101), or the list is small, of unknown
+size or of unknown type. A note where there are no workers unless an option asks for them.
 
 How to fix it
 -------------
@@ -55,9 +56,10 @@ from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.loader import Workers
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.served import is_for_who_asks
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import fitting, is_cut, short
+from flake8_torchleak.wording import fitting, is_cut, short, with_workers
 
 _LISTS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.DEQUE, Kind.JSON})
 _OTHERS = frozenset({Kind.DATASET, Kind.LOADER})
@@ -82,15 +84,19 @@ def check(module: Module) -> Iterator[Report]:
             continue
         if value.element is not None and value.element.kind in _OTHERS:
             continue
+        if module.reach.has_no_workers(site):
+            continue
+        unasked = module.config.assume_workers == "auto" and is_for_who_asks(module, site)
         name, packed = short(site.dataset), "PackedDict" if value.kind is Kind.DICT else "PackedRecords"
         given = "..." if is_cut(site.dataset) else name
         yield Report(
             site.dataset,
             fitting(
-                f"memory grows by a copy of `{name}` ({value.kind.value}) in each worker",
+                f"{with_workers(unasked)}memory grows by a copy of `{name}` ({value.kind.value}) in each worker",
                 f"write `DataLoader({packed}({given}), ...)` {_SHOWN}",
                 f"write `DataLoader({packed}(...), ...)` {_SHOWN}",
             ),
             notes=value.why[:3],
+            severity=Severity.NOTE if unasked else Severity.WARNING,
             remedy=f"pass `{packed}({name})`: `torchleak explain TLK101` prints the class, to be pasted",
         )

@@ -42,7 +42,8 @@ Run by `fixtures/TLK204_whole_storage_view/proof.py`, fixed by `torchleak check 
 When it stays silent
 --------------------
 The file does not show a DataLoader of this class with workers, and a collate function (or `batch_size=None`) that
-passes samples through; the tensor holds labels; `share_memory_()` was called on it (one copy for all workers).
+passes samples through; the tensor holds labels; `share_memory_()` was called on it (one copy for all workers);
+the program as a whole has no workers for the class (TLK101).
 
 How to fix it
 -------------
@@ -88,6 +89,8 @@ def check(module: Module) -> Iterator[Report]:
                 continue
             if module.infer.attributes.built(dataset.facts, origin.name.partition(".")[2]).kind is not Kind.TENSOR:
                 continue  # `torch.from_numpy` of an array's row has a storage of that row alone
+            if module.reach.is_out(dataset):
+                continue
             seen.add(given.node)
             assert site is not None
             yield Report(

@@ -6,7 +6,7 @@ Leaks
 
     class Photos(Dataset):
         def __getitem__(self, i):
-            return cv2.resize(cv2.imread(self.paths[i]), (224, 224))
+            return cv2.cvtColor(cv2.imread(self.paths[i]), cv2.COLOR_BGR2RGB)
 
 Instead
 -------
@@ -16,7 +16,7 @@ Instead
 
     class Photos(Dataset):
         def __getitem__(self, i):
-            return cv2.resize(cv2.imread(self.paths[i]), (224, 224))
+            return cv2.cvtColor(cv2.imread(self.paths[i]), cv2.COLOR_BGR2RGB)
 
 Why
 ---
@@ -51,7 +51,9 @@ When it stays silent
 `cv2.setNumThreads(0)` reaches the workers, OpenCV only reads and writes files, runs outside workers (in a Dataset for
 which the program has none, in all of its files, settings and scripts; in an object that is called to evaluate, as it
 makes a loader or sets a network's mode), or only does what starts no thread for images of 640x480: flip, rotate,
-copyMakeBorder, normalize, blur, medianBlur, dilate, erode, filter2D, Sobel, drawing and the like.
+copyMakeBorder, normalize, blur, medianBlur, dilate, erode, filter2D, Sobel, drawing and the like. Nor does what is
+divided by size where the image is seen to be small: resize to 256x256 at most (not cubic), cvtColor, threshold and
+bilateralFilter of such an image, equalizeHist and LUT of one of less than 512x512.
 
 How to fix it
 -------------

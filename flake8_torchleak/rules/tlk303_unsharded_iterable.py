@@ -38,7 +38,7 @@ When it stays silent
 - A worker_init_fn of the file may divide it.
 - It iterates something of unknown nature: another Dataset may divide itself. (A parameter that is annotated as an
   `Iterable`, under another name, is taken for data: a note, where no loader with workers is seen.)
-- Every DataLoader of the class in the file has no workers.
+- Every DataLoader of the class in the file has no workers, or the program as a whole has none for it (TLK101).
 - Its base is not torch's, or it is a stage of a WebDataset pipeline that divides later (`split_by_worker`).
 
 How to fix it
@@ -89,6 +89,8 @@ def check(module: Module) -> Iterator[Report]:
             continue
         sites = module.loaders.serving(node)
         if sites and all(_has_one(site) for site in sites) or _is_divided_later(module, node, sites):
+            continue
+        if module.reach.is_out(stream.dataset):
             continue
         served = [site for site in sites if site.workers is Workers.YES]
         source = short(stream.source)

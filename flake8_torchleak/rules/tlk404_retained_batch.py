@@ -31,15 +31,16 @@ Run by `fixtures/TLK404_retained_batch/proof.py`, fixed by `torchleak check --fi
 
 When it stays silent
 --------------------
-- The loader has no workers as far as the file shows.
+- The loader has no workers as far as the file shows; or the program as a whole makes loaders, and each of them has none
+  (TLK101) or pins its batches: with CUDA, by torch's source, these are copied to page-locked memory.
 - The batch was moved with `.to(device)` or `.cuda()` first.
 - What is kept is new memory: arithmetic, `torch.cat`, `np.array`.
 - It is not proven to be a tensor.
 - The container is emptied, bounded, or filled in one iteration only.
 
 A note where no loader made with workers is seen to give the batch: it is handed in, or made by a function out of sight;
-where a condition did not let the batch be moved to a device; and where the loader pins memory: with
-CUDA, by torch's source, its batches are copied to page-locked memory. A warning where one pass over the data fills a
+where a condition did not let the batch be moved to a device; and where this loader pins memory, and
+others do not. A warning where one pass over the data fills a
 list that goes nowhere: its descriptors are released when the function returns.
 
 How to fix it
@@ -79,7 +80,9 @@ from flake8_torchleak.wording import deepcopied, short
     apart=never,
 )
 def check(module: Module) -> Iterator[Report]:
-    return reports(module, "TLK404", partial(_said, module))
+    for report in reports(module, "TLK404", partial(_said, module)):
+        if not module.reach.sends_no_batches():
+            yield report
 
 
 def _said(module: Module, kept: Kept) -> Said | None:

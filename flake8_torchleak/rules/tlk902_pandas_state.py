@@ -32,7 +32,7 @@ of pandas 3 and ArrowDtype 0.
 When it stays silent
 --------------------
 The table is read with dtype_backend, is made in the file of something else, its rows are not read for samples, or the
-Dataset is only used without workers.
+Dataset is only used without workers, in the file or in the program as a whole (TLK101).
 
 How to fix it
 -------------
@@ -50,7 +50,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.objects import frames
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import short, with_workers
 
 
 @rule(
@@ -63,9 +63,10 @@ from flake8_torchleak.wording import short
 )
 def check(module: Module) -> Iterator[Report]:
     for each in frames(module):
+        unasked = with_workers(module.served.has_none_by_default(each.dataset))
         yield Report(
             each.place,
-            f"memory grows until each worker has a copy of the texts in `{each.name}` (pandas); "
+            f"{unasked}memory grows until each worker has a copy of the texts in `{each.name}` (pandas); "
             f'write `{_reader(each.node)}(..., dtype_backend="pyarrow")` (pandas 2, pyarrow)',
             notes=(
                 (each.node, each.why),

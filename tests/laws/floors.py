@@ -53,7 +53,6 @@ LOOK_ALIKES: dict[str, int] = {
     "dataclass": 2,
     "in_dict": 1,
     "in_attribute": 2,
-    "methods_in_base": 6,
     "plus_list": 3,
     "extend_list": 2,
     "unpack": 1,

@@ -189,7 +189,7 @@ def test_who_imports_it_is_looked_up_anew_when_imports_change(rich: Editor, tmp_
     photos = "from torch.utils.data import Dataset\nclass Photos(Dataset):\n"
     photos += "    def __getitem__(self, i):\n        return {}\n    def __len__(self):\n        return 8\n"
     (tmp_path / "photos.py").write_text(photos.format("open(i)"))
-    rich.open("tools.py", "import cv2\n\n\ndef shrink(image):\n    return cv2.resize(image, (8, 8))\n")
+    rich.open("tools.py", "import cv2\n\n\ndef shrink(image):\n    return cv2.resize(image, (800, 800))\n")
     assert rich.shown("tools.py") == []
     rich.open("photos.py", photos.format("shrink(i)"))
     rich.shown("photos.py")

@@ -196,7 +196,7 @@ class Images(torch.utils.data.Dataset):
         return self.count
 
     def __getitem__(self, index):
-        return cv2.resize(cv2.imread(str(index)), (8, 8))  # TLK301
+        return cv2.resize(cv2.imread(str(index)), (800, 800))  # TLK301
 
 def load():
     return torch.utils.data.DataLoader(Images(10), num_workers=4)
@@ -213,7 +213,7 @@ class Images(torch.utils.data.Dataset):
         return self.count
 
     def __getitem__(self, index):
-        return cv2.resize(cv2.imread(str(index)), (8, 8))
+        return cv2.resize(cv2.imread(str(index)), (800, 800))
 
 def start(worker):
     cv2.setNumThreads(0)
