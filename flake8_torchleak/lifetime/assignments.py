@@ -10,7 +10,7 @@ from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.overloading import operated
 from flake8_torchleak.lifetime.rewriting import is_every_entry
 from flake8_torchleak.lifetime.run import Part, Run
-from flake8_torchleak.lifetime.values import ELEMENTS, Kind, Mark, Value, constant, number, objects, varies
+from flake8_torchleak.lifetime.values import ELEMENTS, Kind, Mark, Obj, Value, constant, number, objects, varies
 
 
 class Assignments(Part):
@@ -80,13 +80,7 @@ class Assignments(Part):
             for made in objects(base):
                 run.elements.update(made, value)
             return
-        old = tuple(
-            a
-            for made in objects(base)
-            for a in run.elements.entry(made, constant(index), target)
-            if made.kind in ("dict", "list")
-        )
-        run.keeper.slot(old, value, node, target)
+        run.keeper.slot(self._held(base, constant(index), target), value, node, target)
         self._persist(base, target, value)
         if in_tensor and (run.grad_off or all(atom.made == INTEGERS for atom in base)):
             return  # on torch 2.13 what is copied there has no history
@@ -105,6 +99,18 @@ class Assignments(Part):
             run.elements.put_every(base, value)
         else:
             run.elements.put(base, index, value)
+
+    def _held(self, base: Value, index: object, target: ast.Subscript) -> Value:
+        """What an entry was before, of containers, and of what nothing more is known of but that it has entries."""
+        run = self.run
+        found: list[Value] = []
+        for atom in base:
+            if isinstance(atom.made, Obj):
+                if atom.made.kind in ("dict", "list"):
+                    found.append(run.elements.entry(atom.made, index, target))
+            elif atom.kind is Kind.UNKNOWN and isinstance(index, (str, int)):
+                found.append(run.make.part(atom, index))
+        return tuple(each for value in found for each in value)
 
     def _persist(self, base: Value, target: ast.Attribute | ast.Subscript, value: Value) -> bool:
         """A container made where there was none yet stays: `if key not in d: d[key] = []`."""
