@@ -41,14 +41,16 @@ def test_outputs_whose_graph_is_cut_off_at_once(body: str, expected: str) -> Non
 
 
 PLAYED = """
+import numpy as np
 import torch
+from torch.autograd import Variable
 
 def test_env(env, net):
     net.eval()
     state, total = env.reset(), 0
     while total < 1000:
         {}
-        state, reward = env.step(out.argmax().item())
+        state, reward = env.look(total)
         total += reward
     return total
 
@@ -68,6 +70,9 @@ def train(env, net, optimizer, loader):
         ("out = net(torch.tensor(state).unsqueeze(0).to('cpu'))", "note"),
         ("x = torch.tensor(state)[None]\n        out = net(x)", "note"),
         ("x = torch.tensor(state)[None, :]\n        out = net(state=x.float())", "note"),
+        ("x = np.expand_dims(state, 0)\n        out = net(Variable(torch.from_numpy(x)).cuda())", "note"),
+        ("x = state[np.newaxis, :]\n        out = net(torch.from_numpy(x).float())", "note"),
+        ("out = net(torch.unsqueeze(torch.tensor(state), 1))", "warning"),
         ("out = net(torch.tensor(state))", "warning"),
         ("out = net(torch.tensor(state).unsqueeze(1))", "warning"),
         ("out = net(torch.tensor(state)[0])", "warning"),
@@ -78,6 +83,40 @@ def train(env, net, optimizer, loader):
 )
 def test_batches_of_one_item(body: str, expected: str) -> None:
     assert severities("TLK501", PLAYED.format(body)) == [expected]
+
+
+ANSWERED = """
+import torch
+import torch.nn.functional as F
+
+def test_env(env, net, table):
+    net.eval()
+    state, total = torch.tensor(env.reset()), 0
+    while total < 1000:
+        {}
+        total += 1
+    return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("state = env.step(net(state).argmax().item())", "note"),
+        ("out = net(state)\n        action = F.softmax(out, 1).argmax().item()\n        "
+         "state, _ = env.step(action)\n        state = torch.tensor(state)", "note"),
+        ("x = torch.tensor(env.seen)\n        env.seen = env.step(net(state=x).sample())", "note"),
+        ("state = torch.tensor(net(state).argmax().item())", "warning"),
+        ("out = net(state)\n        state = out.argmax().add(out.sum().item())", "warning"),
+        ("state = env.step(net(state))", "warning"),  # with its graph: it goes on through the loop
+        ("out = net(state)\n        table.write(out.argmax().item())\n        state = env.look(total)", "warning"),
+        ("out = net(state)\n        share = table.of(out.argmax().item())", "warning"),
+    ],
+)  # fmt: skip
+def test_what_somebody_answers(body: str, expected: str) -> None:
+    text = ANSWERED.format(body) + PLAYED.partition("return total\n")[2]
+    text = text.replace("test_env(env, net)", "test_env(env, net, {})")
+    assert severities("TLK501", text) == [expected]
 
 
 def test_one_item_at_each_call() -> None:

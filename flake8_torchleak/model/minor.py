@@ -1,11 +1,13 @@
-"""Evaluations that cost little, or perhaps: of one item, of what no loader gives, away from all training."""
+"""Evaluations that cost little, or perhaps: of one item, of what no loader gives, away from all training, in a game."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.answered import is_answered
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.rounds import Round, iterables
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode
 
@@ -35,7 +37,7 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
         return True
     if any(map(module.loops.gives_batches, iterables(loop))):
         return False
-    if _is_of_one(module, evaluation.call):
+    if _is_of_one(module, evaluation.call) or is_answered(module, evaluation.call, loop):
         return True
     if evaluation.is_switched:
         return False
@@ -77,12 +79,16 @@ def _is_volatile(module: Module, call: ast.Call) -> bool:
     return any(each.arg == "volatile" and getattr(each.value, "value", None) is True for each in given)
 
 
-_SAME_ROWS = frozenset({"to", "cuda", "float", "half", "double", "long", "type", "detach", "clone", "contiguous"})
-"""Methods that leave the number of rows as it is."""
+_SAME_ROWS = frozenset({
+    "to", "cuda", "float", "half", "double", "long", "type", "detach", "clone", "contiguous", "astype", "copy",
+    "from_numpy", "tensor", "as_tensor", "Tensor", "FloatTensor", "Variable", "array", "asarray", "ascontiguousarray",
+})  # fmt: skip
+"""Methods, and functions of torch and numpy, that leave the number of rows as it is."""
+_ADDS_A_ROW = frozenset({"unsqueeze", "expand_dims"})
 
 
 def _is_of_one(module: Module, call: ast.Call) -> bool:
-    """Whether a batch of one item is made for the call: `net(x.unsqueeze(0))`, `net(image[None])`."""
+    """Whether a batch of one item is made for the call: `net(x.unsqueeze(0))`, `net(torch.tensor(image[None]))`."""
     given = [*call.args, *(each.value for each in call.keywords)]
     return any(_is_one(module, each, _MOST_LEVELS) for each in given)
 
@@ -96,12 +102,17 @@ def _is_one(module: Module, node: ast.expr, levels: int) -> bool:
         )
     if isinstance(node, ast.Subscript):
         index = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
-        return isinstance(index, ast.Constant) and index.value is None
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        is_new = isinstance(index, ast.Constant) and index.value is None
+        return is_new or module.names.qualname(index) == "numpy.newaxis"
+    if not isinstance(node, ast.Call):
         return False
-    if node.func.attr == "unsqueeze":
-        return [getattr(each, "value", None) for each in node.args] == [0]
-    return node.func.attr in _SAME_ROWS and _is_one(module, node.func.value, levels)
+    if module.names.qualname(node.func):
+        name, given, rest = last_name(node.func), node.args[:1], node.args[1:]
+    else:
+        name, given, rest = last_name(node.func), [getattr(node.func, "value", node)], node.args
+    if name in _ADDS_A_ROW:
+        return [getattr(each, "value", None) for each in rest] == [0]
+    return name in _SAME_ROWS and any(each is not node and _is_one(module, each, levels) for each in given)
 
 
 def _is_beside_training(module: Module, function: FunctionNode, levels: int) -> bool:
