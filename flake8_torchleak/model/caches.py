@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, Mutation, container_of, key_of
 from flake8_torchleak.model.classes import self_name
+from flake8_torchleak.model.contents import holds_file, is_decoded
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import MANY, numbers
@@ -35,11 +36,6 @@ _HOLDERS = frozenset({Kind.LIST, Kind.DICT, Kind.DEQUE, Kind.JSON})
 _SMALL = frozenset({Kind.NUMBER, Kind.NONE, Kind.STRING, Kind.PATH, Kind.FILE, Kind.SHARED, Kind.MODULE})
 """Entries that cost next to nothing, and handles: opening those lazily is the remedy of another rule."""
 _DATA = frozenset({Kind.ARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.JSON, Kind.PICKLE})
-_DECODERS = frozenset({
-    "cv2.imread", "cv2.imdecode", "PIL.Image.open", "imageio.imread", "skimage.io.imread", "matplotlib.pyplot.imread",
-    "tifffile.imread", "torchvision.io.read_image", "torchvision.io.read_video", "torchaudio.load", "librosa.load",
-    "soundfile.read", "scipy.io.wavfile.read", "nibabel.load", "torch.load",
-})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,15 +80,6 @@ def growing(module: Module) -> Iterator[Growing]:
 
 def _is_none(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-
-
-def _is_decoded(module: Module, node: ast.expr) -> bool:
-    """Whether a value comes straight from a function that reads one image, recording or array from a file."""
-    if isinstance(node, ast.Name):
-        values = [d.value for d in module.flow.reaching(node.id, node) if d.value is not None]
-        return any(_is_decoded(module, each) for each in values if not isinstance(each, ast.Name))
-    calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
-    return any(module.names.qualname(each.func) in _DECODERS for each in calls)
 
 
 class _Holder:
@@ -218,9 +205,11 @@ class _Holder:
         if slot and (self._is_in(change.value, slot) or self._is_present(slot)):
             return True
         value = self.module.infer.value(change.value)
+        if holds_file(self.module, change.value):
+            return False
         if value.kind in _SMALL or opened(self.module, change.value) is not None:
             return True
-        if not self._is_per_sample() and value.kind not in _DATA and not _is_decoded(self.module, change.value):
+        if not self._is_per_sample() and value.kind not in _DATA and not is_decoded(self.module, change.value):
             return True  # looked up with the sample, such as the file it is in: there may be few, and handles
         return value.origin is not None and value.origin.name == self.name
 
