@@ -25,7 +25,9 @@ def record(run: Run, node: ast.expr, atom: Atom) -> None:
     loops = _loops_in(run, at)
     if switched is not None and loops and isinstance(call, ast.Call):
         loop = next((each for each in reversed(loops) if isinstance(each.node, LOOPS)), loops[-1])
-        run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched)
+        function = frames[at].function
+        within = function.node if function is not None else None
+        run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched, within)
 
 
 def _loops_in(run: Run, at: int) -> list[Loop]:
@@ -58,15 +60,26 @@ def _network_of(function: Function | None) -> Atom | None:
 def in_vain(run: Run) -> Iterator[Evaluated]:
     """Those whose outputs nothing differentiates, in loops that train nothing."""
     for each in run.seen.evaluated.values():
-        if not each.loop.trains and not each.loop.of_networks and not _is_spent(run, each.made):
+        if not each.loop.trains and not each.loop.of_networks and not _is_spent(run, each):
             yield each
 
 
 def is_differentiated(run: Run, call: ast.expr) -> bool:
-    """Whether something differentiates what a call gives that runs a network, itself or by what it calls."""
-    made = {call, *(each.made for each in run.seen.evaluated.values() if each.call is call)}
-    return any(_is_spent(run, each) for each in made)
+    """Whether something differentiates what the call of a network gives."""
+    return not run.seen.spent.isdisjoint(_marks(call))
 
 
-def _is_spent(run: Run, made: Site) -> bool:
-    return not run.seen.spent.isdisjoint((made, (BY_CALL, made), (BY_NAME, made)))
+def _is_spent(run: Run, each: Evaluated) -> bool:
+    """Whether what a network gives in a loop is differentiated: in its function, or by who gets what that returns.
+
+    What another function does with what the same helper gives is no matter.
+    """
+    spent = _marks(each.made) & run.seen.spent
+    if not spent or each.within is None or each.within in run.seen.giving:
+        return bool(spent)
+    return any(each.within in run.seen.spent_in[site] for site in spent)
+
+
+def _marks(made: Site) -> set[Site]:
+    """What stands for a call of a network in histories."""
+    return {made, (BY_CALL, made), (BY_NAME, made)}

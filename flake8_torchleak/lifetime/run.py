@@ -247,7 +247,7 @@ class Run(Budget):
             self.seen.prove(atom.site)
             self.seen.roots.add(atom.site)
             made = self.seen.history(atom) | {site for _, site in atom.past} | {atom.site}
-            self.seen.spent |= made
+            self.seen.spend(made, (each.function.node for each in self.frames if each.function is not None))
             self.seen.prove_network(made)
             if not retained:
                 self.seen.freed |= made
