@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.lifetime.frames import Evaluated, Function, Loop
+from flake8_torchleak.lifetime.frames import Evaluated, Frame, Function, Loop
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, Atom, Site
 from flake8_torchleak.lifetime.world import ClassInfo
@@ -14,10 +14,15 @@ from flake8_torchleak.model.tree import LOOPS
 _ROUNDS = (*LOOPS, ast.comprehension)
 
 
-def record(run: Run, node: ast.expr, atom: Atom) -> None:
-    """Remember that a network is run here. What runs within another network's method is a part of that one's run."""
+def record(run: Run, node: ast.expr, atom: Atom, named: bool) -> None:
+    """Remember that a network is run here. What runs within another network's method is a part of that one's run.
+
+    named: whether only a name says that it is a network: it is one as a part of one.
+    """
     frames = run.frames
     within, network = _outermost(run, atom)
+    if named and within == len(frames):
+        return
     switched = run.modes.evaluating(network)
     at, call = within - 1, node if within == len(frames) else frames[within].call
     while at and (not frames[at].place.is_own or not _loops_in(run, at)):
@@ -42,12 +47,21 @@ def since(run: Run, atom: Atom) -> ast.AST | None:
 
 
 def _outermost(run: Run, atom: Atom) -> tuple[int, Atom]:
-    """The first frame that is a network's method, and that network; behind all frames, the one that is run."""
+    """The first frame that is a network's method, and that network; behind all frames, the one that is run.
+
+    A method that is followed as if somebody called it may evaluate its network itself.
+    """
     for at, each in enumerate(run.frames):
         whole = _network_of(each.function)
-        if whole is not None:
+        if whole is not None and not _is_entered(each):
             return at, whole
     return len(run.frames), atom
+
+
+def _is_entered(frame: Frame) -> bool:
+    """Whether a method is followed as if somebody called it, and is no forward pass."""
+    node = frame.function.node if frame.function is not None else None
+    return frame.call is node and getattr(node, "name", "forward") != "forward"
 
 
 def _network_of(function: Function | None) -> Atom | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.beside import may_be_beside, trained_beside
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.classfacts import self_name
 from flake8_torchleak.model.elsewhere import are_switching, is_called_without
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
@@ -129,7 +130,9 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST) -> 
         return None
     if isinstance(loop, COMPREHENSIONS) and not _is_given(targets(loop), module, call):
         return None
-    if _is_test(module, scope) or is_forward(module, scope) or _is_left_out(module, scope):
+    if _is_test(module, scope) or _is_left_out(module, scope):
+        return None
+    if is_forward(module, scope) and not _is_own(module, switched, scope):
         return None
     if module.loops.modes.contradicted(scope) or switches_itself(module, call):
         return None
@@ -138,6 +141,14 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST) -> 
         return None
     evidence = ((switched, SWITCHED),) if switched in module.tree.parents else ()
     return Evaluation(call, loop, function, evidence, followed=True)
+
+
+def _is_own(module: Module, switched: ast.AST, scope: Scope) -> bool:
+    """Whether a method puts its own object in evaluation mode: it is no part of a forward pass."""
+    if switched not in module.tree.parents or module.tree.scope(switched) is not scope:
+        return False
+    base = switched.func.value if isinstance(switched, ast.Call) and isinstance(switched.func, ast.Attribute) else None
+    return isinstance(scope, FUNCTIONS) and isinstance(base, ast.Name) and base.id == self_name(scope)
 
 
 def _differentiates(module: Module, loop: Round) -> bool:
