@@ -159,6 +159,22 @@ def test_by_the_text(runs: str, expected: int) -> None:
     assert len(lines(ADVERSARIAL.format(runs=runs))) == expected
 
 
+@pytest.mark.parametrize(
+    ("switch", "given", "expected"),
+    [("pass", "x", 1), ("pass", "model", 0), ("penalty_net.eval()", "model", 1), ("pass", "model.parameters()", 1)],
+)
+def test_what_is_given_the_network_is_none(switch: str, given: str, expected: int) -> None:
+    """A penalty over its parameters saves nothing."""
+    program = f"""
+    def validate(model, loader, penalty_net):
+        model.eval()
+        {switch}
+        for x, y in loader:
+            print(penalty_net({given}).item())
+    """
+    assert len(lines(program)) == expected
+
+
 def test_what_has_no_name_is_any_of_them() -> None:
     """Which one is put in training mode is not seen."""
     program = """

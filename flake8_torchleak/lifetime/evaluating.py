@@ -78,9 +78,10 @@ def in_vain(run: Run) -> Iterator[Evaluated]:
             yield each
 
 
-def is_differentiated(run: Run, call: ast.expr) -> bool:
-    """Whether something differentiates what the call of a network gives."""
-    return not run.seen.spent.isdisjoint(_marks(call))
+def is_for_training(run: Run, call: ast.expr, loop: ast.AST | None) -> bool:
+    """Whether something differentiates what the call of a network gives, or anything else in the loop around it."""
+    rounds = getattr(loop, "generators", [loop])
+    return not run.seen.spent.isdisjoint(_marks(call)) or not run.seen.trained.isdisjoint(rounds)
 
 
 def _is_spent(run: Run, each: Evaluated) -> bool:

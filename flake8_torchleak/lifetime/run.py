@@ -255,6 +255,7 @@ class Run(Budget):
             self.step(atom.born, TRAINING)
             for loop in self.loops:
                 loop.trains = True
+                self.seen.trained.add(loop.node)
 
     def read_back(self, value: Value) -> None:
         """A value may be differentiated: who keeps it does so for that."""

@@ -36,6 +36,8 @@ class Seen:
         """Sites of what was differentiated, and of what that was made of."""
         self.spent_in: dict[Site, set[ast.AST]] = {}
         """The same -> the functions that were being followed then."""
+        self.trained: set[ast.AST] = set()
+        """Loops in which something was differentiated."""
         self.giving: set[ast.AST] = set()
         """Functions that were seen to return what carries history."""
         self.freed: set[Site] = set()

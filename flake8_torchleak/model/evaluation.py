@@ -123,10 +123,15 @@ def _may_evaluate(module: Module, call: ast.Call, around: Round) -> bool:
     return not isinstance(around, COMPREHENSIONS) or _is_given(targets(around), module, call)
 
 
-def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST) -> Evaluation | None:
-    """What following the program shows to be an evaluation, unless what the text shows speaks against it."""
+def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_whole: bool) -> Evaluation | None:
+    """What following the program shows to be an evaluation, unless what the text shows speaks against it.
+
+    is_whole: whether all was followed, and so shows better than the text whether what is called in the loop trains.
+    """
     scope = module.tree.function(call) or module.root
     if module.grad.at(call) is not Grad.ON or module.loops.is_short(loop) or _differentiates(module, loop):
+        return None
+    if not is_whole and module.loops.trains(loop):
         return None
     if isinstance(loop, COMPREHENSIONS) and not _is_given(targets(loop), module, call):
         return None

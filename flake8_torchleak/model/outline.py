@@ -148,7 +148,7 @@ class Outline:
     @cached_property
     def may_evaluate(self) -> bool:
         """Whether a function puts a model in evaluation mode, and there is a loop for it: that may be another one's."""
-        return bool(self.evaluating and self.loops) or any(map(has_comprehension, self.evaluating))
+        return bool(self.evaluating) and (bool(self.loops) or has_comprehension(self.root))
 
     @cached_property
     def evaluating(self) -> set[Scope]:
