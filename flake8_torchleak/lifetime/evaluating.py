@@ -25,9 +25,9 @@ def record(run: Run, node: ast.expr, atom: Atom, named: bool) -> None:
         return
     switched = run.modes.evaluating(network)
     at, call = within - 1, node if within == len(frames) else frames[within].call
-    while at and (not frames[at].place.is_own or not _loops_in(run, at)):
+    while at and not _loops_in(run, at):
         at, call = at - 1, frames[at].call
-    loops = _loops_in(run, at)
+    loops = _loops_in(run, at) if frames[at].place.is_own else []  # where that is another file, it is told there
     if switched is not None and loops and isinstance(call, ast.Call):
         loop = next((each for each in reversed(loops) if isinstance(each.node, LOOPS)), loops[-1])
         function = frames[at].function

@@ -30,6 +30,9 @@ SWITCHED = "`eval()` does not turn autograd off"
 SWITCHED_ELSEWHERE = "who calls it puts the network in evaluation mode, which does not turn autograd off"
 """What a note says of a function whose callers are in other files."""
 
+_TRAINING = frozenset({"backward", "manual_backward", "zero_grad"})
+"""Methods that only training calls."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
@@ -118,7 +121,7 @@ def _around(module: Module, call: ast.Call) -> Round | None:
 
 def _may_evaluate(module: Module, call: ast.Call, around: Round) -> bool:
     """Whether a loop of more than a few rounds trains nothing; a comprehension gives the call what it goes over."""
-    if module.loops.trains(around) or module.loops.is_short(around):
+    if module.loops.trains(around) or module.loops.is_short(around) or _differentiates(module, around):
         return False
     return not isinstance(around, COMPREHENSIONS) or _is_given(targets(around), module, call)
 
@@ -157,9 +160,9 @@ def _is_own(module: Module, switched: ast.AST, scope: Scope) -> bool:
 
 
 def _differentiates(module: Module, loop: Round) -> bool:
-    """Whether a loop itself differentiates something. What its helpers do, following them shows better."""
+    """Whether a loop itself differentiates something, or prepares for it: what it calls then may do so."""
     calls = (each.func for each in module.tree.within(loop) if isinstance(each, ast.Call))
-    return any(isinstance(each, ast.Attribute) and each.attr in ("backward", "manual_backward") for each in calls)
+    return any(isinstance(each, ast.Attribute) and each.attr in _TRAINING for each in calls)
 
 
 def _is_left_out(module: Module, scope: Scope) -> bool:
