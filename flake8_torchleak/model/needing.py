@@ -65,9 +65,18 @@ def _network_asks(module: Module, call: ast.Call) -> bool:
     """Whether what is called is a network whose forward pass differentiates."""
     for facts in _classes(module, call.func, _MOST_VALUES):
         forward = facts.methods.get("forward")
-        if forward is not None and _differentiates(module, forward, _DEEPEST):
+        if forward is not None and (_differentiates(module, forward, _DEEPEST) or _adapts(module, forward, _DEEPEST)):
             return True
     return False
+
+
+def _adapts(module: Module, function: FunctionNode, depth: int) -> bool:
+    """Whether a forward pass, or what it calls, trains its network."""
+    calls = module.tree.calls(function)
+    if any(isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in calls):
+        return True
+    helpers = (module.classes.callee(call) for call in calls) if depth else ()
+    return any(each is not None and _adapts(module, each, depth - 1) for each in helpers)
 
 
 def _classes(module: Module, made: ast.expr, depth: int) -> Iterator[ClassFacts]:
