@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
-from flake8_torchleak.lifetime.evaluating import in_vain, is_differentiated
+from flake8_torchleak.lifetime.evaluating import in_vain, is_for_training
 from flake8_torchleak.lifetime.follow import followed
+from flake8_torchleak.model.bounds import BEYOND
 from flake8_torchleak.model.evaluation import Evaluation
 from flake8_torchleak.model.evaluation import followed as admitted
 from flake8_torchleak.model.module import Module
@@ -17,21 +19,34 @@ from flake8_torchleak.model.tree import LOOPS
 def evaluations(module: Module) -> Iterator[Evaluation]:
     """One for each function, or loop at the top of the module.
 
-    What the text shows is left out where the same call was followed, and never recorded a graph, or one for training.
+    What the text shows is left out where the same call was followed, and never recorded a graph, or one for training,
+    and where what is called in the loop is seen to train. Where a caller is seen to put the network in evaluation
+    mode, that says more than a name.
     """
-    told: set[ast.AST | None] = {each.function or each.loop for each in module.evaluations}
     run = followed(module).run
+    found = _followed(module)
+    told: set[ast.AST | None] = {each.function or each.loop for each in module.evaluations}
     for shown in module.evaluations:
-        if run.seen.recording.get(shown.call, True) and not is_differentiated(run, shown.call):
+        if run.seen.recording.get(shown.call, True) and not is_for_training(run, shown.call, shown.loop):
+            also = found.get(shown.function or shown.loop)
+            if also is not None and also.is_switched and not shown.is_switched:
+                shown = replace(shown, evidence=(*also.evidence, *shown.evidence), by_use=False)
             yield shown
-    for each in in_vain(run):
+    yield from (each for scope, each in found.items() if scope not in told)
+
+
+def _followed(module: Module) -> dict[ast.AST | None, Evaluation]:
+    """The first evaluation of each function, or loop, that following the program shows."""
+    found: dict[ast.AST | None, Evaluation] = {}
+    program = followed(module)
+    is_whole = program.whole and not module.shared.get(BEYOND)
+    for each in in_vain(program.run):
         loop = _round(module, each.loop.node)
         scope = module.tree.function(each.call) or loop
-        if scope not in told and loop is not None:
-            found = admitted(module, each.call, loop, each.switched)
-            if found is not None:
-                told.add(scope)
-                yield found
+        evaluation = admitted(module, each.call, loop, each.switched, is_whole) if loop is not None else None
+        if evaluation is not None:
+            found.setdefault(scope, evaluation)
+    return found
 
 
 def _round(module: Module, node: ast.AST) -> Round | None:

@@ -22,8 +22,8 @@ from flake8_torchleak.lifetime.verdict import (
     worth,
 )
 from flake8_torchleak.model.bindings import container_of, key_of
+from flake8_torchleak.model.elsewhere import is_called_without
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.needing import is_called_without
 from flake8_torchleak.model.records import is_of_record
 from flake8_torchleak.model.rounds import iterables
 from flake8_torchleak.model.stores import Store, handed, stored

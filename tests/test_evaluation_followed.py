@@ -86,6 +86,23 @@ PROGRAMS = {
             print(y.max())
     """
     ),
+    "a network of a hub": (
+        """
+        net = torch.hub.load("a/b", "net").cuda().eval()
+        for x in frames:
+            y = {}net(x)
+            print(y.max())
+    """
+    ),
+    "the mode is set in another function, for a comprehension": (
+        """
+        class Wrapper:
+            def __init__(self):
+                self.net = Net().eval()
+            def scores(self, frames):
+                return [{}self.net(x).max() for x in frames]
+    """
+    ),
     "by hand, one of a thousand": (
         """
         def main(data):

@@ -159,6 +159,22 @@ def test_by_the_text(runs: str, expected: int) -> None:
     assert len(lines(ADVERSARIAL.format(runs=runs))) == expected
 
 
+@pytest.mark.parametrize(
+    ("switch", "given", "expected"),
+    [("pass", "x", 1), ("pass", "model", 0), ("penalty_net.eval()", "model", 1), ("pass", "model.parameters()", 1)],
+)
+def test_what_is_given_the_network_is_none(switch: str, given: str, expected: int) -> None:
+    """A penalty over its parameters saves nothing."""
+    program = f"""
+    def validate(model, loader, penalty_net):
+        model.eval()
+        {switch}
+        for x, y in loader:
+            print(penalty_net({given}).item())
+    """
+    assert len(lines(program)) == expected
+
+
 def test_what_has_no_name_is_any_of_them() -> None:
     """Which one is put in training mode is not seen."""
     program = """
@@ -170,6 +186,41 @@ def test_what_has_no_name_is_any_of_them() -> None:
                 print(model(x).max())
     """
     assert lines(program) == []
+
+
+OWN = """
+class Scorer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 4), nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+    def scores(self, rows):
+        {switch}
+        return [{run}(x).max().item() for x in rows]
+
+    def show(self, rows):
+        {switch}
+        for x in rows:
+            print({run}(x).max())
+"""
+
+
+@pytest.mark.parametrize(
+    ("switch", "run", "expected"),
+    [
+        ("self.eval()", "self", 2),
+        ("self.eval()", "self.body", 2),
+        ("self.body.eval()", "self", 0),
+        ("self.body.eval()", "self.body", 0),  # perhaps a part of a forward pass
+        ("rows.model.eval()", "self.body", 0),
+        ("self.train()", "self", 0),
+    ],
+)
+def test_a_method_that_evaluates_its_own_network(switch: str, run: str, expected: int) -> None:
+    assert len(lines(OWN.format(switch=switch, run=run))) == expected
 
 
 def test_a_method_that_switches_its_own_parts() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.lifetime.frames import Evaluated, Function, Loop
+from flake8_torchleak.lifetime.frames import Evaluated, Frame, Function, Loop
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, Atom, Site
 from flake8_torchleak.lifetime.world import ClassInfo
@@ -14,18 +14,25 @@ from flake8_torchleak.model.tree import LOOPS
 _ROUNDS = (*LOOPS, ast.comprehension)
 
 
-def record(run: Run, node: ast.expr, atom: Atom) -> None:
-    """Remember that a network is run here. What runs within another network's method is a part of that one's run."""
+def record(run: Run, node: ast.expr, atom: Atom, named: bool) -> None:
+    """Remember that a network is run here. What runs within another network's method is a part of that one's run.
+
+    named: whether only a name says that it is a network: it is one as a part of one.
+    """
     frames = run.frames
     within, network = _outermost(run, atom)
+    if named and within == len(frames):
+        return
     switched = run.modes.evaluating(network)
     at, call = within - 1, node if within == len(frames) else frames[within].call
-    while at and (not frames[at].place.is_own or not _loops_in(run, at)):
+    while at and not _loops_in(run, at):
         at, call = at - 1, frames[at].call
-    loops = _loops_in(run, at)
+    loops = _loops_in(run, at) if frames[at].place.is_own else []  # where that is another file, it is told there
     if switched is not None and loops and isinstance(call, ast.Call):
         loop = next((each for each in reversed(loops) if isinstance(each.node, LOOPS)), loops[-1])
-        run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched)
+        function = frames[at].function
+        within = function.node if function is not None else None
+        run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched, within)
 
 
 def _loops_in(run: Run, at: int) -> list[Loop]:
@@ -40,12 +47,21 @@ def since(run: Run, atom: Atom) -> ast.AST | None:
 
 
 def _outermost(run: Run, atom: Atom) -> tuple[int, Atom]:
-    """The first frame that is a network's method, and that network; behind all frames, the one that is run."""
+    """The first frame that is a network's method, and that network; behind all frames, the one that is run.
+
+    A method that is followed as if somebody called it may evaluate its network itself.
+    """
     for at, each in enumerate(run.frames):
         whole = _network_of(each.function)
-        if whole is not None:
+        if whole is not None and not _is_entered(each):
             return at, whole
     return len(run.frames), atom
+
+
+def _is_entered(frame: Frame) -> bool:
+    """Whether a method is followed as if somebody called it, and is no forward pass."""
+    node = frame.function.node if frame.function is not None else None
+    return frame.call is node and getattr(node, "name", "forward") != "forward"
 
 
 def _network_of(function: Function | None) -> Atom | None:
@@ -58,15 +74,27 @@ def _network_of(function: Function | None) -> Atom | None:
 def in_vain(run: Run) -> Iterator[Evaluated]:
     """Those whose outputs nothing differentiates, in loops that train nothing."""
     for each in run.seen.evaluated.values():
-        if not each.loop.trains and not each.loop.of_networks and not _is_spent(run, each.made):
+        if not each.loop.trains and not each.loop.of_networks and not _is_spent(run, each):
             yield each
 
 
-def is_differentiated(run: Run, call: ast.expr) -> bool:
-    """Whether something differentiates what a call gives that runs a network, itself or by what it calls."""
-    made = {call, *(each.made for each in run.seen.evaluated.values() if each.call is call)}
-    return any(_is_spent(run, each) for each in made)
+def is_for_training(run: Run, call: ast.expr, loop: ast.AST | None) -> bool:
+    """Whether something differentiates what the call of a network gives, or anything else in the loop around it."""
+    rounds = getattr(loop, "generators", [loop])
+    return not run.seen.spent.isdisjoint(_marks(call)) or not run.seen.trained.isdisjoint(rounds)
 
 
-def _is_spent(run: Run, made: Site) -> bool:
-    return not run.seen.spent.isdisjoint((made, (BY_CALL, made), (BY_NAME, made)))
+def _is_spent(run: Run, each: Evaluated) -> bool:
+    """Whether what a network gives in a loop is differentiated: in its function, or by who gets what that returns.
+
+    What another function does with what the same helper gives is no matter.
+    """
+    spent = _marks(each.made) & run.seen.spent
+    if not spent or each.within is None or each.within in run.seen.giving:
+        return bool(spent)
+    return any(each.within in run.seen.spent_in[site] for site in spent)
+
+
+def _marks(made: Site) -> set[Site]:
+    """What stands for a call of a network in histories."""
+    return {made, (BY_CALL, made), (BY_NAME, made)}

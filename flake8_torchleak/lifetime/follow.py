@@ -173,6 +173,7 @@ class Runner:
         share = max(int(self._left * _LARGEST_SHARE), _RESERVED)
         run.allow(share)
         kept, visited = run.keeper.mark, run.visited
+        evaluated = dict(run.seen.evaluated)
         run.journal.clear()
         run.visited, run.left_out = set(), False
         try:
@@ -184,6 +185,7 @@ class Runner:
             self.given_up[node] = "it is nested too deeply" if deep else f"following it takes more than {share} steps"
             run.journal.undo(0)
             run.keeper.forget(kept)
+            run.seen.evaluated = evaluated
             run.visited = {node}  # what it calls is followed on its own
         run.visited |= visited
         self._left = max(self._left - share + run.unspent, 0)

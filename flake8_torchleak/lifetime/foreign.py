@@ -65,6 +65,8 @@ class Foreign(Part):
             return run.make.tensor(node, Graph.YES if created else Graph.NO)
         if path == "torch.utils.checkpoint.checkpoint" and args:
             return run.calls.apply(args[0], args[1:], {}, node)
+        if path in ("torch.hub.load", "torch.jit.load"):
+            return (Atom(Kind.NETWORK, node, born=run.tick()),)
         if path == "torch.load":
             return run.make.unknown(node, Graph.NO)
         if name == "GradScaler":

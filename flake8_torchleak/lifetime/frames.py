@@ -111,6 +111,8 @@ class Evaluated(NamedTuple):
     """Where the network itself is called."""
     switched: ast.AST
     """What put a network in evaluation mode last."""
+    within: ast.AST | None
+    """The function that has the loop; None if the module has it."""
 
 
 @dataclass(eq=False)

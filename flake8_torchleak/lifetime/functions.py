@@ -107,7 +107,10 @@ class Functions(Part):
         if frame.yields is not None:
             return run.of(frame.yields)
         found = [*frame.returns, *([NONE] if flow is Flow.NEXT else [])]
-        return join(found) if found else NONE
+        result = join(found) if found else NONE
+        if run.carries(result):
+            run.seen.giving.add(made.node)
+        return result
 
     def _matters(self, made: Function, args: Sequence[Value], keywords: Keywords) -> bool:
         """Whether it is worth while to follow a function of another file: what it is given has history, or may get one.
@@ -127,6 +130,8 @@ class Functions(Part):
                     return True
                 if atom.kind is Kind.NETWORK and run.loops or atom.kind is Kind.FUNCTION:
                     return True
+        if run.loops and any(run.modes.is_evaluated(atom) for atom in made.receiver):
+            return True  # does it run the network, with gradients on?
         if any(isinstance(atom.made, Obj) and isinstance(atom.made.node, ast.arg) for atom in made.receiver):
             return False  # of an object that only an annotation speaks of
         return made.node is not None and _is_small(made.node)

@@ -65,6 +65,12 @@ class Modes(Part):
         found = first.site if all(each.made is False for each in told) else None
         return found if isinstance(found, ast.AST) else None
 
+    def is_evaluated(self, atom: Atom) -> bool:
+        """Whether something is a network that was put in evaluation mode, or a part of one."""
+        return (
+            bool(self._table) and learns(atom) and bool(self._told(key_of(atom))) and self.evaluating(atom) is not None
+        )
+
     def _told(self, key: Hashable) -> Value:
         """What a network was told, or else what it is a part of."""
         while not self._table.get(key) and (whole := whole_of(key)) is not None:

@@ -67,8 +67,8 @@ class Networks(Part):
         if frozen:  # the history of its input goes through it
             return (made.but(kind=Kind.UNKNOWN, made=None, born=born),)
         named = atom.site in run.seen.named and atom.site not in run.seen.networks
-        if certain and not named and not run.needing.may_be_frozen(atom):
-            evaluating.record(run, node, atom)
+        if certain and not run.needing.may_be_frozen(atom):
+            evaluating.record(run, node, atom, named)
         if named:
             run.seen.callees[node] = atom.site
         if isinstance(atom.made, Obj):

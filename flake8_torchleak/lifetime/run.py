@@ -247,7 +247,7 @@ class Run(Budget):
             self.seen.prove(atom.site)
             self.seen.roots.add(atom.site)
             made = self.seen.history(atom) | {site for _, site in atom.past} | {atom.site}
-            self.seen.spent |= made
+            self.seen.spend(made, (each.function.node for each in self.frames if each.function is not None))
             self.seen.prove_network(made)
             if not retained:
                 self.seen.freed |= made
@@ -255,6 +255,7 @@ class Run(Budget):
             self.step(atom.born, TRAINING)
             for loop in self.loops:
                 loop.trains = True
+                self.seen.trained.add(loop.node)
 
     def read_back(self, value: Value) -> None:
         """A value may be differentiated: who keeps it does so for that."""

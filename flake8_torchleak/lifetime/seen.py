@@ -34,6 +34,12 @@ class Seen:
         """Sites of what was differentiated itself."""
         self.spent: set[Site] = set()
         """Sites of what was differentiated, and of what that was made of."""
+        self.spent_in: dict[Site, set[ast.AST]] = {}
+        """The same -> the functions that were being followed then."""
+        self.trained: set[ast.AST] = set()
+        """Loops in which something was differentiated."""
+        self.giving: set[ast.AST] = set()
+        """Functions that were seen to return what carries history."""
         self.freed: set[Site] = set()
         """The same, where `backward()` does not retain the graph: what was saved for it is gone."""
         self.fed_back: set[Site] = set()
@@ -91,6 +97,13 @@ class Seen:
         if not atom.past:
             return atom.parts
         return atom.parts.union(*(self.histories.get(site, NOTHING) for _, site in atom.past))
+
+    def spend(self, made: frozenset[Site], within: Iterable[ast.AST | None]) -> None:
+        """These were differentiated. within: the functions that are being followed."""
+        self.spent |= made
+        around = {each for each in within if each is not None}
+        for site in made:
+            self.spent_in.setdefault(site, set()).update(around)
 
     def prove_network(self, history: Iterable[Site]) -> None:
         """Something was differentiated: where one call alone may have given it its history, a network was called."""

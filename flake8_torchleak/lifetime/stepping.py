@@ -38,7 +38,7 @@ class Stepping:
         """Whether nothing is differentiated, by the text."""
         if "eval" in prepared or "DataLoader" in prepared:  # in one function, for the loop of another
             for each in (self._top_uses, *self._uses.values()):
-                each.steps = each.steps or each.loops or (each.comprehends and "DataLoader" in prepared)
+                each.steps = each.steps or each.loops or each.comprehends
 
     def is_called(self, function: FunctionNode) -> bool:
         """Whether something in the module reads a name that is the function's."""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.beside import may_be_beside, trained_beside
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.classfacts import self_name
+from flake8_torchleak.model.elsewhere import are_switching, is_called_without
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.needing import is_called_without, needs_grad
+from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, iterables, targets
 from flake8_torchleak.model.running import helper_runs_model, is_forward, runs_model, switches_itself
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, FunctionNode, Scope
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 
 SWITCHED = "`eval()` does not turn autograd off"
 """What a note says of what put a network in evaluation mode."""
+SWITCHED_ELSEWHERE = "who calls it puts the network in evaluation mode, which does not turn autograd off"
+"""What a note says of a function whose callers are in other files."""
+
+_TRAINING = frozenset({"backward", "manual_backward", "zero_grad"})
+"""Methods that only training calls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +53,7 @@ class Evaluation:
     @property
     def is_switched(self) -> bool:
         """Whether the program puts the network in evaluation mode."""
-        return any(text == SWITCHED for _, text in self.evidence)
+        return any(text in (SWITCHED, SWITCHED_ELSEWHERE) for _, text in self.evidence)
 
 
 def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
@@ -89,47 +96,73 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
             return None
         if not (runs_model(module, call) or helper_runs_model(module, call)):
             continue
-        over = _over_batches(module, call, around)
+        over, switched = _over_batches(module, call, around), module.loops.modes.evaluates(call)
         evidence = _evidence(module, scope, call, around, over)
         by_use: tuple[tuple[ast.AST, str], ...] = ()
         if not evidence and runs_model(module, call):
             by_use = unneeded(module, scope, call, over)
         if (evidence or by_use) and not module.loops.modes.contradicted(scope) and not switches_itself(module, call):
             function = scope if isinstance(scope, FUNCTIONS) else None
-            if function is not None and is_called_without(module, function):
+            if function is not None and is_called_without(module, function, call):
                 return None
+            if function is not None and switched is None and are_switching(module, function, call):
+                evidence, by_use = ((function, SWITCHED_ELSEWHERE), *evidence), ()
             return Evaluation(call, around, function, evidence or by_use, bool(by_use))
     found = _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
     return None if found is None or _is_left_out(module, scope) else found
 
 
 def _around(module: Module, call: ast.Call) -> Round | None:
-    """The innermost loop around a call, or else a comprehension: one that may evaluate."""
-    rounds: list[Round] = [*module.tree.loops(call)[:1], *comprehensions(module.tree, call)]
+    """The innermost loop around a call of more than a few rounds, or else a comprehension: one that may evaluate."""
+    loops = [each for each in module.tree.loops(call) if not module.loops.is_short(each)]
+    rounds: list[Round] = [*loops[:1], *comprehensions(module.tree, call)]
     return next((each for each in rounds if _may_evaluate(module, call, each)), None)
 
 
 def _may_evaluate(module: Module, call: ast.Call, around: Round) -> bool:
     """Whether a loop of more than a few rounds trains nothing; a comprehension gives the call what it goes over."""
-    if module.loops.trains(around) or module.loops.is_short(around):
+    if module.loops.trains(around) or module.loops.is_short(around) or _differentiates(module, around):
         return False
     return not isinstance(around, COMPREHENSIONS) or _is_given(targets(around), module, call)
 
 
-def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST) -> Evaluation | None:
-    """What following the program shows to be an evaluation, unless what the text shows speaks against it."""
+def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_whole: bool) -> Evaluation | None:
+    """What following the program shows to be an evaluation, unless what the text shows speaks against it.
+
+    is_whole: whether all was followed, and so shows better than the text whether what is called in the loop trains.
+    """
     scope = module.tree.function(call) or module.root
-    if module.grad.at(call) is not Grad.ON or not _may_evaluate(module, call, loop):
+    if module.grad.at(call) is not Grad.ON or module.loops.is_short(loop) or _differentiates(module, loop):
         return None
-    if _is_test(module, scope) or is_forward(module, scope) or _is_left_out(module, scope):
+    if not is_whole and module.loops.trains(loop):
+        return None
+    if isinstance(loop, COMPREHENSIONS) and not _is_given(targets(loop), module, call):
+        return None
+    if _is_test(module, scope) or _is_left_out(module, scope):
+        return None
+    if is_forward(module, scope) and not _is_own(module, switched, scope):
         return None
     if module.loops.modes.contradicted(scope) or switches_itself(module, call):
         return None
     function = scope if isinstance(scope, FUNCTIONS) else None
-    if function is not None and is_called_without(module, function):
+    if function is not None and is_called_without(module, function, call):
         return None
     evidence = ((switched, SWITCHED),) if switched in module.tree.parents else ()
     return Evaluation(call, loop, function, evidence, followed=True)
+
+
+def _is_own(module: Module, switched: ast.AST, scope: Scope) -> bool:
+    """Whether a method puts its own object in evaluation mode: it is no part of a forward pass."""
+    if switched not in module.tree.parents or module.tree.scope(switched) is not scope:
+        return False
+    base = switched.func.value if isinstance(switched, ast.Call) and isinstance(switched.func, ast.Attribute) else None
+    return isinstance(scope, FUNCTIONS) and isinstance(base, ast.Name) and base.id == self_name(scope)
+
+
+def _differentiates(module: Module, loop: Round) -> bool:
+    """Whether a loop itself differentiates something, or prepares for it: what it calls then may do so."""
+    calls = (each.func for each in module.tree.within(loop) if isinstance(each, ast.Call))
+    return any(isinstance(each, ast.Attribute) and each.attr in _TRAINING for each in calls)
 
 
 def _is_left_out(module: Module, scope: Scope) -> bool:

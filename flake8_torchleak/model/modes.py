@@ -30,14 +30,21 @@ class Modes:
 
         Of a call, that of the network which is called, if there are several; None if that one was told to train last.
         """
-        scope = self.tree.scope(node)
-        switches = self._switches.get(scope, [])
-        above = bisect_right(switches, getattr(node, "lineno", 0), key=lambda call: call.lineno)
-        in_force = self._evaluating(scope)[above - 1] if above else {}
+        in_force = self._in_force(node)
         called = key_of(node.func) if isinstance(node, ast.Call) else ""
         if called in in_force:
             return in_force[called]
         return next((each for each in in_force.values() if each is not None), None)
+
+    def of(self, network: str, node: ast.AST) -> ast.Call | None:
+        """The `.eval()` call on this very network above or around `node` in its function, if there is one."""
+        return self._in_force(node).get(network)
+
+    def _in_force(self, node: ast.AST) -> dict[str, ast.Call | None]:
+        scope = self.tree.scope(node)
+        switches = self._switches.get(scope, [])
+        above = bisect_right(switches, getattr(node, "lineno", 0), key=lambda call: call.lineno)
+        return self._evaluating(scope)[above - 1] if above else {}
 
     @remembered
     def _evaluating(self, scope: Scope) -> list[dict[str, ast.Call | None]]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.classes import ClassFacts
-from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
 
@@ -66,9 +65,18 @@ def _network_asks(module: Module, call: ast.Call) -> bool:
     """Whether what is called is a network whose forward pass differentiates."""
     for facts in _classes(module, call.func, _MOST_VALUES):
         forward = facts.methods.get("forward")
-        if forward is not None and _differentiates(module, forward, _DEEPEST):
+        if forward is not None and (_differentiates(module, forward, _DEEPEST) or _adapts(module, forward, _DEEPEST)):
             return True
     return False
+
+
+def _adapts(module: Module, function: FunctionNode, depth: int) -> bool:
+    """Whether a forward pass, or what it calls, trains its network."""
+    calls = module.tree.calls(function)
+    if any(isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in calls):
+        return True
+    helpers = (module.classes.callee(call) for call in calls) if depth else ()
+    return any(each is not None and _adapts(module, each, depth - 1) for each in helpers)
 
 
 def _classes(module: Module, made: ast.expr, depth: int) -> Iterator[ClassFacts]:
@@ -123,31 +131,3 @@ def _handed_in(module: Module, parameter: ast.arg, function: ast.AST, depth: int
         given = module.classes.argument(call, parameter, function)
         if given is not None and not module.tree.inside(call, function):
             yield from _classes(module, given, depth - 1)
-
-
-def is_called_without(module: Module, function: FunctionNode) -> bool:
-    """Whether other files of the project call a function, all of them with gradients off."""
-    modes: list[Grad] = []
-    owner = module.tree.class_of(function)
-    of = owner.name if owner is not None else ""
-    for _, found in module.users.answers(lambda user: _modes(user, function.name, of), f"{function.name}("):
-        modes += found
-    return bool(modes) and all(mode is Grad.OFF for mode in modes)
-
-
-def _modes(user: Module, name: str, owner: str) -> list[Grad]:
-    """Grad mode at the calls of what another file defines under a name. owner: the class whose method it is."""
-    calls = []
-    for call in user.classes.own_calls(name):
-        own = user.classes.callee(call)
-        if (own is None or not user.tree.is_own(own)) and not (owner and _is_of_another(user, call, owner)):
-            calls.append(call)
-    return [user.grad.at(call) for call in calls]
-
-
-def _is_of_another(user: Module, call: ast.Call, owner: str) -> bool:
-    """Whether a method is called on an object that is seen to be of a class by another name."""
-    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-    found = user.flow.reaching(receiver.id, receiver) if isinstance(receiver, ast.Name) else []
-    made = [last_name(each.value.func) if isinstance(each.value, ast.Call) else "" for each in found]
-    return bool(made) and all(name[:1].isupper() and name != owner for name in made)

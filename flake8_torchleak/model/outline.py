@@ -147,14 +147,8 @@ class Outline:
 
     @cached_property
     def may_evaluate(self) -> bool:
-        """Whether a function with a loop puts a model in evaluation mode, or one that calls it, or makes objects."""
-        if not self.evaluating.isdisjoint(self.loops) or any(map(has_comprehension, self.evaluating)):
-            return True
-        looping = {getattr(each, "name", "") for each in self.loops}
-        return bool(looping) and any(
-            getattr(each, "name", "__init__") == "__init__" or not looping.isdisjoint(map(last_name, _called(each)))
-            for each in self.evaluating
-        )
+        """Whether a function puts a model in evaluation mode, and there is a loop for it: that may be another one's."""
+        return bool(self.evaluating) and (bool(self.loops) or has_comprehension(self.root))
 
     @cached_property
     def evaluating(self) -> set[Scope]:
@@ -199,10 +193,6 @@ def is_over_evaluation_data(loop: Round) -> bool:
         if isinstance(name, str) and hints.is_evaluation(name):
             return True
     return False
-
-
-def _called(scope: Scope) -> Iterator[ast.expr]:
-    return (each.func for each in ast.walk(scope) if isinstance(each, ast.Call))
 
 
 def statements_of(function: FunctionNode) -> list[ast.AST]:

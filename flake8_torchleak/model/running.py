@@ -60,6 +60,9 @@ def runs_model(module: Module, call: ast.Call) -> bool:
     method = owned[0].methods.get(owned[1]) if owned is not None else None
     if (method is not None and is_called(method)) or hints.is_layer(last_name(func)):
         return False
+    modes = module.loops.modes
+    if modes.of(key_of(func), call) is None and any(modes.of(key_of(each), call) for each in call.args):
+        return False  # it is given a network that is evaluated: a function, which may run it
     if isinstance(func, ast.Attribute) and not isinstance(func.value, ast.Name):
         if module.classes.self_attribute(func.value) is None and not isinstance(func.value, ast.Attribute):
             return False

@@ -1,0 +1,171 @@
+"""TLK501: what others do with what a helper gives, flags that turn training off, methods of classes in other files."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.lint import lint
+
+NETWORK = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.body(x)
+
+    def encode(self, x):
+        return self.body(x).relu()
+
+"""
+
+
+def count(program: str) -> int:
+    return len(lint(NETWORK + textwrap.dedent(program), wanted=lambda code: code == "TLK501"))
+
+
+SHARED = """
+class Task:
+    def loss(self, net, x, y):
+        return (net(x) - y).pow(2).mean()
+
+def fit(task, net, rows, opt):
+    for x, y in rows:
+        opt.zero_grad()
+        task.loss(net, x, y).backward()
+        opt.step()
+
+def measure(task, net, rows):
+    net.eval()
+    total = 0
+    for x, y in rows:
+        total += task.loss(net, x, y){read}
+    return total
+
+def main(rows, others):
+    task, net = Task(), Net()
+    fit(task, net, rows, torch.optim.Adam(net.parameters()))
+    {then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("read", "then", "expected"),
+    [
+        (".item()", "print(measure(task, net, others))", 1),
+        ("", "print(measure(task, net, others).item())", 0),  # it returns what others may differentiate
+        ("", "measure(task, net, others).backward()", 0),
+        (".item()", "measure(task, net, others)", 1),
+    ],
+)
+def test_what_another_function_does_with_what_the_same_helper_gives(read: str, then: str, expected: int) -> None:
+    assert count(SHARED.format(read=read, then=then)) == expected
+
+
+FLAGGED = """
+class Trainer:
+    def __init__(self):
+        self.net = Net()
+        self.opt = torch.optim.Adam(self.net.parameters())
+
+    def step(self, x, y, training=True):
+        loss = (self.net(x) - y).pow(2).mean()
+        if training:
+            loss.backward()
+            self.opt.step()
+        return loss.item()
+
+    def test(self, rows):
+        self.net.eval()
+        return [self.step(x, y, {flag}) for x, y in rows]
+
+    def evaluate(self, rows):
+        self.net.eval()
+        for x, y in rows:
+            print(self.step(x, y, {flag}))
+"""
+
+
+@pytest.mark.parametrize(("flag", "expected"), [("training=False", 2), ("training=True", 0), ("rows.training", 0)])
+def test_a_flag_that_turns_training_off(flag: str, expected: int) -> None:
+    assert count(FLAGGED.format(flag=flag)) == expected
+
+
+def test_what_is_differentiated_in_the_loop_itself() -> None:
+    """Under whatever flag."""
+    program = """
+    def run(rows, opt):
+        net = Net()
+        net.eval()
+        for x, y in rows:
+            out = net.encode(x)
+            if opt is not None:
+                out.sum().backward()
+    """
+    assert count(program) == 0
+
+
+def test_a_short_loop_in_a_long_one() -> None:
+    program = """
+    def scores(model, rows):
+        model.eval()
+        for x, y in rows:
+            for flip in (1, -1):
+                print(model(x * flip).max())
+    """
+    assert count(program) == 1
+    assert count(program.replace("rows:", "(1, 2):")) == 0
+
+
+NETS = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.body(x)
+
+{decorator}    def sample(self, x, temperature=1.0, steps=8):
+{body}
+"""
+BODY = "\n".join(f"        x = x * {number} + temperature" for number in range(30)) + "\n        return self.body(x)\n"
+MAIN = """
+from nets import Net
+
+
+def main(frames):
+    net = Net()
+    {switch}
+    for x in frames:
+        print(net.sample(x).max())
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "switch", "expected"),
+    [
+        ("", "net.eval()", 1),
+        ("    @torch.no_grad()\n", "net.eval()", 0),
+        ("", "net.eval(); net.requires_grad_(False)", 0),
+        ("", "net.cpu()", 0),
+    ],
+)
+def test_a_long_method_of_a_class_in_another_file(tmp_path: Path, decorator: str, switch: str, expected: int) -> None:
+    """It is followed where its network is evaluated in a loop, whatever it is given."""
+    (tmp_path / "nets.py").write_text(NETS.format(decorator=decorator, body=BODY))
+    text, path = MAIN.format(switch=switch), tmp_path / "main.py"
+    path.write_text(text)
+    assert len(lint(text, path=str(path), wanted=lambda code: code == "TLK501")) == expected
