@@ -45,7 +45,7 @@ class Below(Base):
         for i in range(n):
             {fill}
 
-loader = DataLoader(Below(10), num_workers=2)
+loader = DataLoader(Below(100_000), num_workers=2)
 """
 DRAWN = """\
 def train(model, loader, criterion, optimizer):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.anew import is_made_anew, is_queue
@@ -13,6 +13,7 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.effects import ARRAY_METHODS
 from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.performing import Performing
 from flake8_torchleak.model.samples import is_stored
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
@@ -33,18 +34,34 @@ DRAWS = frozenset({
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edit:
-    """A stored element changed in place: at `node`, where `target` stands for it; within: in a helper, there."""
+    """A stored element changed in place: at `node`, where `target` stands for it; within: in a helper, there.
+
+    call, given: of a change in another file, the call of this one that leads there, and what it hands over.
+    """
 
     node: ast.AST
     target: ast.expr
     value: Value
     function: FunctionNode
     within: tuple[ast.AST, ...] = ()
+    call: ast.expr | None = None
+    given: ast.expr | None = None
+
+    @property
+    def place(self) -> ast.AST:
+        """Where the file shows it."""
+        return self.call or self.node
+
+    @property
+    def shown(self) -> ast.expr:
+        """What is changed, as the file has it there."""
+        return self.given or self.target
 
 
 def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
     """Changes in place of stored elements, in sample functions and in helpers that are handed such an element."""
-    found = [each for function in dataset.calls_in for each in edits_through(module, function, NO_ENV, dataset.resolve)]
+    run = Performing(module, dataset)
+    found = [each for function in dataset.calls_in for each in edits_through(module, function, NO_ENV, run.by)]
     told = {each.node for each in found}
     found = [each for each in found if told.isdisjoint(each.within)]
     yield from (each for each in found if not is_made_anew(module, dataset, each.value))
@@ -54,33 +71,56 @@ def edits_through(
     module: Module,
     function: FunctionNode,
     env: Env,
-    resolve: Callable[[ast.Call], FunctionNode | None],
+    run_by: Callable[[ast.Call], Iterable[FunctionNode]],
     depth: int = _MOST_CALLS,
 ) -> Iterator[Edit]:
     """Changes in place of stored elements in one function, whose parameters are what `env` says, and in its helpers.
 
-    resolve: what a call runs. Who calls for a helper that changes what it is handed is said where that is not done
+    run_by: what a call runs. Who calls for a helper that changes what it is handed is said where that is not done
     already.
     """
     found: list[Edit] = []
     for call in module.tree.calls(function) if depth else ():
-        helper = resolve(call)
-        if helper is None or helper is function:
-            continue
-        given = {p: module.classes.argument(call, p, helper) for p in parameters(helper)}
-        inner = Env({p: module.infer.value(a, env) for p, a in given.items() if a is not None})
-        if any(_may_be_stored(each) for each in inner.values()):
-            inside = edits_through(module, helper, inner, resolve, depth - 1)
-            found += (each for each in inside if not is_stored(module.infer.value(root(each.node))))
-    found = [each for each in found if module.tree.is_own(each.node)]
+        for helper in run_by(call):
+            if helper is not function:
+                found += _in_helper(module, call, helper, env, run_by, depth)
     yield from edits_in(module, function, env, frozenset(each.node for each in found))
     yield from found
 
 
-def _may_be_stored(value: Value) -> bool:
-    """Whether a value, or a part of it, is an element that is stored."""
+def _in_helper(
+    module: Module,
+    call: ast.Call,
+    helper: FunctionNode,
+    env: Env,
+    run_by: Callable[[ast.Call], Iterable[FunctionNode]],
+    depth: int,
+) -> Iterator[Edit]:
+    """What a helper changes of what a call hands it; told at the call, if the helper is another file's."""
+    given = {p: a for p in parameters(helper) if (a := module.classes.argument(call, p, helper)) is not None}
+    inner = Env({p: module.infer.value(a, env) for p, a in given.items()})
+    handed = [a for p, a in given.items() if _may_be_stored(module, inner[p])]
+    if not handed:
+        return
+    for each in edits_through(module, helper, inner, run_by, depth - 1):
+        # What is stored whatever the helper is handed is told where it is, or is kept by the object it is a method of.
+        if not any(is_stored(module.infer.value(node)) for node in (root(each.node), each.target)):
+            yield each if module.tree.is_own(each.place) else replace(each, call=call, given=handed[0])
+
+
+def _may_be_stored(module: Module, value: Value) -> bool:
+    """Whether a value, or a part of it, is an element that is stored: of an unknown kind, one of a list."""
     parts = (value, *value.items, *(each for _, each in value.fields), value.element or UNKNOWN)
-    return any(is_stored(each) and each.kind is not Kind.UNKNOWN for each in parts)
+    return any(
+        is_stored(each) and (each.kind is not Kind.UNKNOWN or _container(module, each) in (Kind.LIST, Kind.TUPLE))
+        for each in parts
+    )
+
+
+def _container(module: Module, value: Value) -> Kind:
+    """The kind of what an element is of."""
+    node = value.origin.node if value.origin is not None else None
+    return module.infer.value(node).kind if isinstance(node, ast.expr) else Kind.UNKNOWN
 
 
 def moved_elements(module: Module) -> Iterator[Edit]:
@@ -252,7 +292,7 @@ def _is_shown_by_use(module: Module, change: Mutation, value: Value) -> bool:
     """
     if value.kind is not Kind.UNKNOWN or value.origin is None:
         return False
-    container = module.infer.value(value.origin.node).kind if isinstance(value.origin.node, ast.expr) else Kind.UNKNOWN
+    container = _container(module, value)
     index = change.index
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     sliced = any(isinstance(each, ast.Slice) for each in parts)

@@ -103,6 +103,11 @@ class Served:
         return bool(sites) and all(is_for_who_asks(user, site) for user, site in sites)
 
     @remembered
+    def goes_in_order(self, dataset: DatasetFacts) -> bool:
+        """Whether each loader in sight that may be given the class goes through it from its start to its end."""
+        return bool(self._sites(dataset)) and all(_goes_in_order(site) for _, site in self._sites(dataset))
+
+    @remembered
     def has_none_in_sight(self, dataset: DatasetFacts) -> bool:
         """Whether files of the project make objects of the class, and nothing there speaks of workers."""
         name = dataset.facts.node.name
@@ -253,6 +258,13 @@ def _starts_anew(user: Module, site: Site) -> bool:
         return False
     number = site.arguments.get("num_workers")
     return site.workers is Workers.YES or (number is not None and (option_default(user, number) or 0) > 0)
+
+
+def _goes_in_order(site: Site) -> bool:
+    shuffles = site.arguments.get("shuffle")
+    chosen = {"sampler", "batch_sampler"} & site.arguments.keys()
+    spread = any(each.arg is None for each in site.call.keywords)
+    return not chosen and not spread and (shuffles is None or getattr(shuffles, "value", None) is False)
 
 
 def is_for_who_asks(user: Module, site: Site) -> bool:

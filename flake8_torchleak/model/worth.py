@@ -31,6 +31,7 @@ _EVALUATING = (".eval()", "no_grad", "inference_mode")
 _TRAINING = ("backward(", "optim", "Trainer", ".fit(", "training_step")
 """Words of programs that evaluate, and that train."""
 _MOST_USERS = 12
+_SINGLE = frozenset({Kind.STRING, Kind.PATH, Kind.NUMBER})
 _PARSED = frozenset({Kind.JSON, Kind.PICKLE, Kind.INDEX})
 """What is read from a file of annotations as a whole: records, or an index over them."""
 
@@ -50,6 +51,20 @@ def worth(module: Module, container: Container) -> Severity:
     if is_left_out(module, container.dataset, name) or is_unset(module, container.dataset, name):
         return Severity.NOTE
     return Severity.NOTE if _is_for_evaluation(module) else Severity.WARNING
+
+
+def is_read_once(module: Module, container: Container) -> bool:
+    """Whether a program only evaluates with a list of texts or numbers, once, and from its start to its end.
+
+    Then each worker reads its share of the elements, and all workers together copy the list once.
+    """
+    element = container.value.element
+    parts = (element.items or (element,)) if element is not None else ()
+    if container.value.kind not in (Kind.LIST, Kind.TUPLE) or not parts:
+        return False
+    if not all(each.kind in _SINGLE for each in parts) or module.config.assume_workers == "yes":
+        return False
+    return module.served.goes_in_order(container.dataset.owner) and _is_for_evaluation(module)
 
 
 def _is_for_evaluation(module: Module) -> bool:

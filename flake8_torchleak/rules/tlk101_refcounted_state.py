@@ -46,6 +46,8 @@ When it stays silent
 - It has 10,000 elements at most by what the code counts (`range(100)`, `rows[:500]`, `n=1000` that no call changes), is
   a list of strings or numbers that every sample goes through as a whole, or a table of codes beside the one that leads
   back (`self.code[name] = n`, `self.name[n] = name`).
+- It is a list of strings or numbers that a program only evaluates with, from its start to its end: each worker reads
+  its share, and all together copy it once.
 - It is only counted, or only tested for membership.
 - Its Dataset is only used without workers, or all who make it go through it themselves, without a loader.
 - A program (a project that is no package, of which all files are in sight) has no workers for it: each loader that may
@@ -130,7 +132,7 @@ from flake8_torchleak.model.containers import Container, containers
 from flake8_torchleak.model.held import held
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.packing import NotPackable, packing
-from flake8_torchleak.model.worth import worth
+from flake8_torchleak.model.worth import is_read_once, worth
 from flake8_torchleak.remedies import advice, copied, is_of_arrays, remedy
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import with_workers
@@ -146,7 +148,7 @@ from flake8_torchleak.wording import with_workers
 )
 def check(module: Module) -> Iterator[Report]:
     for each in containers(module):
-        if each.known:
+        if each.known and not is_read_once(module, each):
             used, arrays = held(module, each), each.arrays and not is_of_arrays(each.value)
             happens = with_workers(module.served.has_none_by_default(each.dataset.owner))
             yield Report(

@@ -83,17 +83,21 @@ def check(module: Module) -> Iterator[Report]:
     for dataset in module.datasets.all:
         for edit in edits(module, dataset):
             origin = edit.value.origin
-            if edit.node in seen or origin is None or is_log(module, dataset, edit.value):
+            if edit.place in seen or origin is None or is_log(module, dataset, edit.value):
                 continue
-            seen.add(edit.node)
+            seen.add(edit.place)
             kept = _kept(module, dataset, edit)
             yield Report(
-                edit.node,
+                edit.place,
                 fitting(
                     f"{kept or 'later epochs see this change of'} {_changed(edit, origin.name)}",
                     *_advice(module, edit),
                 ),
-                notes=((origin.node, f"the stored element, read from `{origin.name}`"), *dataset.chain(edit.function)),
+                notes=(
+                    (origin.node, f"the stored element, read from `{origin.name}`"),
+                    *(((edit.node, f"`{edit.function.name}` changes it here"),) if edit.call is not None else ()),
+                    *dataset.chain(edit.function),
+                ),
                 severity=Severity.NOTE if kept else Severity.ERROR,
                 target=edit,
             )
@@ -112,31 +116,33 @@ def check(module: Module) -> Iterator[Report]:
 
 def _changed(edit: Edit, stored: str) -> str:
     """What is changed, and what it is part of, unless that shows."""
-    text = short(edit.target)
+    text = short(edit.shown)
     return f"`{text}`" if text.startswith((f"{stored}[", f"{stored}.")) else f"`{text}`, part of `{stored}`"
 
 
 def _advice(module: Module, edit: Edit) -> tuple[str, ...]:
     """The statement that makes a copy, under the variable's name or a new one; last, what to do in words."""
-    name = root(edit.target)
-    reaching = module.flow.reaching(name.id, edit.target) if isinstance(name, ast.Name) else []
+    name = root(edit.shown)
+    reaching = module.flow.reaching(name.id, edit.shown) if isinstance(name, ast.Name) else []
     if isinstance(name, ast.Name) and reaching and all(each.how is How.ASSIGN for each in reaching):
         return (copied_first(name.id, COPIES.get(module.infer.value(name).kind, "")),)
-    if isinstance(edit.target, ast.Name):
-        return (f"change a copy: `copy.deepcopy({edit.target.id})`",)
+    if isinstance(edit.shown, ast.Name):
+        return (f"change a copy: `copy.deepcopy({edit.shown.id})`",)
     new, words = _name(module, edit), "change a copy (`copy.deepcopy`), and use that from there on"
-    if is_cut(edit.target):
+    if is_cut(edit.shown):
         return (words,)
-    text, method = short(edit.target), COPIES.get(module.infer.value(edit.target).kind, "")
+    text, method = short(edit.shown), COPIES.get(module.infer.value(edit.shown).kind, "")
     copied = f"{text}.{method}()" if method else f"copy.deepcopy({text})"
     return (f"just before, write `{new} = {copied}`, then use `{new}`", words)
 
 
 def _name(module: Module, edit: Edit) -> str:
     """A new variable: the key of what is changed, unless that is the name of another."""
-    index = edit.target.slice if isinstance(edit.target, ast.Subscript) else None
+    index = edit.shown.slice if isinstance(edit.shown, ast.Subscript) else None
     key = index.value if isinstance(index, ast.Constant) else ""
-    taken = {node.id for node in ast.walk(edit.function) if isinstance(node, ast.Name)}
+    taken = {
+        node.id for node in ast.walk(module.tree.function(edit.shown) or edit.function) if isinstance(node, ast.Name)
+    }
     return next((each for each in (str(key), "part", "changed") if each.isidentifier() and each not in taken), "own")
 
 
@@ -172,6 +178,8 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """A copy where the element is read into its variable: `.copy()`, `.clone()`, or deep where nested parts change."""
     edit = report.target
     assert isinstance(edit, Edit)
+    if edit.call is not None:
+        raise Unfixable("the change is in another file")
     place = copy_place(build.module, edit)
     if place is None:
         raise Unfixable(f"`{short(edit.target)}` is not read from the Dataset at one place, into one variable")

@@ -57,7 +57,9 @@ Run by `fixtures/TLK206_mutated_sample/proof.py`, fixed by `torchleak check --fi
 When it stays silent
 --------------------
 The sample is made anew (`dict(...)`, a literal, a copy, a parsed record), as Hugging Face collators' features are; the
-collate function builds new objects; or the Dataset whose samples it gets is in another file.
+collate function builds new objects; or the Dataset whose samples it gets is in another file, and no loader here is made
+of it. What a function of another file changes is reported where this one hands it over: at the `collate_fn`, or at the
+transform among the arguments of the Dataset.
 
 How to fix it
 -------------
@@ -94,31 +96,38 @@ from flake8_torchleak.wording import copied_first, short
     fix=FixLevel.SAFE,
     also=FixLevel.UNSAFE,
     severity=Severity.ERROR,
-    subject=Subject.DATASET,
+    subject=Subject.TORCH,
     words=("collate", "ransform", "ugment"),
+    beside=("Dataset", "__getitem__", "DataLoader("),
 )
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
     for edit, handed in edited_samples(module):
         origin = edit.value.origin
-        if edit.node in seen or origin is None:
+        if edit.place in seen or origin is None:
             continue
-        seen.add(edit.node)
+        seen.add(edit.place)
         yield Report(
-            edit.node,
-            f"later epochs see this change of `{short(edit.target)}`, part of `{origin.name}` of "
-            f"`{handed.dataset.name}`; {_advice(module, edit, handed)}",
+            edit.place,
+            f"later epochs see {_change(edit)} part of `{origin.name}` of `{handed.dataset.name}`; "
+            f"{_advice(module, edit, handed)}",
             notes=(
                 (handed.given, f"`{handed.dataset.name}` returns it as a sample"),
                 (origin.node, f"an element of `{origin.name}`, not a copy"),
+                *(((edit.node, f"`{edit.function.name}` changes it here"),) if edit.call is not None else ()),
             ),
             target=edit,
         )
 
 
+def _change(edit: Edit) -> str:
+    """What is changed; of a function of another file, what this file names."""
+    return f"this change of `{short(edit.target)}`," if edit.call is None else f"how `{short(edit.shown)}` changes a"
+
+
 def _advice(module: Module, edit: Edit, handed: Handed) -> str:
     """A copy where the sample has a name of its own; else where the Dataset gives it out, which is always right."""
-    found = copied_variable(module, edit)
+    found = copied_variable(module, edit) if edit.call is None else None
     if found is not None:
         return copied_first(found[0].key, _method(edit))
     function = module.tree.function(handed.given)
@@ -136,6 +145,8 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """A copy under the same name where the sample gets it."""
     edit = report.target
     assert isinstance(edit, Edit)
+    if edit.call is not None:
+        raise Unfixable("the change is in another file")
     found = copied_variable(build.module, edit)
     if found is None:
         raise Unfixable(
