@@ -10,6 +10,7 @@ from flake8_torchleak.lifetime.frames import FORWARD, IN_VAIN, TRAINING
 from flake8_torchleak.lifetime.inner import is_part
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
+from flake8_torchleak.lifetime.metering import is_loss
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.showing import is_beside_output, is_given_back, is_of_unseen
 from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, ELEMENTS, INPUT, LEAF, Atom, Kind, Site, is_marked
@@ -36,6 +37,8 @@ def left(run: Run) -> list[Kept]:
         if each.how == "batch" and not _is_tensor(run, each.value):
             continue
         if each.is_graph and each.sites & run.seen.refused:
+            continue
+        if each.how == "meter" and not is_loss(run, each):
             continue
         if each.how == "hook" and each.value.site in run.seen.unhooked:
             continue
