@@ -62,7 +62,7 @@ def reports(
     told: set[tuple[ast.AST, ast.AST]] = set()
     sums = {each.at for each in found.kept if each.how == "sum"}
     for each in found.kept:
-        if (each.node, each.at) in told or _code(each) != code or (code == "TLK403" and _is_safe(each, module)):
+        if (each.node, each.at) in told or _code(each) != code or (code in _METERED and _is_safe(each, module)):
             continue
         if each.how == "store" and each.at in sums:
             continue  # `sums[name] += loss`: one finding, of the sum
@@ -70,7 +70,8 @@ def reports(
             continue
         told.add((each.node, each.at))
         metered = each.of_other and each.is_graph
-        said = say(each) if each.node is each.at or metered or each.how == "state" else None
+        told_of = each.node is each.at or metered or each.how in _SAID
+        said = say(each) if told_of else None
         yield Report(
             each.at if said is not None and each.how == "state" else each.node,  # where it can be fixed
             said.message if said is not None else _message(each, module),
@@ -146,11 +147,16 @@ def _is_safe(kept: Kept, module: Module) -> bool:
 _BY_STEP = {FORWARD: "TLK601", HOOKED: "TLK604"}
 _WHEN = {FORWARD: "call", HOOKED: "call"}
 _CODES = {"batch": "TLK404", "error": "TLK408", "state": "TLK406"}
+_ANYWHERE = {"hook": "TLK604", "meter": "TLK904"}
+"""The same, in whatever step."""
+_METERED = ("TLK403", "TLK904")
+_SAID = ("state", "meter")
+"""How something is kept of which a rule says more than that, wherever the statement is."""
 
 
 def _code(kept: Kept) -> str:
-    if kept.how == "hook":
-        return "TLK604"
+    if kept.how in _ANYWHERE:
+        return _ANYWHERE[kept.how]
     if kept.loop.step in _BY_STEP:
         return _BY_STEP[kept.loop.step]
     if kept.how in _CODES:

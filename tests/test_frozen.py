@@ -85,3 +85,34 @@ class Teacher:
             print(self.head(x))
 """
     assert severities(text) == ["warning"]
+
+
+BESIDE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+def evaluate(net: nn.Module, part: nn.Module, loader: DataLoader):
+    {}
+    net.eval()
+    for x in loader:
+        print(part(net(x)).argmax(1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("for p in part.parameters(): p.requires_grad = False", ["warning"]),
+        ("for p in net.parameters(): p.requires_grad = False", ["warning"]),
+        ("for each in (net, part): print(each.parameters())", ["warning"]),
+        ("for each in (net, part):\n        for p in part.parameters(): p.requires_grad = False", ["warning"]),
+        ("for each in (net, part):\n        for p in each.parameters(): p.requires_grad = False", []),
+        ("for p in part.parameters(): p.requires_grad = True", []),
+        ("net.weight.requires_grad = False", []),
+        ("p = loader.first\n    p.requires_grad: bool = False", []),
+    ],
+)
+def test_a_network_that_is_frozen_in_the_function_that_evaluates_another(body: str, expected: list[str]) -> None:
+    """Who asks for gradients of an input wants a graph; who freezes a part does not."""
+    assert severities(BESIDE.format(body)) == expected

@@ -6,6 +6,7 @@ import ast
 
 from flake8_torchleak.lifetime.frames import FORWARD, Function
 from flake8_torchleak.lifetime.libraries import PLAIN_ATTRIBUTES
+from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -22,9 +23,25 @@ from flake8_torchleak.lifetime.values import (
     of_container,
 )
 from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.model.names import dotted
+from flake8_torchleak.model.tree import FUNCTIONS
 
 _WITH_FRAMES = frozenset({"__traceback__", "__cause__", "__context__"})
 """What of an exception leads to frames that it, or the one before it, passed."""
+
+
+@of_node
+def _set_by(cls: ast.ClassDef) -> dict[str, list[ast.expr]]:
+    """What the methods of a class set attributes of their object to, by the attributes' names."""
+    found: dict[str, list[ast.expr]] = {}
+    for method in cls.body:
+        first = next(iter(method.args.args), None) if isinstance(method, FUNCTIONS) else None
+        for node in walk(method) if first is not None else ():
+            for target in node.targets if isinstance(node, ast.Assign) else ():
+                for part in getattr(target, "elts", (target,)):
+                    if isinstance(part, ast.Attribute) and getattr(part.value, "id", "") == first.arg:
+                        found.setdefault(part.attr, []).append(node.value)
+    return found
 
 
 class Attributes(Part):
@@ -87,7 +104,22 @@ class Attributes(Part):
             return number(True)
         if cls.is_network and name in ("parameters", "named_parameters"):
             return ANYTHING
-        return self.unset(cls, name, made.born)
+        return self._layer(cls, name, made.born) or self.unset(cls, name, made.born)
+
+    def _layer(self, cls: ClassInfo, name: str, born: int) -> Value:
+        """The layer of torch that a constructor sets which was not followed; () if it sets anything else."""
+        if not cls.is_network:
+            return ()
+        found: list[Value] = []
+        for each in cls.order:
+            for call in _set_by(each.node).get(name, ()):
+                parts = dotted(call.func) if isinstance(call, ast.Call) else []
+                made = self.run.names.named(parts, each.place) if parts else ()
+                path = made[0].made if made and made[0].kind is Kind.LIBRARY else ""
+                if not isinstance(path, str) or not path.startswith("torch.nn."):
+                    return ()
+                found.append(tuple(a.but(born=born) for a in self.run.networks.layer(path, [], call)))
+        return join(found) if found else ()
 
     def unset(self, cls: ClassInfo, name: str, born: int) -> Value:
         """An attribute that nothing in sight has set."""

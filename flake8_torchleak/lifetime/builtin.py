@@ -46,8 +46,10 @@ class Builtin(Part):
         """What such a function gives; None if the name is none of theirs."""
         if path in table.READ_ONLY:
             return (type_of(args[0], node) if path == "type" and len(args) == 1 else ()) or self._plain(path, args)
+        if path in table.WRAPPERS and "module" in keywords:
+            args = [keywords["module"]]
         if path in table.SAME and args:
-            if path in table.PARALLEL:
+            if path in table.WRAPPERS:
                 self.run.seen.networks.update(atom.site for atom in args[0] if atom.graph is Graph.MAYBE)
             if path == "copy.deepcopy":
                 return self._deep(args[0], node, {})

@@ -88,7 +88,7 @@ def _is_first(run: Run, value: Value) -> bool | None:
     if len(value) == 1 and value[0].made is Mark.COUNT:
         for loop in reversed(run.loops):
             if loop.ident in value[0].vary:
-                loop.unfinished = run.told = True
+                loop.unfinished = loop.counted = run.told = True
                 return not loop.last
     return None
 

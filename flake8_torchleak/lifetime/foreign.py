@@ -45,6 +45,8 @@ class Foreign(Part):
             return known
         if path in gradmode.KNOWN:
             return run.switches.called(path, args, keywords, node)
+        if path in table.PREPARING and args:
+            return self._prepared([*args, *keywords.values()], node)
         if path.startswith("torch.optim.") or name in ("LBFGS", "Adam", "AdamW", "SGD"):
             if "lr_scheduler" in path:
                 return PLAIN
@@ -99,6 +101,15 @@ class Foreign(Part):
             return error
         made = self.run.new("tuple", node)
         made.fields.update({0: PLAIN, 1: error, 2: error})
+        return self.run.of(made)
+
+    def _prepared(self, values: list[Value], node: ast.expr) -> Value:
+        """What is handed over to be made ready, given back: alone, or one after the other; options are not."""
+        ready = [each for each in values if any(atom.kind is not Kind.NUMBER for atom in each)]
+        if len(ready) < 2:
+            return values[0]
+        made = self.run.new("tuple", node)
+        made.fields.update(enumerate(ready))
         return self.run.of(made)
 
     def _loader(self, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:

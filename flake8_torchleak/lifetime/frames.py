@@ -62,6 +62,8 @@ class Loop:
     """Whether this is the last time that it is gone through; those inside are gone through in full only then."""
     unfinished: bool = False
     """Whether this is an iteration that finds what the one before left."""
+    counted: bool = False
+    """Whether a condition in it asks for its first iteration: what holds from the second on, the third finds."""
     step: str = ""
     """Why it is a step, in words for a note; "" if it is none."""
     small: bool = False

@@ -88,14 +88,24 @@ READ_ONLY_METHODS = frozenset({
 })  # fmt: skip
 """Methods of loggers, on whatever they are called: nothing is kept with its history."""
 
-SAME = frozenset({
-    "copy.copy", "copy.deepcopy", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "rich.progress.track",
-    "typing.cast", "torch.compile", "torch.jit.script", "types.MethodType", "torch.nn.DataParallel",
-    "torch.nn.parallel.DistributedDataParallel", "functools.lru_cache", "functools.cache",
+WRAPPERS = frozenset({
+    "torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.DataParallel",
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.distributed.fsdp.FullyShardedDataParallel",
+    "torch.distributed.fsdp.fully_shard", "torch.quantization.prepare_qat", "torch.ao.quantization.prepare_qat",
+    "torch.fx.symbolic_trace", "torch.jit.trace", "torch.nn.utils.spectral_norm", "torch.nn.utils.weight_norm",
+    "torch.nn.utils.remove_weight_norm", "torch.nn.utils.remove_spectral_norm",
+    "torch.nn.utils.parametrizations.spectral_norm", "torch.nn.utils.parametrizations.weight_norm",
+    "torch.nn.utils.parametrizations.orthogonal", "apex.parallel.DistributedDataParallel",
+    "apex.parallel.convert_syncbn_model",
 })  # fmt: skip
+"""Functions that take a network, and give it back or one that runs it."""
+SAME = WRAPPERS | {
+    "copy.copy", "copy.deepcopy", "tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "rich.progress.track",
+    "typing.cast", "torch.compile", "torch.jit.script", "types.MethodType", "functools.lru_cache", "functools.cache",
+}  # fmt: skip
 """Functions whose result stands for their argument (of `cast`, the last one)."""
-PARALLEL = frozenset({"torch.nn.DataParallel", "torch.nn.parallel.DistributedDataParallel"})
-"""Those of them that take only networks."""
+PREPARING = frozenset({"apex.amp.initialize"})
+"""Functions that give back each of what they are handed, one after the other: networks, optimizers."""
 
 CARRYING = frozenset(
     f"{package}.{name}"
@@ -159,6 +169,11 @@ SCALER = "a gradient scaler"
 OUTSIDE = "an object of a library's class"
 """The mark of what nothing is known of but that a library's class makes it: it may keep, copy or detach."""
 
+METRICS = frozenset({"torchmetrics", "torcheval", "ignite"})
+"""Packages whose metrics keep no graph of what they are updated with."""
+METRIC = "a library's metric"
+"""What an object of theirs is."""
+
 NAMED = "by its name"
 """Marks what carries history only because its name speaks of a loss; of its parts nothing is known."""
 
@@ -173,9 +188,9 @@ WITH_SIZE = {"choice": 2, "randint": 3, "integers": 3}
 METER = "a library's meter"
 SUMMING = frozenset({
     "timm.utils.AverageMeter", "timm.utils.metrics.AverageMeter", "fairseq.meters.AverageMeter",
-    "fairseq.logging.meters.AverageMeter",
+    "fairseq.logging.meters.AverageMeter", "torchnet.meter.AverageValueMeter", "torchnet.meter.MovingAverageValueMeter",
 })  # fmt: skip
-"""Meters of libraries whose `update(value)` adds the value to a sum as it comes, until `reset()`."""
+"""Meters of libraries whose `update(value)`, or `add(value)`, adds the value to a sum as it comes, until `reset()`."""
 
 UNBOUND = frozenset({
     "torch.Tensor", "torch.nn.Module", "numpy.ndarray", "list", "dict", "set", "collections.deque",

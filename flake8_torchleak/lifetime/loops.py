@@ -95,8 +95,9 @@ class Loops(Part):
                 for outer in run.loops if loop.step or loop.unfinished else ():
                     outer.unfinished = True
             elif flow in (Flow.NEXT, Flow.CONTINUE) and ((loop.step and not loop.small) or loop.unfinished):
-                if run.seen.surprises > known:  # what it is made of was not known to have history
-                    begun = run.journal.mark
+                counted = loop.counted and bool(loop.step)
+                if run.seen.surprises > known or counted:  # what it is made of was not known to have history
+                    begun, loop.last = run.journal.mark, counted
                     self._once(loop, iteration)
                     run.journal.beside(self._age(loop, begun))
                 loop.last, loop.again = True, bool(loop.step) and not loop.small

@@ -44,8 +44,10 @@ class Needing(Part):
         """What an iteration over parameters told the one that it is at."""
         self._wholes: dict[Hashable, tuple[Atom, int]] = {}
         """Each network in one -> this one, and how many conditions are around where all are gone over."""
-        self._owners: dict[Hashable, Atom] = {}
-        """Parameters -> the network that was asked for them."""
+        self._owners: dict[Hashable, Value] = {}
+        """Parameters -> the network that was asked for them, or each of those that a loop goes over."""
+        self._asked: dict[ast.expr, tuple[int, Value]] = {}
+        """What asks for parameters -> when, and of which networks, the last time."""
 
     # -- what is told ------------------------------------------------------------------------------------------
 
@@ -112,8 +114,22 @@ class Needing(Part):
     def parameters(self, node: ast.expr, owner: Value) -> Value:
         """A parameter of a network, as its `parameters()` gives it."""
         leaf = self.run.make.tensor((node, "leaf"), Graph.LEAF)
+<<<<<<< HEAD
         for atom in owner[:1]:
             self._owners[key_of(leaf[0])] = atom
+=======
+        if owner:
+            run, now = self.run, owner[:1]
+            asked, before = self._asked.get(node, (0, ()))
+            if (
+                run.loops
+                and asked > run.loops[-1].iteration
+                and all(run.loops[-1].ident in a.vary for a in before + now)
+            ):
+                now = before + now  # of the networks that a loop goes over, one after the other
+            self._asked[node] = run.clock, now
+            self._owners[_key(leaf[0])] = now
+>>>>>>> eb83800a01558b178a503fd31d287bcee0305bf9
         return leaf
 
     def told(self, base: Value, needs: Value) -> None:
@@ -123,7 +139,7 @@ class Needing(Part):
             if self._said.get(key):
                 self.run.journal.put(self._said, key, needs if _is_known(needs) else _EITHER)
             elif key in self._owners and constant(needs) is True:
-                self.turn((self._owners[key],), needs)
+                self.turn(self._owners[key], needs)
 
     def gone_over(self, value: Value, node: ast.expr) -> list[Hashable]:
         """The parameters of which an iterable gives all, one after the other."""
@@ -149,7 +165,7 @@ class Needing(Part):
     def all_told(self, said: dict[Hashable, frozenset[object]]) -> None:
         """All parameters were told the same, or some of them: then these alone are trained again, or frozen."""
         for key, each in said.items():
-            owner = (self._owners[key],)
+            owner = self._owners[key]
             if each == _ONLY_FROZEN:
                 self.turn(owner, number(False))
             elif None not in each and len(each) > 1:

@@ -9,6 +9,7 @@ from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.inner import feed, stepped
+from flake8_torchleak.lifetime.metering import fed
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ELEMENTS,
@@ -75,7 +76,9 @@ class Unseen(Part):
         via = limited(
             NOTHING.union(*(atom.via for atom in held), (made.node for value in values for made in objects(value)))
         )
-        made = table.OUTSIDE if _is_outside(path) else result.made
+        made = result.made
+        if _is_outside(path):
+            made = table.METRIC if path.partition(".")[0] in table.METRICS else table.OUTSIDE
         return (result.but(parts=parts, via=via, made=made),)  # perhaps it is made of them
 
     def method(
@@ -101,14 +104,16 @@ class Unseen(Part):
             if name not in table.OF_OPTIMIZERS:
                 run.seen.networks.add(atom.site)
             return run.networks.method(atom.but(kind=Kind.NETWORK, graph=Graph.NO), name, args, keywords, node)
-        if name in _PUTTING and atom.made == table.OUTSIDE:
+        if atom.made == table.METER and name in ("update", "add") and args:
+            run.keeper.stored((atom,), args[0], node, receiver, None, summed=True)
+            return NONE
+        if atom.made != table.METRIC:
+            fed(run, atom, name, args, node)
+        if name in _PUTTING and atom.made in (table.OUTSIDE, table.METRIC):
             return self.call(args, keywords, node)  # an average has an `append`, too
         if name in _PUTTING and args:
             value = args[0] if name != "extend" else run.elements.of(args[0], node)
             run.keeper.stored((atom,), value, node, receiver, None)
-            return NONE
-        if atom.made == table.METER and name == "update" and args:
-            run.keeper.stored((atom,), args[0], node, receiver, None, summed=True)
             return NONE
         if name in ("clear", "pop", "popleft") or (atom.made == table.METER and name == "reset"):
             run.empty(atom)

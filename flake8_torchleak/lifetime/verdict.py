@@ -10,6 +10,7 @@ from flake8_torchleak.lifetime.frames import FORWARD, IN_VAIN, TRAINING
 from flake8_torchleak.lifetime.inner import is_part
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
+from flake8_torchleak.lifetime.metering import is_loss
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.showing import is_beside_output, is_given_back, is_of_unseen
 from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, ELEMENTS, INPUT, LEAF, Atom, Kind, Site, is_marked
@@ -36,6 +37,8 @@ def left(run: Run) -> list[Kept]:
         if each.how == "batch" and not _is_tensor(run, each.value):
             continue
         if each.is_graph and each.sites & run.seen.refused:
+            continue
+        if each.how == "meter" and not is_loss(run, each):
             continue
         if each.how == "hook" and each.value.site in run.seen.unhooked:
             continue
@@ -86,7 +89,8 @@ def is_certain(run: Run, kept: Kept) -> bool:
     if is_beside_output(run, value) or is_given_back(run, kept):
         return False
     history = run.seen.history(value)
-    named = value.made == NAMED or _is_by_name(history) or not kept.sites.isdisjoint(run.seen.named_terms)
+    supposed = value.made == NAMED and not _is_term(run, value)
+    named = supposed or _is_by_name(history) or not kept.sites.isdisjoint(run.seen.named_terms)
     shared = (site for site in history & run.seen.spent if not isinstance(_whole(site), ast.arg))
     if not named and (kept.evaluating or _is_in_vain(run, kept) or any(shared)):
         return True
@@ -95,6 +99,15 @@ def is_certain(run: Run, kept: Kept) -> bool:
         if kept.loop.optimizes or not handed_on:
             return True  # once the optimizer has changed the parameters, nobody can differentiate what is kept
     return kept.how == "sum" and any(is_marked(site, LEAF) for site in value.parts)
+
+
+def _is_term(run: Run, value: Atom) -> bool:
+    """Whether something is added to, or multiplied with, what is differentiated.
+
+    A call that speaks of a loss and was given what has history made it: with this, that is more than a name.
+    """
+    spent = (sides for node, sides in run.seen.operands.items() if node in run.seen.spent)
+    return any(atom.site == value.site for sides in spent for side in sides for atom in side)
 
 
 def _is_by_name(history: Iterable[Site]) -> bool:
