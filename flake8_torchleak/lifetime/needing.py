@@ -114,10 +114,6 @@ class Needing(Part):
     def parameters(self, node: ast.expr, owner: Value) -> Value:
         """A parameter of a network, as its `parameters()` gives it."""
         leaf = self.run.make.tensor((node, "leaf"), Graph.LEAF)
-<<<<<<< HEAD
-        for atom in owner[:1]:
-            self._owners[key_of(leaf[0])] = atom
-=======
         if owner:
             run, now = self.run, owner[:1]
             asked, before = self._asked.get(node, (0, ()))
@@ -128,8 +124,7 @@ class Needing(Part):
             ):
                 now = before + now  # of the networks that a loop goes over, one after the other
             self._asked[node] = run.clock, now
-            self._owners[_key(leaf[0])] = now
->>>>>>> eb83800a01558b178a503fd31d287bcee0305bf9
+            self._owners[key_of(leaf[0])] = now
         return leaf
 
     def told(self, base: Value, needs: Value) -> None:
