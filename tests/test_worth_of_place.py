@@ -505,3 +505,37 @@ def test_caches_where_the_project_shows_no_workers(tmp_path: Path, main: str, ex
     (tmp_path / ".git").mkdir()
     path = tmp_path / "rows.py"
     assert severities("TLK104", path.read_text(encoding="utf-8"), path) == expected
+
+
+EVALUATOR = """
+import torch
+from torch.utils.data import DataLoader
+
+class Evaluator:
+    def __init__(self, net, data, off):
+        self.net, self.loader = net, DataLoader(data)
+        self.net.eval()
+        {switch}
+
+    def evaluate(self):
+        total = 0
+        for x in self.loader:
+            total += self.net(x).mean()
+        return total
+"""
+
+
+@pytest.mark.parametrize(
+    ("switch", "expected"),
+    [
+        ("torch.set_grad_enabled(False)", 0),
+        ("torch.set_grad_enabled(True); torch.set_grad_enabled(mode=False)", 0),
+        ("torch.set_grad_enabled(False); torch.set_grad_enabled(True)", 1),
+        ("torch.set_grad_enabled(off)", 1),
+        ("print(torch)", 1),
+    ],
+)
+def test_a_constructor_that_turns_gradients_off(switch: str, expected: int) -> None:
+    found = lint(EVALUATOR.format(switch=switch))
+    assert sum(each.code == "TLK501" for each in found) == expected
+    assert any(each.code == "TLK401" for each in found) is False or expected

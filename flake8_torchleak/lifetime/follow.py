@@ -15,7 +15,7 @@ from flake8_torchleak.lifetime.assembly import assembled, take_apart
 from flake8_torchleak.lifetime.budget import Over
 from flake8_torchleak.lifetime.declared import left_open
 from flake8_torchleak.lifetime.frames import FORWARD, Frame, Function, Loop
-from flake8_torchleak.lifetime.gradmode import off_at_top
+from flake8_torchleak.lifetime.gradmode import ends_off
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.layers import is_inside, may_normalize, take_back
@@ -152,7 +152,7 @@ class Runner:
         run = self.run
         steps = Stepping(root)
         self.classes = steps.classes
-        self._off = int(off_at_top(run, root, self.own))
+        self._off = int(ends_off(run, root.body, self.own))
         if steps.at_top:
             run.whole = steps.in_vain
             self._bounded(root, partial(run.statements.block, root.body))
@@ -288,12 +288,17 @@ class Runner:
         run.evaluating_since = None
         why = _why_step(function, info)
         without = function.name in HOOKS_WITHOUT_GRAD or function.name.startswith(_WITHOUT_GRAD)
-        if info is not None and without and info.foreign:
+        if info is not None and ((without and info.foreign) or self._is_constructed_without(function, info)):
             run.grad_off = 1
         if why:
             run.looping.repeat(function, lambda _: self._step(made, info), why)
         else:
             run.escape(self._given_back(run.functions.invoke(made, [], {}, function)))
+
+    def _is_constructed_without(self, function: FunctionNode, info: ClassInfo) -> bool:
+        """Whether the constructor turns gradients off: other methods run behind it."""
+        found = info.method("__init__")
+        return found is not None and found[1] is not function and ends_off(self.run, found[1].body, found[0].place)
 
     def _step(self, made: Function, info: ClassInfo | None) -> Flow:
         assert made.node is not None

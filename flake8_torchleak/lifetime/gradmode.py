@@ -158,10 +158,10 @@ def decorated_off(run: Run, node: FunctionNode, place: Place, alone: bool) -> bo
     return any(_mode_of(run, each, place) is False for each in node.decorator_list if each not in followed)
 
 
-def off_at_top(run: Run, root: ast.Module, own: Place) -> bool:
-    """Whether a switch that is thrown at the top of a module, the last one, turns gradients off."""
+def ends_off(run: Run, body: list[ast.stmt], own: Place) -> bool:
+    """Whether a switch that is thrown in a module, or a constructor, the last one, turns gradients off for good."""
     found = False
-    for each in root.body:
+    for each in body:
         call = each.value if isinstance(each, ast.Expr) else None
         if isinstance(call, ast.Call) and len(call.args) + len(call.keywords) == 1:
             given = call.args[0] if call.args else call.keywords[0].value

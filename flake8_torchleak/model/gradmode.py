@@ -199,12 +199,23 @@ class GradMode:
         if mode is Grad.ON:
             if function.name in HOOKS_WITHOUT_GRAD and self.tree.class_of(function) is not None:
                 mode = Grad.OFF
+            elif self._is_constructed_without(function):
+                mode = Grad.OFF
             elif self._depth < _MOST_CALLERS:
                 self._depth += 1
                 mode = self._callers(function)
                 self._depth -= 1
         self._functions[function] = mode
         return mode
+
+    def _is_constructed_without(self, function: FunctionNode) -> bool:
+        """Whether the constructor of the class turns gradients off, for good: its other methods run behind it."""
+        owner = self.tree.class_of(function)
+        made = [each for each in owner.body if isinstance(each, FUNCTIONS)] if owner is not None else []
+        made = [each for each in made if each.name == "__init__" and each is not function]
+        calls = [each.value for each in (made[-1].body if made else ()) if isinstance(each, ast.Expr)]
+        thrown = [each for each in calls if isinstance(each, ast.Call) and self._name(each.func) == _SWITCH]
+        return bool(thrown) and self._argument(thrown[-1], default=Grad.MIXED) is Grad.OFF
 
     def _callers(self, function: FunctionNode) -> Grad:
         """OFF when every call in the file is made with gradients off (and there is one)."""
