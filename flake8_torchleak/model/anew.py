@@ -16,10 +16,17 @@ if TYPE_CHECKING:
 
 _ENTERING = frozenset({"append", "appendleft", "extend", "extendleft"})
 _LEAVING = frozenset({"pop", "popleft", "remove", "clear", "del"})
+_PUTS = _ENTERING | {"setitem"}
+_TAKES = _LEAVING | {"popitem"}
 
 
 def is_queue(module: Module, change: Mutation, value: Value) -> bool:
-    """Whether an element is a queue of the class, whose methods both fill and empty the elements there."""
+    """Whether an element is a queue of the class, whose methods both fill and empty the elements there.
+
+    Or of one function, which puts entries in and takes others out: a cache with a limit, and the order of its keys.
+    """
+    if _is_turned_over(module, change):
+        return True
     owner = module.tree.class_of(module.tree.function(change.node) or module.root)
     facts = module.classes.all[owner] if owner is not None else None
     if facts is None or change.method not in _ENTERING | _LEAVING or value.kind not in (Kind.LIST, Kind.DEQUE):
@@ -35,6 +42,15 @@ def is_queue(module: Module, change: Mutation, value: Value) -> bool:
                 elif _puts_empty(each) and value.origin is not None and key == value.origin.name:
                     methods.add("clear")
     return not (methods.isdisjoint(_ENTERING) or methods.isdisjoint(_LEAVING))
+
+
+def _is_turned_over(module: Module, change: Mutation) -> bool:
+    """Whether a function both puts entries into what it changes and takes some out again."""
+    function = module.tree.function(change.node)
+    changes = module.flow.mutations(function).get(change.key, []) if function is not None else []
+    entries = (each for each in changes if not isinstance(each.index, ast.Constant))  # no field of a record
+    methods = {each.method for each in entries if each.depth == change.depth}
+    return not (methods.isdisjoint(_PUTS) or methods.isdisjoint(_TAKES))
 
 
 def _puts_empty(change: Mutation) -> bool:
