@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from pathlib import Path
 
 import pytest
 
 from flake8_torchleak.lint import lint
+from flake8_torchleak.model.evaluation import followed
+from tests.model import module
 
 NETWORK = """
 import torch
@@ -97,6 +100,23 @@ class Trainer:
 @pytest.mark.parametrize(("flag", "expected"), [("training=False", 2), ("training=True", 0), ("rows.training", 0)])
 def test_a_flag_that_turns_training_off(flag: str, expected: int) -> None:
     assert count(FLAGGED.format(flag=flag)) == expected
+
+
+@pytest.mark.parametrize(("is_whole", "expected"), [(True, True), (False, False)])
+def test_where_not_all_was_followed_the_text_tells_what_trains(is_whole: bool, expected: bool) -> None:
+    found = module("""
+    def step(net, x):
+        net(x).sum().backward()
+
+    def scores(net, rows):
+        net.eval()
+        for x in rows:
+            step(net, x)
+    """)
+    (loop,) = found.tree.all(ast.For)
+    (switched,) = found.classes.own_calls("eval")
+    (call,) = found.classes.own_calls("step")
+    assert (followed(found, call, loop, switched, is_whole) is not None) is expected
 
 
 def test_what_is_differentiated_in_the_loop_itself() -> None:

@@ -31,8 +31,8 @@ def record(run: Run, node: ast.expr, atom: Atom, named: bool) -> None:
     if switched is not None and loops and isinstance(call, ast.Call):
         loop = next((each for each in reversed(loops) if isinstance(each.node, LOOPS)), loops[-1])
         function = frames[at].function
-        within = function.node if function is not None else None
-        run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched, within)
+        inside = function.node if function is not None else None
+        run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched, inside)
 
 
 def _loops_in(run: Run, at: int) -> list[Loop]:
