@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from flake8_torchleak.finding import Severity
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model.evaluation import followed
 from tests.model import module
@@ -189,3 +190,39 @@ def test_a_long_method_of_a_class_in_another_file(tmp_path: Path, decorator: str
     text, path = MAIN.format(switch=switch), tmp_path / "main.py"
     path.write_text(text)
     assert len(lint(text, path=str(path), wanted=lambda code: code == "TLK501")) == expected
+
+
+UNSEEN = """
+from library import Model
+
+
+def main(rows):
+    net = Model()
+    {switch}
+    for x in rows:
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("switch", "body", "expected"),
+    [
+        ("net.eval()", "print(net.predict(x).detach().numpy())", [Severity.NOTE]),
+        ("net.eval()", "y = net.predict(x)\n        print(y.data.max())", [Severity.NOTE]),
+        ("net.eval()", "print(net.predict(x).detach(), net.forward(x).max())", [Severity.WARNING]),
+        ("net.eval()", "print(net.forward(x).max(), net.predict(x).detach())", [Severity.WARNING]),
+        ("net.eval()", "print(net.predict(x).max())", []),
+        ("net.eval()", "y = net.predict(x)\n        print(y.max(), x.data)", []),
+        ("net.eval()", "y = net.size()\n        print(y.data)", []),
+        ("net.eval()", "y, _ = net.predict(x)\n        print(y.detach())", []),
+        ("net.train()", "print(net.predict(x).detach().numpy())", []),
+        ("net.eval().requires_grad_(False)", "print(net.predict(x).detach().numpy())", []),
+        ("net.eval(); torch.set_grad_enabled(False)", "print(net.predict(x).detach().numpy())", []),
+        ("net.eval()", "print(told(net, x).detach())", []),
+    ],
+)
+def test_a_method_that_nobody_can_see(switch: str, body: str, expected: list[Severity]) -> None:
+    """It may turn gradients off itself; who detaches what it gives has seen that it does not."""
+    text = NETWORK + textwrap.dedent(UNSEEN.format(switch=switch, body=body))
+    text += "\n\ndef told(net, x):\n    return net.predict(x)\n"
+    assert [each.severity for each in lint(text, wanted=lambda code: code == "TLK501")] == expected
