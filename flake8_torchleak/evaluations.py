@@ -30,7 +30,7 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
     for shown in module.evaluations:
         if run.seen.recording.get(shown.call, True) and not is_for_training(run, shown.call, shown.loop):
             also = found.get(shown.function or shown.loop)
-            if also is not None and also.is_switched and not shown.is_switched:
+            if also is not None and also.is_switched and not also.assumed and not shown.is_switched:
                 shown = replace(shown, evidence=(*also.evidence, *shown.evidence), by_use=False)
             yield shown
     yield from (each for scope, each in found.items() if scope not in told)
