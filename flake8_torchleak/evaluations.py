@@ -9,8 +9,9 @@ from dataclasses import replace
 from flake8_torchleak.lifetime.evaluating import in_vain, is_for_training
 from flake8_torchleak.lifetime.follow import followed
 from flake8_torchleak.model.bounds import BEYOND
-from flake8_torchleak.model.evaluation import Evaluation
+from flake8_torchleak.model.evaluation import DETACHED, Evaluation
 from flake8_torchleak.model.evaluation import followed as admitted
+from flake8_torchleak.model.minor import is_detached
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.rounds import ROUNDS, Round, is_consumed
 from flake8_torchleak.model.tree import LOOPS
@@ -29,7 +30,7 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
     for shown in module.evaluations:
         if run.seen.recording.get(shown.call, True) and not is_for_training(run, shown.call, shown.loop):
             also = found.get(shown.function or shown.loop)
-            if also is not None and also.is_switched and not shown.is_switched:
+            if also is not None and also.is_switched and not also.assumed and not shown.is_switched:
                 shown = replace(shown, evidence=(*also.evidence, *shown.evidence), by_use=False)
             yield shown
     yield from (each for scope, each in found.items() if scope not in told)
@@ -43,9 +44,13 @@ def _followed(module: Module) -> dict[ast.AST | None, Evaluation]:
     for each in in_vain(program.run):
         loop = _round(module, each.loop.node)
         scope = module.tree.function(each.call) or loop
-        evaluation = admitted(module, each.call, loop, each.switched, is_whole) if loop is not None else None
-        if evaluation is not None:
-            found.setdefault(scope, evaluation)
+        if loop is None or (each.assumed and (each.made is not each.call or not is_detached(module, each.call))):
+            continue
+        evaluation = admitted(module, each.call, loop, each.switched, is_whole)
+        if each.assumed and evaluation is not None:
+            evaluation = replace(evaluation, assumed=True, evidence=(*evaluation.evidence, (each.call, DETACHED)))
+        if evaluation is not None and (scope not in found or (found[scope].assumed and not each.assumed)):
+            found[scope] = evaluation
     return found
 
 

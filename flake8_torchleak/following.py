@@ -104,6 +104,7 @@ def lasting_stores(module: Module) -> Iterator[Store]:
 def _gathered(module: Module) -> Iterator[Store]:
     """Comprehensions over batches, under what they are bound to, and generators over them that a container takes."""
     for node in module.tree.all(*COMPREHENSIONS):
+        assert isinstance(node, COMPREHENSIONS)
         if not any(map(module.loops.gives_batches, iterables(node))):
             continue
         up = module.tree.parents[node]

@@ -174,3 +174,51 @@ def main(rows):
 def test_a_caller_here(tmp_path: Path, first: str, expected: list[Severity]) -> None:
     """What following the program shows says more than a name."""
     assert found(tmp_path, {"scoring": HERE.format(first=first)}) == expected
+
+
+METHOD = """
+import torch
+
+
+class Scorer:
+    def __init__(self, net):
+        self.net = net
+
+    def evaluate(self, rows):
+        self.net.eval()
+        return [self.net(x).max().item() for x in rows]
+"""
+CALLS = """
+import torch
+from scoring import Scorer
+
+
+class Other:
+    def evaluate(self, rows):
+        return rows
+
+
+def evaluate(rows):
+    return rows
+
+
+def main(net, rows):
+    scorer, other = Scorer(net), None
+    other = {made}
+    with torch.no_grad():
+        print({call}(rows), scorer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "call", "expected"),
+    [
+        ("Scorer(net)", "other.evaluate", QUIET),
+        ("rows.made", "other.evaluate", QUIET),
+        ("Foreign(net)", "other.evaluate", TOLD),
+        ("rows.made", "evaluate", TOLD),
+    ],
+)
+def test_who_calls_a_method(tmp_path: Path, made: str, call: str, expected: list[Severity]) -> None:
+    """Not what has another class, nor what the file itself defines."""
+    assert found(tmp_path, {"scoring": METHOD, "main": CALLS.format(made=made, call=call)}) == expected

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from pathlib import Path
 
 import pytest
 
+from flake8_torchleak.finding import Severity
 from flake8_torchleak.lint import lint
+from flake8_torchleak.model.evaluation import followed
+from tests.model import module
 
 NETWORK = """
 import torch
@@ -99,6 +103,23 @@ def test_a_flag_that_turns_training_off(flag: str, expected: int) -> None:
     assert count(FLAGGED.format(flag=flag)) == expected
 
 
+@pytest.mark.parametrize(("is_whole", "expected"), [(True, True), (False, False)])
+def test_where_not_all_was_followed_the_text_tells_what_trains(is_whole: bool, expected: bool) -> None:
+    found = module("""
+    def step(net, x):
+        net(x).sum().backward()
+
+    def scores(net, rows):
+        net.eval()
+        for x in rows:
+            step(net, x)
+    """)
+    (loop,) = found.tree.all(ast.For)
+    (switched,) = found.classes.own_calls("eval")
+    (call,) = found.classes.own_calls("step")
+    assert (followed(found, call, loop, switched, is_whole) is not None) is expected
+
+
 def test_what_is_differentiated_in_the_loop_itself() -> None:
     """Under whatever flag."""
     program = """
@@ -169,3 +190,39 @@ def test_a_long_method_of_a_class_in_another_file(tmp_path: Path, decorator: str
     text, path = MAIN.format(switch=switch), tmp_path / "main.py"
     path.write_text(text)
     assert len(lint(text, path=str(path), wanted=lambda code: code == "TLK501")) == expected
+
+
+UNSEEN = """
+from library import Model
+
+
+def main(rows):
+    net = Model()
+    {switch}
+    for x in rows:
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("switch", "body", "expected"),
+    [
+        ("net.eval()", "print(net.predict(x).detach().numpy())", [Severity.NOTE]),
+        ("net.eval()", "y = net.predict(x)\n        print(y.data.max())", [Severity.NOTE]),
+        ("net.eval()", "print(net.predict(x).detach(), net.forward(x).max())", [Severity.WARNING]),
+        ("net.eval()", "print(net.forward(x).max(), net.predict(x).detach())", [Severity.WARNING]),
+        ("net.eval()", "print(net.predict(x).max())", []),
+        ("net.eval()", "y = net.predict(x)\n        print(y.max(), x.data)", []),
+        ("net.eval()", "y = net.size()\n        print(y.data)", []),
+        ("net.eval()", "y, _ = net.predict(x)\n        print(y.detach())", []),
+        ("net.train()", "print(net.predict(x).detach().numpy())", []),
+        ("net.eval().requires_grad_(False)", "print(net.predict(x).detach().numpy())", []),
+        ("net.eval(); torch.set_grad_enabled(False)", "print(net.predict(x).detach().numpy())", []),
+        ("net.eval()", "print(told(net, x).detach())", []),
+    ],
+)
+def test_a_method_that_nobody_can_see(switch: str, body: str, expected: list[Severity]) -> None:
+    """It may turn gradients off itself; who detaches what it gives has seen that it does not."""
+    text = NETWORK + textwrap.dedent(UNSEEN.format(switch=switch, body=body))
+    text += "\n\ndef told(net, x):\n    return net.predict(x)\n"
+    assert [each.severity for each in lint(text, wanted=lambda code: code == "TLK501")] == expected

@@ -17,10 +17,10 @@ from torch import nn
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.body, self.head = nn.Linear(4, 4), nn.Linear(4, 1)
+        self.body, self.head, self.scale = nn.Linear(4, 4), nn.Linear(4, 1), torch.ones(1)
 
     def forward(self, x):
-        return self.head(self.body(x))
+        return self.head(self.body(x) * self.scale)
 
 """
 
@@ -193,6 +193,7 @@ class Scorer(nn.Module):
     def __init__(self):
         super().__init__()
         self.body, self.head = nn.Linear(4, 4), nn.Linear(4, 1)
+        {made}
 
     def forward(self, x):
         return self.head(self.body(x))
@@ -220,7 +221,12 @@ class Scorer(nn.Module):
     ],
 )
 def test_a_method_that_evaluates_its_own_network(switch: str, run: str, expected: int) -> None:
-    assert len(lines(OWN.format(switch=switch, run=run))) == expected
+    assert len(lines(OWN.format(made="pass", switch=switch, run=run))) == expected
+
+
+def test_a_method_of_a_network_that_was_switched_before() -> None:
+    """It may be a part of a forward pass."""
+    assert lines(OWN.format(made="self.eval()", switch="pass", run="self")) == []
 
 
 def test_a_method_that_switches_its_own_parts() -> None:

@@ -14,10 +14,11 @@ from flake8_torchleak.model.tree import LOOPS
 _ROUNDS = (*LOOPS, ast.comprehension)
 
 
-def record(run: Run, node: ast.expr, atom: Atom, named: bool) -> None:
+def record(run: Run, node: ast.expr, atom: Atom, named: bool, assumed: bool) -> None:
     """Remember that a network is run here. What runs within another network's method is a part of that one's run.
 
-    named: whether only a name says that it is a network: it is one as a part of one.
+    named: whether only a name says that it is a network: it is one as a part of one. assumed: whether a method is
+    called that nobody can see, which may run the network, and may turn gradients off.
     """
     frames = run.frames
     within, network = _outermost(run, atom)
@@ -31,8 +32,8 @@ def record(run: Run, node: ast.expr, atom: Atom, named: bool) -> None:
     if switched is not None and loops and isinstance(call, ast.Call):
         loop = next((each for each in reversed(loops) if isinstance(each.node, LOOPS)), loops[-1])
         function = frames[at].function
-        within = function.node if function is not None else None
-        run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched, within)
+        inside = function.node if function is not None else None
+        run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched, inside, assumed)
 
 
 def _loops_in(run: Run, at: int) -> list[Loop]:

@@ -115,6 +115,8 @@ class Evaluated(NamedTuple):
     """What put a network in evaluation mode last."""
     within: ast.AST | None
     """The function that has the loop; None if the module has it."""
+    assumed: bool
+    """Whether nobody can see that the method which is called runs the network."""
 
 
 @dataclass(eq=False)

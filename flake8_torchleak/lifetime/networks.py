@@ -68,7 +68,7 @@ class Networks(Part):
             return (made.but(kind=Kind.UNKNOWN, made=None, born=born),)
         named = atom.site in run.seen.named and atom.site not in run.seen.networks
         if certain and not run.needing.may_be_frozen(atom):
-            evaluating.record(run, node, atom, named)
+            evaluating.record(run, node, atom, named, assumed=False)
         if named:
             run.seen.callees[node] = atom.site
         if isinstance(atom.made, Obj):
@@ -162,6 +162,8 @@ class Networks(Part):
             by_name = name in _OF_OTHERS and _is_part(atom)
             made = self.called(args, keywords, node, atom, not by_name)
             return _by_name(made, node) if by_name else made
+        if args and not self.run.grad_off and not self.run.needing.may_be_frozen(atom):
+            evaluating.record(self.run, node, atom, named=False, assumed=True)
         return self.run.make.unknown(node)
 
     def _inner(self, atom: Atom, name: str, node: ast.expr) -> Value:

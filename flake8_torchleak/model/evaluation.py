@@ -30,6 +30,8 @@ SWITCHED = "`eval()` does not turn autograd off"
 SWITCHED_ELSEWHERE = "who calls it puts the network in evaluation mode, which does not turn autograd off"
 """What a note says of a function whose callers are in other files."""
 
+DETACHED = "it is taken to run the network with gradients on, as what it gives is detached"
+"""What a note says of a method that nobody can see."""
 _TRAINING = frozenset({"backward", "manual_backward", "zero_grad"})
 """Methods that only training calls."""
 
@@ -49,6 +51,8 @@ class Evaluation:
     """Whether only what becomes of the outputs says that no gradients are needed."""
     followed: bool = False
     """Whether the text alone does not show it: what is called runs the network, or somebody else sets its mode."""
+    assumed: bool = False
+    """Whether only what becomes of the output says that a method which nobody can see builds a graph."""
 
     @property
     def is_switched(self) -> bool:

@@ -9,6 +9,7 @@ from flake8_torchleak.model.answered import is_answered
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.rounds import Round, iterables
+from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
         return True
     if loop is None:
         return _is_of_one(module, evaluation.call)
-    if evaluation.by_use:
-        return True  # the network may be frozen elsewhere
+    if evaluation.by_use or evaluation.assumed:
+        return True  # the network may be frozen elsewhere, or gradients turned off
     if _ends_at_once(loop):
         return True
     if any(map(module.loops.gives_batches, iterables(loop))):
@@ -47,6 +48,17 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
 def _ends_at_once(loop: Round) -> bool:
     """Whether a loop is left at the end of its first round."""
     return isinstance(loop, LOOPS) and isinstance(loop.body[-1], (ast.Break, ast.Return))
+
+
+def is_detached(module: Module, call: ast.Call) -> bool:
+    """Whether what a call gives is detached, there or where it is bound: who does so has seen it carry a graph."""
+    statement = module.tree.statement(call)
+    bound = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is call else None
+    uses = [each for each in module.tree.within(module.tree.scope(call)) if isinstance(each, ast.Attribute)]
+    return any(
+        each.attr in ("detach", "data") and (each.value is call or (bound is not None and same(each.value, bound)))
+        for each in uses
+    )
 
 
 def _is_let_go(module: Module, call: ast.Call) -> bool:

@@ -39,15 +39,20 @@ Run by `fixtures/TLK501_grad_in_evaluation/proof.py`, fixed by `torchleak check 
 When it stays silent
 --------------------
 - Gradients are off: no_grad, inference_mode or set_grad_enabled is around the call, on a decorator, on every caller in
-  the file (or in the project's other files, where this file has none), or in the framework (Lightning's
+  the file or in the project's other files (through up to three callers of these), or in the framework (Lightning's
   validation_step).
-- All parameters of the network were frozen (`requires_grad_(False)`): then nothing is recorded.
-- The loop needs gradients: attacks, saliency, `backward`, also where a helper differentiates, or the network's own
-  forward pass (forces that are the derivative of an energy).
+- All parameters of the network were frozen (`requires_grad_(False)`), here or by who hands it over: then nothing is
+  recorded.
+- The loop needs gradients: attacks, saliency, `backward`, `zero_grad`, also where a helper differentiates, or the
+  network's own forward pass (forces that are the derivative of an energy, adaptation at test time).
+- The network that is run is another one than the one in evaluation mode, or holds that as a part, or trains again.
+- A generator expression that is gone through elsewhere. Those that `sum`, `list` and `extend` take are loops like
+  others, as comprehensions are, if the network is given what they go over.
 
-A note where the loop goes over no loader, the network is not put in evaluation mode, and nothing shows that it is run
-beside training; where the batch is one item; where the loop ends in its first round; and where neither `eval()` nor a
-name says that it evaluates: then all outputs are turned into numbers.
+A note where the loop goes over no loader, the network is not put in evaluation mode (here, or by all who call the
+function from other files), and nothing shows that it is run beside training; where the batch is one item; where the
+loop ends in its first round; and where neither `eval()` nor a name says that it evaluates: then all outputs are turned
+into numbers.
 
 How to fix it
 -------------

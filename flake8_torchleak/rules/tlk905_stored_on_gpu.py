@@ -17,7 +17,8 @@ Instead
 Why
 ---
 No graph is kept here, but the outputs of a whole split are: features, logits or masks of all samples in the memory of
-the GPU, which is the smaller one. Results that are collected belong into main memory.
+the GPU, which is the smaller one. Results that are collected belong into main memory: those of
+comprehensions over batches, too.
 
 Measured
 --------
