@@ -251,3 +251,40 @@ def test_a_dataset_without_a_constructor(tmp_path: Path) -> None:
     data = CHANGED.format("self.rows[i]").replace("def __init__(self, path, transform=None)", "def load(self, path)")
     main = "    from data import Rows\n    from edits import Flip\n\n    DataLoader(Rows())\n    transform = Flip()\n"
     assert not told(tmp_path, data=data, edits=EDITS, main=main)
+
+
+SLOTS = """
+    def probed(path, meta):
+        if {test}:
+            meta["size"] = len(path)
+        return meta["size"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "test", "leaks"),
+    [
+        ("self.meta = [{} for _ in self.rows]", "True", False),
+        ("self.meta = [dict() for _ in self.rows]", "True", False),
+        ("self.meta = {k: {} for k in range(len(self.rows))}", "True", False),
+        ("self.meta = []\nfor _ in self.rows:\n    self.meta.append({})", "True", False),
+        ("self.meta = {}\nfor k, _ in enumerate(self.rows):\n    self.meta[k] = {}", "True", False),
+        ("self.meta = []\nfor _ in self.rows:\n    self.meta += [{}]\nself.meta.reverse()", "True", False),
+        ("self.meta = []\nself.meta.extend(self.rows)", "True", True),
+        ("self.meta = [{'size': 0} for _ in self.rows]", "True", True),
+        ("self.meta = [dict(each) for each in self.rows]", "True", True),
+        ("self.meta = [{} for _ in self.rows]\nfor k in self.rows:\n    self.meta[0]['x'] = k", "True", True),
+        ("self.meta = []\nfor each in self.rows:\n    self.meta.append(dict(each))", "True", True),
+        ("self.meta = self.rows", "True", True),
+        ("self.meta = self.rows", "not meta", False),
+        ("self.meta = self.rows", "len(meta) == 0", False),
+        ("self.meta = self.rows", "not len(meta)", False),
+        ("self.meta = self.rows", "len(meta) == 1", True),
+        ("self.meta = self.rows", "len(meta)", True),
+        ("self.meta = self.rows", "not path", True),
+    ],
+)
+def test_elements_that_are_made_to_be_filled(tmp_path: Path, init: str, test: str, leaks: bool) -> None:
+    init = init.replace("\n", "\n            ")
+    main = rows("self.meta[i] = self.meta[i]\nreturn probed('x', self.meta[i])", init, "from slots import probed")
+    assert bool(told(tmp_path, slots=SLOTS.format(test=test), main=main)) == leaks
