@@ -319,9 +319,7 @@ class Graph:
 
 
 def test_an_element_that_get_gives_is_left() -> None:
-    text = (
-        dataset("self.data = {f: {'a': f} for f in open(root)}", "r = self.data.get(i)\nr['b'] = 1\nreturn 1") + LOADED
-    )
+    text = dataset("self.data = {f: {} for f in open(root)}", "r = self.data.get(i)\nr['b'] = 1\nreturn 1") + LOADED
     assert [each[:16] for each in reasons(text, codes="TLK203")] == ["`r` is not read "]
 
 

@@ -6,7 +6,7 @@ import ast
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import EDITING_METHODS, GROWING, How, Mutation
+from flake8_torchleak.model.bindings import EDITING_METHODS, Mutation
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.model.values import Kind, Value
@@ -53,32 +53,6 @@ def is_made_anew(module: Module, dataset: DatasetFacts, value: Value) -> bool:
             if not any(isinstance(up, (ast.If, ast.Try)) for up in above):
                 return True
     return False
-
-
-def is_slot(dataset: DatasetFacts, value: Value) -> bool:
-    """Whether the elements are made empty, for samples to fill: what they put in is all that is ever there."""
-    name = value.origin.name if value.origin is not None else ""
-    put: list[ast.expr] = []
-    for binding in dataset.facts.attributes.get(name, []):
-        made = binding.value
-        if isinstance(made, (ast.ListComp, ast.DictComp)):
-            put.append(made.value if isinstance(made, ast.DictComp) else made.elt)
-        elif binding.how is not How.AUGMENT and (made is None or not _is_empty(made)):
-            return False
-    for change in dataset.facts.mutations.get(name, []):
-        if dataset.module.tree.function(change.node) in dataset.calls_in:
-            continue
-        if change.depth or (change.method in GROWING | {"augment"} and not change.elements):
-            return False
-        put += change.elements
-    return bool(put) and all(map(_is_empty, put))
-
-
-def _is_empty(node: ast.expr) -> bool:
-    """`{}`, `[]`, `dict()`."""
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id in ("dict", "list", "set") and not node.args
-    return (isinstance(node, ast.Dict) and not node.keys) or (isinstance(node, ast.List) and not node.elts)
 
 
 def is_log(module: Module, dataset: DatasetFacts, value: Value) -> bool:

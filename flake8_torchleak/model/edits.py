@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.anew import is_made_anew, is_queue, is_slot
+from flake8_torchleak.model.anew import is_made_anew, is_queue
 from flake8_torchleak.model.bindings import EDITING_METHODS, How, Mutation, is_changing, is_in_place
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.effects import ARRAY_METHODS
@@ -64,8 +64,7 @@ def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
     found = [each for function in dataset.calls_in for each in edits_through(module, function, NO_ENV, run.by)]
     told = {each.node for each in found}
     found = [each for each in found if told.isdisjoint(each.within)]
-    kept = (each for each in found if not is_made_anew(module, dataset, each.value))
-    yield from (each for each in kept if not is_slot(dataset, each.value))
+    yield from (each for each in found if not is_made_anew(module, dataset, each.value))
 
 
 def edits_through(
