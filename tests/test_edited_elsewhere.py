@@ -251,3 +251,28 @@ def test_a_dataset_without_a_constructor(tmp_path: Path) -> None:
     data = CHANGED.format("self.rows[i]").replace("def __init__(self, path, transform=None)", "def load(self, path)")
     main = "    from data import Rows\n    from edits import Flip\n\n    DataLoader(Rows())\n    transform = Flip()\n"
     assert not told(tmp_path, data=data, edits=EDITS, main=main)
+
+
+SLOTS = """
+    def probed(path, meta):
+        if {test}:
+            meta["size"] = len(path)
+        return meta["size"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "leaks"),
+    [
+        ("True", True),
+        ("not meta", False),
+        ("len(meta) == 0", False),
+        ("not len(meta)", False),
+        ("len(meta) == 1", True),
+        ("len(meta)", True),
+        ("not path", True),
+    ],
+)
+def test_elements_that_are_filled_where_they_are_empty(tmp_path: Path, test: str, leaks: bool) -> None:
+    main = rows("return probed('x', self.rows[i])", imports="from slots import probed")
+    assert bool(told(tmp_path, slots=SLOTS.format(test=test), main=main)) == leaks

@@ -166,3 +166,32 @@ for line in open(root):
 )
 def test_tables_of_codes(entries: str, many: bool) -> None:
     assert leaks(CODES.strip() + "\n" + entries, "return self.first[str(self.data[i])]") == many
+
+
+IMAGES = """
+self.images = {}
+self.marks = [int(line) for line in open(root)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("images", "sample", "many"),
+    [
+        ("np.load(data).reshape(-1, 28, 28)", "return self.images[i] / 255, self.marks[i]", False),
+        ("np.load(data).reshape((-1, 28, 28))", "return self.images[i] / 255, self.marks[i]", False),
+        ("np.load(data)", "return Image.fromarray(self.images[i]), self.marks[i]", False),
+        ("np.load(data)", "return self.images[i].transpose(2, 0, 1), self.marks[i]", False),
+        ("torch.zeros(len(data), 8)", "return self.images[i].permute((2, 0, 1)), self.marks[i]", False),
+        ("np.load(data)", "return self.images[i] / 255, self.marks[i]", True),
+        ("np.load(data).reshape(-1, 8)", "return self.images[i] / 255, self.marks[i]", True),
+        ("np.load(data)", "return self.images[i].reshape(), self.marks[i]", True),
+        ("np.load(data, mmap_mode='r').reshape(-1, 28, 28)", "return self.images[i] / 255, self.marks[i]", True),
+        ("np.load(data).reshape(-1, 28, 28)", "return self.images[0] / 255, self.marks[i]", True),
+        ("np.load(data).reshape(-1, 28, 28)", "return self.images[i] / 255, self.marks[0]", True),
+        ("open(data).read()", "return self.images[i], self.marks[i]", True),
+    ],
+)
+def test_numbers_beside_images(images: str, sample: str, many: bool) -> None:
+    text = dataset(IMAGES.format(images), sample).replace("len(self.data)", "len(self.marks)")
+    assert ("TLK101" in codes(text)) == many
+    assert "TLK101" in codes(text.replace("int(line)", "line.strip()"))

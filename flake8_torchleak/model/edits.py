@@ -315,6 +315,8 @@ def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:
                         return True
                 if isinstance(node, ast.Subscript) and module.classes.self_attribute(node.value) is not None:
                     return True
+                if _is_empty(node, target):
+                    return True
         up = module.tree.parents[up]
     counted = change.value
     return isinstance(counted, ast.BinOp) and any(
@@ -322,6 +324,16 @@ def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:
         for n in ast.walk(counted)
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)
     )
+
+
+def _is_empty(test: ast.AST, target: ast.expr) -> bool:
+    """`not item`, `len(item) == 0`, `not len(item)`."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq):
+        asked: ast.AST = test.left if getattr(test.comparators[0], "value", None) == 0 else test
+    else:
+        asked = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    counted = asked.args[0] if isinstance(asked, ast.Call) and last_name(asked.func) == "len" and asked.args else asked
+    return asked is not test and isinstance(counted, ast.expr) and same(counted, target)
 
 
 def _roots(node: ast.expr) -> list[ast.expr]:

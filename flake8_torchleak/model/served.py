@@ -138,20 +138,25 @@ class Served:
         return True in looks and False not in looks
 
     def _reads(self, dataset: DatasetFacts, user: Module, site: Site, place: object, sent: bool) -> bool:
-        collate, given = site.collate, list[str]()
         if not site.batches:
             return False
-        if user.loaders.is_default(collate):
+        if user.loaders.is_default(site.collate):
             return True
+        collate, given = _collate(site)
         assert collate is not None
-        if isinstance(collate, ast.Call) and last_name(collate.func) == "partial" and len(collate.args) == 1:
-            given = [each.arg for each in collate.keywords if each.arg is not None]
-            collate = collate.args[0]
         method = dataset.facts.methods.get(collate.attr) if isinstance(collate, ast.Attribute) else None
         if method is not None:
             return only_reads(self.module, method, place, sent, given)
         function = _named(user, collate)
         return function is not None and only_reads(user, function, place, sent, given)
+
+
+def _collate(site: Site) -> tuple[ast.expr | None, list[str]]:
+    """The collate function of a loader, and the parameters that `partial` gives it."""
+    collate = site.collate
+    if isinstance(collate, ast.Call) and last_name(collate.func) == "partial" and len(collate.args) == 1:
+        return collate.args[0], [each.arg for each in collate.keywords if each.arg is not None]
+    return collate, []
 
 
 def _named(user: Module, node: ast.expr) -> FunctionNode | None:
@@ -170,7 +175,12 @@ def _serving(user: Module, name: str) -> list[Site]:
     found = [(site, _class_of(user, site.dataset)) for site in user.loaders.sites if site.dataset is not None]
     if all(made != name for _, made in found) and not _is_chosen(user, name):
         return []
-    return [site for site, made in found if made in (name, "")]
+    served = [site for site, made in found if made in (name, "")]
+    for collate, given in map(_collate, served):
+        function = _named(user, collate) if collate is not None else None
+        if function is not None:
+            only_reads(user, function, None, False, given)  # what it calls in other files is asked for now
+    return served
 
 
 def _is_chosen(user: Module, name: str) -> bool:

@@ -51,6 +51,11 @@ class Tracing:
     ) -> None:
         self.module, self.function, self.depth = module, function, depth
         self.names = dict(given)
+        """By name, whatever binds it."""
+        self._bindings: dict[ast.AST, Parts] = {}
+        """By the place that binds a name: `x = torch.stack(x)` leaves nothing of what it was."""
+        self._fillings: dict[str, Parts] = {}
+        """What is put into variables, by name."""
         self.out = self.touched = _NONE
         nodes = module.tree.within(function)
         self._own = module.flow.definitions(function).keys()
@@ -76,7 +81,8 @@ class Tracing:
         elif isinstance(node, ast.AugAssign):
             if not isinstance(node.target, ast.Name) or node.target.id not in self._fresh:
                 self._touch(self.of(node.target))
-            self._bind(node.target, self.of(node.value))
+            before = self.names.get(node.target.id, _NONE) if isinstance(node.target, ast.Name) else _NONE
+            self._bind(node.target, self.of(node.value) | before)
         elif isinstance(node, (ast.For, ast.comprehension)):
             self._iterate(node.target, node.iter)
         elif isinstance(node, ast.Delete):
@@ -93,6 +99,7 @@ class Tracing:
     def _bind(self, target: ast.expr, parts: Parts) -> None:
         if isinstance(target, ast.Name):
             self.names[target.id] = self.names.get(target.id, _NONE) | parts
+            self._bindings[target] = self._bindings.get(target, _NONE) | parts
         elif isinstance(target, ast.Starred):
             self._bind(target.value, parts)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -115,6 +122,14 @@ class Tracing:
             self._touch(parts)  # into an object, or what is not the function's own: who knows who reads it
         elif self.module.infer.value(holder).kind not in (Kind.ARRAY, Kind.TENSOR):
             self.names[holder.id] = self.names.get(holder.id, _NONE) | parts
+            self._fillings[holder.id] = self._fillings.get(holder.id, _NONE) | parts
+
+    def _named(self, node: ast.Name) -> Parts:
+        """What a variable may be where it is read."""
+        bound = [each.node for each in self.module.flow.reaching(node.id, node)]
+        if not bound or not all(each in self._bindings for each in bound):
+            return self.names.get(node.id, _NONE)
+        return self._fillings.get(node.id, _NONE).union(*(self._bindings[each] for each in bound))
 
     def _iterate(self, target: ast.expr, over: ast.expr) -> None:
         name = last_name(over.func) if isinstance(over, ast.Call) else ""
@@ -132,7 +147,7 @@ class Tracing:
     def of(self, node: ast.AST) -> Parts:
         """The parts of samples that a value may be, or hold."""
         if isinstance(node, ast.Name):
-            return self.names.get(node.id, _NONE)
+            return self._named(node)
         if isinstance(node, ast.Subscript):
             parts = self.of(node.value)
             return parts if isinstance(node.slice, ast.Slice) else _picked(parts, getattr(node.slice, "value", None))

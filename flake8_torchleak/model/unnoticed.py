@@ -25,8 +25,11 @@ _STREAMS = frozenset({"__iter__", "__next__"})
 
 
 def is_unnoticed(state: StateFacts) -> bool:
-    """Whether the copies of a container cost nothing to speak of: counted, gone through each time, a table of codes."""
-    return has_few(state) or _is_gone_through(state) or _is_table_of_codes(state)
+    """Whether the copies of a container cost nothing to speak of: counted, gone through each time, a table of codes.
+
+    Or beside what is held for the same samples.
+    """
+    return has_few(state) or _is_gone_through(state) or _is_table_of_codes(state) or _is_beside_images(state)
 
 
 def _is_gone_through(state: StateFacts) -> bool:
@@ -94,3 +97,39 @@ def _turned(value: ast.expr | None) -> str:
     gone = loop.iter
     asked = isinstance(gone, ast.Call) and isinstance(gone.func, ast.Attribute) and gone.func.attr == "items"
     return ast.unparse(gone.func.value) if turned and asked else ""  # type: ignore[attr-defined]
+
+
+def _is_beside_images(state: StateFacts) -> bool:
+    """Whether it holds a number for each image of an array in memory: its copies are a hundredth of that, or less.
+
+    Workers copy 32 bytes a number. There are as many images as the memory has room for, of kilobytes each.
+    """
+    element = state.value.element
+    if state.value.kind not in _LISTS or element is None or element.kind is not Kind.NUMBER or state.indexed is None:
+        return False
+    others = (key.removeprefix("self.") for key in state.dataset.facts.attributes)
+    return any(_holds_images(StateFacts(state.module, state.dataset, each)) for each in others if each != state.attr)
+
+
+def _holds_images(state: StateFacts) -> bool:
+    """Whether an attribute is an array in memory whose rows, read by the index, have two dimensions or more."""
+    if state.value.kind not in (Kind.ARRAY, Kind.TENSOR) or state.indexed is None:
+        return False
+    made = [each for binding in state.bindings if binding.value is not None for each in ast.walk(binding.value)]
+    if any(isinstance(each, ast.keyword) and each.arg == "mmap_mode" for each in made):
+        return False
+    row = state.module.tree.parents[state.indexed.node]
+    up = state.module.tree.parents[row]
+    shown = isinstance(up, ast.Call) and row in up.args and last_name(up.func) == "fromarray"
+    turned = state.module.tree.parents[up] if isinstance(up, ast.Attribute) else None
+    shapes = [each for each in (*made, turned) if isinstance(each, ast.Call) and last_name(each.func) in _SHAPES]
+    return shown or any(len(_axes(each)) >= (2 if each is turned else 3) for each in shapes)
+
+
+_SHAPES = frozenset({"reshape", "transpose", "permute", "view"})
+
+
+def _axes(call: ast.Call) -> list[ast.expr]:
+    """The numbers of `x.reshape(-1, 28, 28)`, `x.transpose((2, 0, 1))`."""
+    first = call.args[0] if call.args else None
+    return first.elts if isinstance(first, (ast.Tuple, ast.List)) else call.args

@@ -45,7 +45,7 @@ When it stays silent
   around (the same label for all files of a folder) or counted up only for what was not met before.
 - It has 10,000 elements at most by what the code counts (`range(100)`, `rows[:500]`, `n=1000` that no call changes), is
   a list of strings or numbers that every sample goes through as a whole, or a table of codes beside the one that leads
-  back (`self.code[name] = n`, `self.name[n] = name`).
+  back (`self.code[name] = n`, `self.name[n] = name`); or it has one number for each image of an array in memory.
 - It is a list of strings or numbers that a program only evaluates with, from its start to its end: each worker reads
   its share, and all together copy it once.
 - It is only counted, or only tested for membership.

@@ -41,7 +41,7 @@ Run by `fixtures/TLK203_mutated_state/proof.py`, fixed by `torchleak check --fix
 When it stays silent
 --------------------
 The element is copied first, is made anew for each sample or each epoch, or is a cache slot, a counter, a log that the
-Dataset only adds to, or a queue of its own: its methods both fill and empty the queues.
+Dataset only adds to, a queue of its own (its methods both fill and empty the queues), or filled only where it is empty.
 
 A note is an edit that a second one leaves as it is (values limited by `np.clip`, a column that each read sets anew,
 what `if np.isnan(x[i])` sets, an entry made of others that stay as they are), and one where each loader that a project
