@@ -146,3 +146,55 @@ def test_layers_of_a_constructor_that_is_not_followed(tmp_path: Path, made: str,
     own.write_text(USER)
     told = [(each.code, each.severity) for each in lint(USER, path=str(own))]
     assert told in ([("TLK402", expected)], [] if expected is Severity.NOTE else None)
+
+
+PARTS = """
+import torch
+from lib import get_loss, get_scaler
+
+def train(model, loader, opt, cfg):
+    criterion, other, scaler = get_loss(cfg), cfg.other, {}
+    kept = []
+    for epoch in range(cfg.epochs):
+        for x, y in loader:
+            opt.zero_grad()
+            out = model(x)
+            {}
+            opt.step()
+    return kept, list(model.parameters())
+"""
+
+
+@pytest.mark.parametrize("scaler", ["torch.cuda.amp.GradScaler()", "get_scaler(cfg)"])
+def test_a_loss_that_is_scaled(scaler: str) -> None:
+    body = "loss = criterion(out, y)\n            scaler.scale(loss).backward()\n            kept.append({})"
+    assert found(PARTS.format(scaler, body.format("loss"))) == [("TLK402", Severity.WARNING)]
+    assert found(PARTS.format(scaler, body.format("loss.item()"))) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"), [("criterion(out, y)", Severity.WARNING), ("criterion(x, y)", Severity.NOTE)]
+)
+def test_a_part_of_a_loss_that_is_a_term(made: str, expected: Severity) -> None:
+    """The loss is handed what has history; of another call only the variable's name speaks."""
+    body = f"loss, rest = {made}\n            (out.mean() + loss).backward()\n            kept.append(loss)"
+    assert found(PARTS.format("None", body)) == [("TLK402", expected)]
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ("losses['loss_box']", ["TLK402"]),
+        ("losses['loss_box'].item()", []),
+        ("sum(losses.values())", ["TLK402"]),
+        ("losses['class_error']", []),
+        ("losses[0]", []),
+    ],
+)
+def test_entries_of_which_a_loop_differentiates_some(kept: str, expected: list[str]) -> None:
+    """Of those that a loop picks, a loss by its key is one; an error rate beside them need not be."""
+    body = "losses, weights = criterion(out, y), criterion.weights\n"
+    body += "            whole = sum(losses[k] * weights[k] for k in losses if k in weights)\n"
+    body += f"            whole.backward()\n            kept.append({kept})"
+    assert [code for code, _ in found(PARTS.format("None", body))] == expected
+    assert found(PARTS.format("None", body.replace("criterion(out, y)", "other(out, y)"))) == []
