@@ -20,7 +20,7 @@ def train(model, loader, criterion, opt, meter, stats):
     losses = AverageMeter()
     {}
     for x, y in loader:
-        out = model(x)
+        out, aux = model(x)
         term = criterion(out, y)
         loss = F.mse_loss(out, y) + term
         opt.zero_grad()
@@ -38,6 +38,7 @@ FED = {
 NOT_FED = {
     "numbers": "losses.update(loss.item()); meter.update(loss.detach())",
     "outputs": "losses.update(out, y); losses.update(out[0])",
+    "a part of an output": "losses.update(aux)",
     "what is not differentiated": "losses.update(F.l1_loss(out, y))",
     "perhaps a dict": "stats.update(loss=loss); stats.update({'loss': loss})",
     "a logger": "losses.update(loss=loss, lr=0.1)",

@@ -10,7 +10,7 @@ from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.overloading import operated
 from flake8_torchleak.lifetime.rewriting import is_every_entry
 from flake8_torchleak.lifetime.run import Part, Run
-from flake8_torchleak.lifetime.values import ELEMENTS, Kind, Mark, Obj, Value, constant, number, objects, varies
+from flake8_torchleak.lifetime.values import ELEMENTS, Kind, Mark, Value, constant, number, objects, varies
 
 
 class Assignments(Part):
@@ -103,13 +103,9 @@ class Assignments(Part):
     def _held(self, base: Value, index: object, target: ast.Subscript) -> Value:
         """What an entry was before, of containers, and of what nothing more is known of but that it has entries."""
         run = self.run
-        found: list[Value] = []
-        for atom in base:
-            if isinstance(atom.made, Obj):
-                if atom.made.kind in ("dict", "list"):
-                    found.append(run.elements.entry(atom.made, index, target))
-            elif atom.kind is Kind.UNKNOWN and isinstance(index, (str, int)):
-                found.append(run.make.part(atom, index))
+        found = [run.elements.entry(made, index, target) for made in objects(base) if made.kind in ("dict", "list")]
+        if isinstance(index, (str, int)):
+            found += [run.make.part(atom, index) for atom in base if atom.kind is Kind.UNKNOWN]
         return tuple(each for value in found for each in value)
 
     def _persist(self, base: Value, target: ast.Attribute | ast.Subscript, value: Value) -> bool:

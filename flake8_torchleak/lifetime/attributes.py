@@ -36,10 +36,13 @@ def _set_by(cls: ast.ClassDef) -> dict[str, list[ast.expr]]:
     found: dict[str, list[ast.expr]] = {}
     for method in cls.body:
         first = next(iter(method.args.args), None) if isinstance(method, FUNCTIONS) else None
-        for node in walk(method) if first is not None else ():
+        if first is None:
+            continue
+        for node in walk(method):
             for target in node.targets if isinstance(node, ast.Assign) else ():
                 for part in getattr(target, "elts", (target,)):
                     if isinstance(part, ast.Attribute) and getattr(part.value, "id", "") == first.arg:
+                        assert isinstance(node, ast.Assign)
                         found.setdefault(part.attr, []).append(node.value)
     return found
 

@@ -33,6 +33,7 @@ from flake8_torchleak.lifetime.values import (
     of_container,
     varies,
 )
+from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
 
 
@@ -285,6 +286,8 @@ class Expressions(Part):
                 selector = name if isinstance(name, (str, int)) and not isinstance(name, bool) else ELEMENTS
                 if atom.kind is Kind.LOADER and isinstance(name, str):
                     atom = atom.but(kind=Kind.UNKNOWN, graph=Graph.MAYBE)  # no loader has keys: it holds some
+                if isinstance(name, str) and (atom.site, ELEMENTS) in run.seen.proven and hints.is_loss(name):
+                    selector = ELEMENTS  # what a loop took of them was differentiated
                 part = run.make.part(atom, selector)
                 if atom.graph is Graph.YES:  # a tensor, or a container of tensors: an operation of its own
                     part = run.make.view(node, part[0]) if _is_view(index) else run.make.result(node, [part])

@@ -114,17 +114,13 @@ class Needing(Part):
     def parameters(self, node: ast.expr, owner: Value) -> Value:
         """A parameter of a network, as its `parameters()` gives it."""
         leaf = self.run.make.tensor((node, "leaf"), Graph.LEAF)
-        if owner:
-            run, now = self.run, owner[:1]
-            asked, before = self._asked.get(node, (0, ()))
-            if (
-                run.loops
-                and asked > run.loops[-1].iteration
-                and all(run.loops[-1].ident in a.vary for a in before + now)
-            ):
-                now = before + now  # of the networks that a loop goes over, one after the other
-            self._asked[node] = run.clock, now
-            self._owners[key_of(leaf[0])] = now
+        run, now = self.run, owner[:1]
+        asked, before = self._asked.get(node, (0, ()))
+        around = run.loops[-1] if run.loops else None
+        if around is not None and asked > around.iteration and all(around.ident in a.vary for a in before + now):
+            now = before + now  # of the networks that a loop goes over, one after the other
+        self._asked[node] = run.clock, now
+        self._owners[key_of(leaf[0])] = now
         return leaf
 
     def told(self, base: Value, needs: Value) -> None:

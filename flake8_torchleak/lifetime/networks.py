@@ -142,7 +142,10 @@ class Networks(Part):
         return (new,)
 
     def method(self, atom: Atom, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
-        """Call a method of a network."""
+        """Call a method of a network: some only networks have, whatever it is called."""
+        if atom.site in self.run.seen.named and name in table.PROVE_NETWORK - table.OF_OPTIMIZERS:
+            if name != "train" or not args:
+                self.run.seen.networks.add(atom.site)
         if name in table.MODULE_SELF:
             self.set_mode(atom, name, args, keywords, node)
             if name == "apply" and args:

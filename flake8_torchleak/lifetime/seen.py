@@ -54,8 +54,10 @@ class Seen:
         """The same, those left out whose content was differentiated in the iteration that made them."""
         self.named_terms: set[Site] = set()
         """Terms of what was differentiated that are losses by their names alone."""
+        self.of_losses: set[Site] = set()
+        """Calls that are losses by their names, and that were given what has history."""
         self.operands: dict[ast.AST, tuple[Value, Value]] = {}
-        """Operators in loops -> what was on their left and right the last time."""
+        """Operators in loops -> what was on their left and right the last time; what gradients are scaled for."""
         self.callees: dict[Site, Site] = {}
         """Calls of what is a network by its name alone -> what is called."""
         self.surprises = 0
@@ -158,14 +160,22 @@ class Seen:
         return found
 
     def _parts_of_losses(self, node: ast.BinOp | ast.AugAssign) -> list[Site]:
-        """Of what is added up for what is differentiated: what may have history, of what a loss by its name gives."""
-        if not isinstance(node.op, (ast.Add, ast.Sub)):
+        """Of what is added up for what is differentiated: what may have history, of what a loss by its name gives.
+
+        Of what it is weighed with, too, if the loss was given what has history.
+        """
+        if not isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
             return []
         terms = [atom for side in self.operands.get(node, ()) for atom in side]
         found = [atom.site for atom in terms if atom.graph is Graph.MAYBE and _is_part_of_loss(atom.site)]
+        if isinstance(node.op, ast.Mult):
+            found = [site for atom in terms for site in self.inputs.get(atom.site, ()) if self._is_of_loss(site)]
         self.surprises += not self.proven.issuperset(found)
         self.named_terms.update(found)
         return found
+
+    def _is_of_loss(self, site: Site) -> bool:
+        return isinstance(site, tuple) and site[0] in self.of_losses
 
     def _begins_with(self, site: Site) -> frozenset[Site]:
         """What a value's history may begin with, as far as is looked at."""

@@ -60,6 +60,7 @@ class Unseen(Part):
             if name not in table.READ_ONLY_METHODS:
                 run.escape(value)
         if carrying and hints.computes_loss(name):
+            run.seen.of_losses.add(node)
             run.seen.tensors_in(values)
             return tuple(each.but(kind=Kind.UNKNOWN, made=table.NAMED) for each in run.make.result(node, values))
         if hints.makes_model(name) or (hints.is_model(name) and name[:1].isupper()):
@@ -143,8 +144,10 @@ class Unseen(Part):
             owner = receiver.func.value if isinstance(receiver.func, ast.Attribute) else None
             if isinstance(owner, (ast.Name, ast.Attribute)) and not run.grad_off:
                 run.keeper.stored(run.evaluate(owner), join(args), node, receiver, None, summed=True)
-        if atom.made == table.SCALER and name == "scale":
-            return run.make.result(node, args)
+        if name == "scale" and args:
+            run.seen.operands[node] = args[0], ()
+            if atom.made == table.SCALER:
+                return run.make.result(node, args)
         effect = TENSOR_METHODS.get(name)
         if effect is not None and effect.graph:
             run.seen.inputs[node] = (atom.site,)  # if it is differentiated, that was a tensor with history

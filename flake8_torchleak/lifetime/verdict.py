@@ -90,7 +90,8 @@ def is_certain(run: Run, kept: Kept) -> bool:
         return False
     history = run.seen.history(value)
     supposed = value.made == NAMED and not _is_term(run, value)
-    named = supposed or _is_by_name(history) or not kept.sites.isdisjoint(run.seen.named_terms)
+    terms = kept.sites & run.seen.named_terms
+    named = supposed or _is_by_name(history) or not all(_is_of_loss(run, each) for each in terms)
     shared = (site for site in history & run.seen.spent if not isinstance(_whole(site), ast.arg))
     if not named and (kept.evaluating or _is_in_vain(run, kept) or any(shared)):
         return True
@@ -108,6 +109,11 @@ def _is_term(run: Run, value: Atom) -> bool:
     """
     spent = (sides for node, sides in run.seen.operands.items() if node in run.seen.spent)
     return any(atom.site == value.site for sides in spent for side in sides for atom in side)
+
+
+def _is_of_loss(run: Run, term: Site) -> bool:
+    """Whether a term is a part of what a loss gives that was handed what has history: `loss, parts = loss_of(out)`."""
+    return isinstance(term, tuple) and bool(term) and term[0] in run.seen.of_losses
 
 
 def _is_by_name(history: Iterable[Site]) -> bool:
