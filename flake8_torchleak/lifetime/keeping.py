@@ -119,7 +119,7 @@ class Keeper(Part):
 
     def _weigh(self, node: ast.AST, value: Iterable[Atom]) -> None:
         found = [atom for atom in value if atom.graph is Graph.YES]
-        for each in (node, *self._calls()):
+        for each in (node, *self._calls()) if found else ():
             self.weighed.setdefault(each, []).extend(found)
 
     def _calls(self) -> tuple[ast.AST, ...]:

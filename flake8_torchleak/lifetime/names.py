@@ -76,7 +76,7 @@ class Names(Part):
             value = self.suggested(name, value)
         scope = frame.scope
         if scope is None or name in scope.own:
-            run.put(frame.variables, name, value)
+            run.journal.put(frame.variables.fields, name, value)
             return
         outer = frame.function.closure if frame.function is not None else None
         while outer is not None and name not in scope.globals:
