@@ -130,7 +130,8 @@ def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
         groups = [[each for each in rules if not each.local and each.default is default] for default in (True, False)]
         for at, group in enumerate(filter(None, groups)):
             if at:
-                module = Module(module.source, module.root, module.config, module.path)
+                shared, module = module.shared, Module(module.source, module.root, module.config, module.path)
+                module.shared = shared
             found |= _asking(group, module, fixes, left)
     finally:
         module.forget()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_torchleak.lifetime.frames import Loop
+from flake8_torchleak.lifetime.nodes import of_node
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.values import ANYTHING, Atom, Graph, Kind, Mark, Obj, Value, constant, objects, varies
 from flake8_torchleak.lifetime.world import ClassInfo
@@ -108,12 +109,15 @@ def _is_instance(run: Run, value: Value, classes: ast.expr) -> bool | None:
     return found.pop() if len(found) == 1 else None
 
 
-def names_of(classes: ast.expr) -> set[str]:
+@of_node
+def names_of(classes: ast.expr) -> frozenset[str]:
     """The names of what `isinstance` is asked about."""
-    return {each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in ast.walk(classes)}
+    return frozenset(
+        each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in ast.walk(classes)
+    )
 
 
-def is_one_of(run: Run, atom: Atom, names: set[str]) -> bool | None:
+def is_one_of(run: Run, atom: Atom, names: frozenset[str]) -> bool | None:
     """Whether something is an object of one of these classes; None if that is not known."""
     made = atom.made
     if atom.kind is Kind.TENSOR:

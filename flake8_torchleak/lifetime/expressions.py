@@ -73,15 +73,17 @@ class Expressions(Part):
 
     def value(self, node: ast.expr) -> Value:
         """What an expression gives, with what it does done."""
-        run = self.run
+        run, kind = self.run, node.__class__
         run.steps_left -= 1  # `run.spend()`, for each node of the program
         if run.steps_left < 0:
             run.go_on()
+        if kind is ast.Name or kind is ast.Constant:  # two of three, with nothing below
+            return self._handlers[kind](node)
         if run.nesting > DEEPEST_NESTING + 100:
             return ANYTHING
         run.nesting += 1
         try:
-            return self._handlers[node.__class__](node)
+            return self._handlers[kind](node)
         finally:
             run.nesting -= 1
 
@@ -227,6 +229,7 @@ class Expressions(Part):
 
     def _lambda(self, node: ast.Lambda) -> Value:
         frame = self.run.frame
+        frame.enclosed = True
         made = Function(node, frame.place, frame, frame.function.owner if frame.function else None)
         return (Atom(Kind.FUNCTION, node, made=made),)
 

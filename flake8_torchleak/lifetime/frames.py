@@ -144,3 +144,5 @@ class Frame:
     """What a `yield` gives."""
     mode: int | None = None
     """How many contexts without gradients are around its first `yield`."""
+    enclosed: bool = False
+    """Whether a function was defined in it, which may be called when it is over."""

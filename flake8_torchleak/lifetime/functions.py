@@ -84,6 +84,7 @@ class Functions(Part):
         if scope.yields:
             frame.yields = run.new("generator", node)
         before, tests, guards, decorated = run.grad_off, run.tests, run.guards, False
+        mark = run.journal.mark
         frame.tests, run.tests = tests, []
         if not isinstance(made.node, ast.Lambda):
             decorated = bool(made.node.decorator_list) and gradmode.decorated_off(
@@ -106,6 +107,8 @@ class Functions(Part):
         run.journal.add(frame.exits)
         if frame.yields is not None:
             return run.of(frame.yields)
+        if not frame.enclosed:
+            run.journal.leave(mark, variables.fields)
         found = [*frame.returns, *([NONE] if flow is Flow.NEXT else [])]
         result = join(found) if found else NONE
         if run.carries(result):

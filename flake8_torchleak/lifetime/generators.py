@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from flake8_torchleak.lifetime.frames import Frame, Function
-from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import ANYTHING, NONE, Obj, Value
 
@@ -60,6 +60,7 @@ class Generators(Part):
         return run.elements.all_of(made) or NONE
 
 
+@of_node
 def _receives(loop: ast.stmt) -> bool:
     """Whether what a `yield` in it gives is used."""
     dropped = {each.value for each in walk(loop) if isinstance(each, ast.Expr)}

@@ -48,6 +48,13 @@ class Journal:
         """Nothing of what was set so far will be taken back."""
         self._log.clear()
 
+    def leave(self, mark: int, fields: Fields) -> None:
+        """What was set of some fields since then will not be asked about any more: a call is over, and these with it.
+
+        Of a step that calls many helpers that is most of what is written.
+        """
+        self._log[mark:] = [each for each in self._log[mark:] if each[0] is not fields]
+
     @property
     def mark(self) -> int:
         """How much was written so far."""

@@ -53,6 +53,8 @@ class Keeper(Part):
         """Names, and attributes by theirs -> what they were bound to in loops, by what made it."""
         self._made: dict[str, set[Site]] = {}
         """The same, of what the binding statement itself made."""
+        self._bindings: dict[str, list[tuple[ast.AST, Value]]] = {}
+        """What is not yet in either: few names are ever asked about."""
         self._states: set[ast.AST] = set()
         """Calls of recurrent networks that are handed what earlier steps made."""
         self.of_layers: set[ast.AST] = set()
@@ -117,7 +119,7 @@ class Keeper(Part):
 
     def _weigh(self, node: ast.AST, value: Iterable[Atom]) -> None:
         found = [atom for atom in value if atom.graph is Graph.YES]
-        for each in (node, *self._calls()):
+        for each in (node, *self._calls()) if found else ():
             self.weighed.setdefault(each, []).extend(found)
 
     def _calls(self) -> tuple[ast.AST, ...]:
@@ -130,9 +132,7 @@ class Keeper(Part):
             return
         self._carriers.bound(new, node, target)
         key = _key(target)
-        self._bound.setdefault(key, set()).update([each.site for each in new])
-        made = self._made.setdefault(key, set())
-        made.update([each.site for each in new if is_in(each.site, node)])
+        self._bindings.setdefault(key, []).append((node, new))
         for around in self.run.loops:
             if around.again:
                 self._weigh(node, new)
@@ -142,6 +142,7 @@ class Keeper(Part):
             return
         if is_of_network(self.run, target) and not any(loop.step == FORWARD for loop in self.run.loops):
             return  # a state that goes on through the calls of a network: another question
+        bound, made = self._sites(key)
         others = self._read_beside(node, target)
         for atom in new:
             if atom.kind is not Kind.TENSOR or atom.graph is not Graph.YES or not atom.parts:
@@ -152,7 +153,7 @@ class Keeper(Part):
             adding = chained and adds(atom, old, node, self.run.loops[-1].ident, self.run.seen.proven)
             if not adding and self._adds_again(node, old, atom.site):
                 again = atom.past.intersection(*(each.past for each in old))
-                adding = chained = {loop for loop, site in again if site in self._bound[key]}
+                adding = chained = {loop for loop, site in again if site in bound}
             if not adding or not self._states.isdisjoint(atom.parts):
                 continue
             if self._told.setdefault((atom.site, atom.born), node) is not node:
@@ -166,6 +167,14 @@ class Keeper(Part):
             elif loop.ident in chained:
                 self.add("store" if joins(atom.site) else "sum", node, target, loop, [], atom)
                 return
+
+    def _sites(self, key: str) -> tuple[set[Site], set[Site]]:
+        """What a name was bound to in loops, by what made it: all of it, and what its own statements made."""
+        bound, made = self._bound.setdefault(key, set()), self._made.setdefault(key, set())
+        for node, value in self._bindings.pop(key):
+            bound.update(each.site for each in value)
+            made.update(each.site for each in value if is_in(each.site, node))
+        return bound, made
 
     def _read_beside(self, node: ast.AST, target: ast.expr) -> set[Site]:
         """What made the values of the other variables that a binding reads: `kept = g[mask]`, where it was `g` before.

@@ -76,7 +76,7 @@ class Names(Part):
             value = self.suggested(name, value)
         scope = frame.scope
         if scope is None or name in scope.own:
-            run.put(frame.variables, name, value)
+            run.journal.put(frame.variables.fields, name, value)
             return
         outer = frame.function.closure if frame.function is not None else None
         while outer is not None and name not in scope.globals:
@@ -92,12 +92,14 @@ class Names(Part):
         found = fields.get(name)
         if found:
             return found
+        statements = place.binding(name)
+        if not statements and not place.stars:
+            return ()
         if (place.path, name) in self._asked:
             return ()  # it is made of itself
         self._asked.add((place.path, name))
         value: Value = ()
         try:
-            statements = place.binding(name)
             for statement in statements:
                 given = self._bound_by(statement, name, place)
                 value = given or value

@@ -282,9 +282,10 @@ class Run(Budget):
 
     def replace(self, old: Value, new: Value) -> None:
         """A variable or attribute is bound anew: what an earlier iteration made and put there goes."""
-        for loop in self.loops:
+        there = objects(old)
+        for loop in self.loops if there else ():
             if loop.last:
-                found = {id(made): made.born for made in objects(old)}
+                found = {id(made): made.born for made in there}
                 gone = {each for each, born in found.items() if loop.start <= born < loop.iteration}
                 gone |= found.keys() & self.lasting
                 loop.replaced |= gone - {id(made) for made in objects(new)}

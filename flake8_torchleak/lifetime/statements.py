@@ -122,6 +122,7 @@ class Statements(Part):
 
     def _function(self, node: FunctionNode) -> Flow:
         frame = self.run.frame
+        frame.enclosed = True
         made = Function(node, frame.place, frame if frame.scope is not None else None)
         self.run.names.bind(node.name, self.run.functions.decorated(node, made))
         return Flow.NEXT

@@ -16,6 +16,8 @@ _REPEATING = frozenset({*_LOOPS, ast.comprehension})
 _CHANGING = frozenset({ast.Assign, ast.AugAssign, ast.Call})
 _ADDING = frozenset({"append", "appendleft", "extend", "add", "update", "setdefault"})
 _DIFFERENTIATING = frozenset({"backward", "manual_backward"})
+_PREPARING = frozenset({"eval", "DataLoader"})
+_STEPS = hints.STEP_METHODS | hints.STEP_HOOKS
 _TRAINING = _DIFFERENTIATING | {"autograd", "grad", "minimize"}
 """Names that a text in which nothing is differentiated does not read."""
 
@@ -32,13 +34,10 @@ class Stepping:
                 self.functions.append((statement, None))
             elif isinstance(statement, ast.ClassDef):
                 self.functions += [(each, statement) for each in statement.body if isinstance(each, FUNCTIONS)]
-        self._uses = {function: _Uses(function) for function, _ in self.functions}
-        prepared = self._top_uses.read.union(*(each.read for each in self._uses.values()))
-        self.in_vain = prepared.isdisjoint(_TRAINING)
+        self._uses = {function: _uses(function) for function, _ in self.functions}
+        self._read = self._top_uses.read.union(*(each.read for each in self._uses.values()))
+        self.in_vain = self._read.isdisjoint(_TRAINING)
         """Whether nothing is differentiated, by the text."""
-        if "eval" in prepared or "DataLoader" in prepared:  # in one function, for the loop of another
-            for each in (self._top_uses, *self._uses.values()):
-                each.steps = each.steps or each.loops or each.comprehends
 
     def is_called(self, function: FunctionNode) -> bool:
         """Whether something in the module reads a name that is the function's."""
@@ -47,6 +46,11 @@ class Stepping:
     def matters(self, function: FunctionNode) -> bool:
         """Whether it may hold a step, calls what may, or is a network's forward pass that may keep something."""
         return function in self._mattering or function in self._keeping
+
+    def _steps(self, uses: _Uses) -> bool:
+        """Whether there may be a step in what these are the uses of."""
+        prepared = not _PREPARING.isdisjoint(self._read)  # in one function, for the loop of another
+        return uses.may_step or (prepared and (uses.loops or uses.comprehends))
 
     @cached_property
     def _keeping(self) -> set[FunctionNode]:
@@ -59,7 +63,7 @@ class Stepping:
         """Whether the module's own statements are steps, or call what may hold one."""
         names = {each.name for each in self._mattering}
         names |= {owner.name for function, owner in self.functions if owner is not None and function in self._mattering}
-        if self._top_uses.steps or names & self._top_uses.read:
+        if self._steps(self._top_uses) or names & self._top_uses.read:
             return True
         if not self.in_vain:
             return False
@@ -99,16 +103,12 @@ class Stepping:
         return _Uses(ast.Module(rest, []))
 
     @cached_property
-    def _read(self) -> set[str]:
-        return self._top_uses.read.union(*(each.read for each in self._uses.values()))
-
-    @cached_property
     def _mattering(self) -> set[FunctionNode]:
         readers: dict[str, list[FunctionNode]] = {}
         for function, uses in self._uses.items():
             for name in uses.read & self._names:
                 readers.setdefault(name, []).append(function)
-        new = [function for function, uses in self._uses.items() if uses.steps]
+        new = [function for function, uses in self._uses.items() if self._steps(uses)]
         found = set(new)
         while new:
             for function in readers.pop(new.pop().name, ()):
@@ -123,16 +123,17 @@ class Stepping:
 
 
 class _Uses:
-    """What stands in a function: names that it reads, and whether it may hold a step."""
+    """What stands in a function: names that it reads, and its loops."""
 
     def __init__(self, root: FunctionNode | ast.Module) -> None:
+        self.name = "" if isinstance(root, ast.Module) else root.name
         self.read: set[str] = set()
         self.loops = False
         """Whether there is a loop that is a statement."""
         self.comprehends = False
         """Whether there is one in an expression."""
-        self.steps = not isinstance(root, ast.Module) and root.name in hints.STEP_METHODS | hints.STEP_HOOKS
-        over: set[str] = set()
+        self.over: set[str] = set()
+        """What its loops go over, by name."""
         for node in walk(root):
             kind = node.__class__
             if kind is ast.Name:
@@ -148,14 +149,25 @@ class _Uses:
                     self.comprehends = True
                 else:
                     self.loops = True
-                over.update(filter(None, map(_named, walk(node.iter))))
+                self.over.update(filter(None, map(_named, walk(node.iter))))
             else:
                 self.loops = True
-        if not self.steps:
-            loops = self.loops or self.comprehends
-            looping = loops and ("eval" in self.read or "DataLoader" in over or any(map(hints.is_loader, over)))
-            draws = loops and "next" in self.read and any(map(hints.is_loader, self.read))
-            self.steps = looping or draws or not _DIFFERENTIATING.isdisjoint(self.read)
+
+    @property
+    def may_step(self) -> bool:
+        """Whether it may hold a step, by its own names. Those that only suggest something are asked about each time."""
+        if self.name in _STEPS or not _DIFFERENTIATING.isdisjoint(self.read):
+            return True
+        if not (self.loops or self.comprehends):
+            return False
+        if "eval" in self.read or "DataLoader" in self.over or any(map(hints.is_loader, self.over)):
+            return True
+        return "next" in self.read and any(map(hints.is_loader, self.read))
+
+
+@of_node
+def _uses(function: FunctionNode) -> _Uses:
+    return _Uses(function)
 
 
 def _named(node: ast.AST) -> str:
@@ -199,6 +211,7 @@ def _attribute_of(node: ast.expr, owner: str) -> bool:
     return False
 
 
+@of_node
 def makes_step(function: FunctionNode) -> bool:
     """Whether a function differentiates outside of loops of its own: it is one step of somebody's loop."""
     stack: list[ast.AST] = list(function.body)

@@ -129,7 +129,7 @@ class _Bound:
                     self.names.add(node.name)  # type: ignore[attr-defined]
             elif kind in _COMPREHENSIONS:
                 stack += [inner for inner in walk(node) if isinstance(inner, ast.NamedExpr)]
-            elif node is not None:
+            elif node is not None and kind is not ast.Constant:
                 if kind in _BINDING:
                     self._note(node)
                 stack += below(node)

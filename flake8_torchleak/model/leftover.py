@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.firstparty import Finder, holds, listing, text_of, whole
 from flake8_torchleak.model.importers import files_below, importers, naming
 from flake8_torchleak.model.mentions import Definition, gets_by_text, looks_up, mentioning, stands_beside
-from flake8_torchleak.model.reading import reader
+from flake8_torchleak.model.reading import made, reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -58,14 +58,16 @@ def is_named_nowhere(module: Module, node: ast.ClassDef) -> bool:
     if project is None or not project.is_marked or is_packaged(project.top):
         return False
     path = os.path.abspath(str(module.path))
-    others = {each: (text_of(each, project.top) or "").replace(_ITSELF, "") for each in files_below(project.top)}
-    others.pop(path, None)
-    if len(others) > _MOST_OTHERS or any(gets_by_text(text) for text in (*others.values(), module.source.text)):
+    paths = [each for each in files_below(project.top) if each != path]
+    if len(paths) > _MOST_OTHERS or gets_by_text(module.source.text):
         return False
+    if any(_gets_others(each, project.top) for each in paths):
+        return False
+    others = [_others(each, project.top) for each in paths]
     asked: list[Definition] = [definition] if (definition := _outermost(module, node)) is not None else []
     for each in asked:
         word = re.compile(rf"\b{each.name}\b")
-        if each.decorator_list or stands_beside(project.top, each.name) or any(map(word.search, others.values())):
+        if each.decorator_list or stands_beside(project.top, each.name) or any(map(word.search, others)):
             return False
         for holder in mentioning(module.root, each.name):
             if holder is None or len(asked) == _MOST_LEVELS:
@@ -99,6 +101,17 @@ def _is_missing(path: str, statement: ast.ImportFrom, top: str) -> bool:
             return not any(each.startswith(f"{part}.") for each in names)
         folder = os.path.join(folder, part)
     return False
+
+
+@made(_MOST_OTHERS)
+def _gets_others(path: str, top: str) -> bool:
+    """Whether a file gets at modules by words that say so, its own left out."""
+    return gets_by_text(_others(path, top))
+
+
+def _others(path: str, top: str) -> str:
+    """The text of a file without what gets at the file itself."""
+    return (text_of(path, top) or "").replace(_ITSELF, "")
 
 
 def gets_modules(top: str) -> bool:

@@ -20,7 +20,7 @@ from flake8_torchleak.model.firstparty import Finder, holds, listing, parsed, te
 from flake8_torchleak.model.importers import importers
 from flake8_torchleak.model.index import Index
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.reading import reader
+from flake8_torchleak.model.reading import made, reader
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
 Links = dict[tuple[ast.Module, str], ast.AST]
@@ -216,14 +216,19 @@ def _loads(path: str, module: str, name: str, top: str) -> bool | None:
     text = text_of(path, top) if holds(path, top, "DataLoader(") else None
     if text is None or not re.search(rf"^\s*(?:from|import)\b.*\b{re.escape(name)}\b", text, re.M):
         return None
+    files, workers = _loading(path, top)
+    return not any(workers) if module in files and workers else None
+
+
+@made(256)
+def _loading(path: str, top: str) -> tuple[frozenset[str], tuple[bool, ...]]:
+    """The files that a file imports at its top, and of each DataLoader that it makes whether it may have workers."""
     found = whole(path, top)
     root = found[1] if found is not None else ast.Module([], [])
     statements = [each for each in root.body if isinstance(each, (ast.Import, ast.ImportFrom))]
-    if module not in Finder(path).imports(statements):
-        return None
     calls = (node for node in ast.walk(root) if isinstance(node, ast.Call))
-    workers = [_may_have_workers(call) for call in calls if last_name(call.func) == "DataLoader"]
-    return not any(workers) if workers else None
+    workers = tuple(_may_have_workers(call) for call in calls if last_name(call.func) == "DataLoader")
+    return frozenset(Finder(path).imports(statements)), workers
 
 
 def _may_have_workers(call: ast.Call) -> bool:
