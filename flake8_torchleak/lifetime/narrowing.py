@@ -55,7 +55,7 @@ def _asked(run: Run, test: ast.expr) -> tuple[ast.expr, Callable[[Atom], bool | 
             names = names_of(test.args[1])
             return test.args[0], lambda atom: is_one_of(run, atom, names)
         if name == "is_tensor":
-            return test.args[0], lambda atom: is_one_of(run, atom, {"Tensor"})
+            return test.args[0], lambda atom: is_one_of(run, atom, frozenset({"Tensor"}))
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
         other = test.comparators[0]
         if isinstance(other, ast.Constant) and other.value is None:
