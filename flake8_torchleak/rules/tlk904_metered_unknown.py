@@ -92,7 +92,7 @@ _FED = (".update(", ".add(", ".append(", ".put(", ".push(", ".record(", ".accumu
     fix=FixLevel.UNSAFE,
     severity=Severity.NOTE,
     subject=Subject.TORCH,
-    words=_DEFINED + _FED,
+    prospect=lambda text: holds_any(text, _DEFINED + _FED),
     apart=lambda text: holds_any(text, _DEFINED),
 )
 def check(module: Module) -> Iterator[Report]:
