@@ -226,3 +226,35 @@ def test_a_method_that_nobody_can_see(switch: str, body: str, expected: list[Sev
     text = NETWORK + textwrap.dedent(UNSEEN.format(switch=switch, body=body))
     text += "\n\ndef told(net, x):\n    return net.predict(x)\n"
     assert [each.severity for each in lint(text, wanted=lambda code: code == "TLK501")] == expected
+
+
+BY_TEXT = """
+import pytest
+import torch
+
+
+def freeze(parameter):
+    {body}
+
+
+def evaluate(model, loader):
+    for parameter in model.parameters():
+        freeze(parameter)
+    model.eval()
+    return sum((model(x).argmax(1) == y).sum().item() for x, y in loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("parameter.requires_grad_(False)", []),
+        ("return parameter", [Severity.WARNING]),
+        ("print(parameter)", [Severity.WARNING]),
+        ("parameter\n    print(parameter)", [Severity.WARNING]),
+        ("parameter", [Severity.WARNING]),
+    ],
+)
+def test_a_helper_that_freezes_by_the_text_alone(body: str, expected: list[Severity]) -> None:
+    """Files of tests are not followed."""
+    assert [each.severity for each in lint(BY_TEXT.format(body=body), wanted=lambda code: code == "TLK501")] == expected
