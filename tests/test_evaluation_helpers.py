@@ -134,6 +134,28 @@ def test_what_is_differentiated_in_the_loop_itself() -> None:
     assert count(program) == 0
 
 
+def test_a_function_that_is_called_like_a_forward_pass() -> None:
+    """It is given the network; the same one serves training."""
+    program = """
+    def forward(model, i, data):
+        x, y = data[i]
+        return model(x), y
+
+    def train_test(model, data, rows, opt):
+        model.train()
+        for i in range(len(data)):
+            opt.zero_grad()
+            out, y = forward(model, i, data)
+            (out - y).sum().backward()
+            opt.step()
+        model.eval()
+        for i in rows.slices():
+            out, y = forward(model, i, rows)
+            print((out.argmax(1) == y).sum().item())
+    """
+    assert count(program) == 1
+
+
 def test_a_short_loop_in_a_long_one() -> None:
     program = """
     def scores(model, rows):
@@ -226,3 +248,35 @@ def test_a_method_that_nobody_can_see(switch: str, body: str, expected: list[Sev
     text = NETWORK + textwrap.dedent(UNSEEN.format(switch=switch, body=body))
     text += "\n\ndef told(net, x):\n    return net.predict(x)\n"
     assert [each.severity for each in lint(text, wanted=lambda code: code == "TLK501")] == expected
+
+
+BY_TEXT = """
+import pytest
+import torch
+
+
+def freeze(parameter):
+    {body}
+
+
+def evaluate(model, loader):
+    for parameter in model.parameters():
+        freeze(parameter)
+    model.eval()
+    return sum((model(x).argmax(1) == y).sum().item() for x, y in loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("parameter.requires_grad_(False)", []),
+        ("return parameter", [Severity.NOTE]),
+        ("print(parameter)", [Severity.NOTE]),
+        ("parameter\n    print(parameter)", [Severity.NOTE]),
+        ("parameter", [Severity.NOTE]),
+    ],
+)
+def test_a_helper_that_freezes_by_the_text_alone(body: str, expected: list[Severity]) -> None:
+    """Files of tests are not followed."""
+    assert [each.severity for each in lint(BY_TEXT.format(body=body), wanted=lambda code: code == "TLK501")] == expected

@@ -35,7 +35,19 @@ def needs_grad(module: Module, scope: Scope) -> bool:
             if name == "requires_grad_" or _ATTACKS.search(key_of(node.func) or name) or _asks(module, node):
                 return True
     calls = module.tree.calls(scope)
-    return any(_helper_asks(module, call, _DEEPEST) or _network_asks(module, call) for call in calls)
+    return any(
+        _helper_asks(module, call, _DEEPEST) or _network_asks(module, call) or _helper_sets(module, call)
+        for call in calls
+    )
+
+
+def _helper_sets(module: Module, call: ast.Call) -> bool:
+    """Whether a call runs a function that does nothing but say whether what it is handed requires gradients."""
+    helper = module.classes.callee(call)
+    if helper is None or len(helper.body) > 1 or not isinstance(helper.body[0], ast.Expr):
+        return False
+    value = helper.body[0].value
+    return isinstance(value, ast.Call) and last_name(value.func) == "requires_grad_"
 
 
 def _is_turned_off(statement: ast.stmt, target: ast.Attribute) -> bool:

@@ -40,7 +40,7 @@ def helper_runs_model(module: Module, call: ast.Call) -> bool:
     if (
         helper is None
         or module.loops.trains(helper)
-        or is_forward(module, helper)
+        or (module.tree.class_of(helper) is not None and is_forward(module, helper))
         or module.loops.modes.contradicted(helper)
     ):
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 FLOORS: dict[str, tuple[float, float]] = {
-    "rename": (0.71, 0.83),
+    "rename": (0.71, 0.86),
     "outline": (1.0, 1.0),
     "outline_module": (1.0, 1.0),
     "two_level": (1.0, 1.0),
