@@ -9,9 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How
+from flake8_torchleak.model.changed import Edit, root
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.edits import Edit, edits_through, root
+from flake8_torchleak.model.edits import edits_through
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.loader import Site
 from flake8_torchleak.model.names import last_name, parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from itertools import takewhile
 
-from flake8_torchleak.model.edits import Edit, root
+from flake8_torchleak.model.changed import Edit, root
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS

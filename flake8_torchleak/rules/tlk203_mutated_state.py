@@ -65,8 +65,9 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.anew import is_log
 from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.changed import Edit, root
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.edits import Edit, copy_place, edits, moved_elements, root
+from flake8_torchleak.model.edits import copy_place, edits, moved_elements
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
 from flake8_torchleak.model.settled import is_settled

@@ -80,8 +80,8 @@ from flake8_torchleak.builder import Builder, Edits, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.changed import Edit
 from flake8_torchleak.model.collating import Handed, copied_variable, edited_samples
-from flake8_torchleak.model.edits import Edit
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
 from flake8_torchleak.model.samples import is_plain

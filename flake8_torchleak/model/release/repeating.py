@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import is_changing
-from flake8_torchleak.model.edits import Edit, root
+from flake8_torchleak.model.changed import Edit, root
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FunctionNode
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchleak.model.bindings import EDITING_METHODS, is_in_place
-from flake8_torchleak.model.edits import ARRAY_EDITS, DRAWS
+from flake8_torchleak.model.changed import ARRAY_EDITS, DRAWS
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
