@@ -23,8 +23,8 @@ def fed(run: Run, atom: Atom, name: str, args: list[Value], node: ast.expr) -> N
     """
     if name not in (_COLLECTING if atom.made == OUTSIDE else _FEEDING) or atom.graph is Graph.YES or not args:
         return
-    loop = outlived(run, [atom], chained=False)
     handed = next((each for each in args[0] if each.graph is Graph.YES), None)
+    loop = outlived(run, [atom], chained=False) if handed is not None else None
     if loop is not None and handed is not None:
         target = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
         run.keeper.add("meter", node, target, loop, [atom], handed)
