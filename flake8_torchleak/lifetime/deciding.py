@@ -112,9 +112,7 @@ def _is_instance(run: Run, value: Value, classes: ast.expr) -> bool | None:
 @of_node
 def names_of(classes: ast.expr) -> frozenset[str]:
     """The names of what `isinstance` is asked about."""
-    return frozenset(
-        each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in ast.walk(classes)
-    )
+    return frozenset(getattr(each, "attr", getattr(each, "id", "")) for each in ast.walk(classes))
 
 
 def is_one_of(run: Run, atom: Atom, names: frozenset[str]) -> bool | None:

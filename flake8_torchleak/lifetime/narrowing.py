@@ -13,6 +13,7 @@ from flake8_torchleak.lifetime.values import Atom, Obj, Value
 from flake8_torchleak.model.names import last_name
 
 _NUMBERS = frozenset({"float", "int", "bool", "str"})
+_TENSOR = frozenset({"Tensor"})
 
 
 def narrow(run: Run, test: ast.expr, holds: bool) -> list[tuple[dict[Hashable, Value], Hashable, Value]]:
@@ -55,7 +56,7 @@ def _asked(run: Run, test: ast.expr) -> tuple[ast.expr, Callable[[Atom], bool | 
             names = names_of(test.args[1])
             return test.args[0], lambda atom: is_one_of(run, atom, names)
         if name == "is_tensor":
-            return test.args[0], lambda atom: is_one_of(run, atom, frozenset({"Tensor"}))
+            return test.args[0], lambda atom: is_one_of(run, atom, _TENSOR)
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
         other = test.comparators[0]
         if isinstance(other, ast.Constant) and other.value is None:

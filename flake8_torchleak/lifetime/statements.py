@@ -116,9 +116,17 @@ class Statements(Part):
     def _import(self, node: ast.Import | ast.ImportFrom) -> Flow:
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
-            if name != "*":
+            if name != "*" and not self._is_found(name, node):
                 self.run.names.bind(name, self.run.names.imported(import_of(node, name), self.run.frame.place))
         return Flow.NEXT
+
+    def _is_found(self, name: str, node: ast.stmt) -> bool:
+        """Whether who reads a name of the module finds what this statement binds it to: it alone does.
+
+        Most of what is imported is not read by what is followed, and files that are not needed are not parsed.
+        """
+        frame = self.run.frame
+        return frame.scope is None and frame.place.binding(name) == [node]
 
     def _function(self, node: FunctionNode) -> Flow:
         frame = self.run.frame
@@ -128,7 +136,8 @@ class Statements(Part):
         return Flow.NEXT
 
     def _class(self, node: ast.ClassDef) -> Flow:
-        self.run.names.bind(node.name, self.run.names.of_class(node, self.run.frame.place))
+        if not self._is_found(node.name, node):
+            self.run.names.bind(node.name, self.run.names.of_class(node, self.run.frame.place))
         return Flow.NEXT
 
     def _with(self, node: ast.With | ast.AsyncWith) -> Flow:
