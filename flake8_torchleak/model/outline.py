@@ -98,7 +98,7 @@ class Outline:
             return True
         if not self.loops:
             return False
-        if self.may_evaluate:
+        if self._steps_in_evaluation:
             return True
         if "next(" in self.text and any(hints.is_loader(f"l{each}") for each in _LOADER.findall(self.text)):
             return True
@@ -150,6 +150,17 @@ class Outline:
         """Whether a function puts a model in evaluation mode, and there is a loop for it: that may be another one's."""
         return bool(self.evaluating) and (bool(self.loops) or has_comprehension(self.root))
 
+    @property
+    def _steps_in_evaluation(self) -> bool:
+        """Whether a function with a loop puts a model in evaluation mode, or one that calls it, or makes objects."""
+        if not self.evaluating.isdisjoint(self.loops):
+            return True
+        looping = {getattr(each, "name", "") for each in self.loops}
+        return bool(looping) and any(
+            getattr(each, "name", "__init__") == "__init__" or not looping.isdisjoint(map(last_name, _called(each)))
+            for each in self.evaluating
+        )
+
     @cached_property
     def evaluating(self) -> set[Scope]:
         """The functions (or the module) that put a model in evaluation mode."""
@@ -193,6 +204,10 @@ def is_over_evaluation_data(loop: Round) -> bool:
         if isinstance(name, str) and hints.is_evaluation(name):
             return True
     return False
+
+
+def _called(scope: Scope) -> Iterator[ast.expr]:
+    return (each.func for each in ast.walk(scope) if isinstance(each, ast.Call))
 
 
 def statements_of(function: FunctionNode) -> list[ast.AST]:
