@@ -8,8 +8,12 @@ import pytest
 
 from flake8_torchleak.config import DEFAULT
 from flake8_torchleak.fixing.fix import fix
+from flake8_torchleak.lifetime.follow import followed, forget
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model import firstparty
+from flake8_torchleak.model.files import File
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.source import Source, parse
 from tests.kept import marked, program, reported, training
 
 HELPERS = """\
@@ -294,3 +298,54 @@ def test_a_network_hands_itself_to_a_helper_that_keeps_its_output(tmp_path: Path
     (tmp_path / "net.py").write_text(text)
     told = [(each.code, each.span.line) for each in lint(text, path=str(tmp_path / "net.py"))]
     assert told == [("TLK601", 13)] * found
+
+
+SCRIPT = """\
+import torch.nn.functional as F
+from helpers import keep
+from plots import Plot, draw
+
+class Chart(Plot):
+    pass
+
+{more}
+rows = []
+for x, y in data:
+    loss = F.mse_loss(net(x), y)
+    loss.backward()
+    keep(rows, loss)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "needed"),
+    [
+        ("", {"helpers.py"}),
+        ("chart = Chart()", {"helpers.py", "plots.py"}),
+        ("try:\n    from plots import legend\nexcept ImportError:\n    legend = None", {"helpers.py", "plots.py"}),
+    ],
+)
+def test_a_file_is_read_where_something_of_it_is_needed(
+    more: str, needed: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "helpers.py").write_text("def keep(store, value):\n    store.append(value)\n")
+    (tmp_path / "plots.py").write_text("legend = []\nclass Plot:\n    pass\ndef draw(rows):\n    pass\n")
+    read: set[str] = set()
+    begin = File.__init__
+
+    def noting(self: File, path: str, text: str) -> None:
+        read.add(Path(path).name)
+        begin(self, path, text)
+
+    monkeypatch.setattr(File, "__init__", noting)
+    text = SCRIPT.format(more=more)
+    firstparty.forget()
+    module = Module(Source(text), parse(text), DEFAULT, str(tmp_path / "main.py"))
+    try:
+        (kept,) = followed(module).kept
+        assert kept.place.path.endswith("helpers.py")
+    finally:
+        forget(module)
+        firstparty.forget()
+    assert read == needed

@@ -140,6 +140,19 @@ class Files(torch.utils.data.Dataset):
 """
 
 
+def test_a_program_is_followed_once_whatever_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Run] = []
+    begin = Run.__init__
+
+    def noting(self: Run) -> None:
+        begun.append(self)
+        begin(self)
+
+    monkeypatch.setattr(Run, "__init__", noting)
+    assert lint(LEAK)
+    assert len(begun) == 1
+
+
 @pytest.mark.parametrize("text", [LEAK, CLASSES])
 def test_nothing_waits_for_the_garbage_collector(text: str) -> None:
     def alive() -> list[object]:
