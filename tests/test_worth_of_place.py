@@ -539,3 +539,10 @@ def test_a_constructor_that_turns_gradients_off(switch: str, expected: int) -> N
     found = lint(EVALUATOR.format(switch=switch))
     assert sum(each.code == "TLK501" for each in found) == expected
     assert any(each.code == "TLK401" for each in found) is False or expected
+
+
+def test_looking_at_a_constructor_takes_no_steps_of_what_follows() -> None:
+    """Its other methods may take as many as without it: `start(True)` might be the switch."""
+    long = "\n".join(f"            total = total + {at} * total" for at in range(150))
+    text = EVALUATOR.format(switch="start(True)").replace("            total +=", f"{long}\n            total +=")
+    assert not any(each.code == "TLK003" for each in lint(text))

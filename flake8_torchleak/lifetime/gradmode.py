@@ -172,9 +172,12 @@ def ends_off(run: Run, body: list[ast.stmt], own: Place) -> bool:
 
 
 def _at_once(run: Run, node: ast.expr, own: Place) -> Value:
-    """What is called at the top of a module, where that takes few steps to see."""
+    """What is called at the top of a module, where that takes few steps to see, which nothing else lacks then."""
+    left = run.unspent
     run.allow(_FEW)
     try:
         return run.functions.at_top(node, own)
     except Over:
         return ()
+    finally:
+        run.allow(left)
