@@ -240,7 +240,8 @@ class Builtin(Part):
     def _named(self, path: str, args: list[Value], node: ast.expr) -> Value:
         name = constant(args[1]) if len(args) > 1 else Mark.ANY
         if not isinstance(name, str):
-            return ANYTHING
+            born = [each.born for each in objects(args[0])] if path == "getattr" and args else []
+            return ANYTHING if not born else (ANYTHING[0].but(born=min(born)),)  # no older than whose it is
         if path == "setattr":
             value = args[2] if len(args) > 2 else ANYTHING
             if name == "requires_grad":

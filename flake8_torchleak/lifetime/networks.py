@@ -49,7 +49,7 @@ class Networks(Part):
         why = self._why_step(atom)
         if why:
             given = [each for value in inputs for each, _ in run.within(value) if each.kind is not Kind.NUMBER]
-            for loop in run.loops if why is not IN_VAIN else self._around():
+            for loop in self._around(why):
                 loop.unfinished = True  # once more: does it go on with what it made?
                 loop.goes_on = loop.goes_on or any(ident == loop.ident for each in given for ident, _ in each.past)
                 if not loop.step and any(loop.ident in each.vary and _is_new(why, each) for each in given):
@@ -95,13 +95,18 @@ class Networks(Part):
         )
         return IN_VAIN if run.whole and not supposed else ""
 
-    def _around(self) -> list[Loop]:
-        """The loops around the outermost method of a network that is running: those inside are parts of one pass."""
+    def _around(self, why: str) -> list[Loop]:
+        """The loops around the outermost method of a network that is running: those inside are parts of one pass.
+
+        A network in evaluation mode may evaluate itself in its other methods, but not in its forward pass.
+        """
         run = self.run
         for frame in run.frames:
-            owner = frame.function.owner if frame.function is not None else None
-            if isinstance(owner, ClassInfo) and owner.is_network:
-                return run.loops[: frame.loops]
+            function = frame.function
+            owner = function.owner if function is not None else None
+            if function is not None and isinstance(owner, ClassInfo) and owner.is_network:
+                if why is IN_VAIN or getattr(function.node, "name", "") == "forward":
+                    return run.loops[: frame.loops]
         return run.loops
 
     @staticmethod
