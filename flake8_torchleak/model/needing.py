@@ -28,8 +28,7 @@ def needs_grad(module: Module, scope: Scope) -> bool:
     """Whether a function asks for gradients by itself, by what it calls, or by the network that it runs."""
     for node in module.tree.within(scope):
         if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
-            if not _is_turned_off(module.tree.statement(node), node):
-                return True
+            return True
         if isinstance(node, ast.Call):
             name = last_name(node.func)
             if name == "requires_grad_" or _ATTACKS.search(key_of(node.func) or name) or _asks(module, node):
@@ -48,15 +47,6 @@ def _helper_sets(module: Module, call: ast.Call) -> bool:
         return False
     value = helper.body[0].value
     return isinstance(value, ast.Call) and last_name(value.func) == "requires_grad_"
-
-
-def _is_turned_off(statement: ast.stmt, target: ast.Attribute) -> bool:
-    """Whether a variable is told that it needs no gradients, as parameters are one by one: `p.requires_grad = False`.
-
-    Whose they are, and whether all of them, is another question.
-    """
-    given = statement.value if isinstance(statement, ast.Assign) else None
-    return isinstance(given, ast.Constant) and given.value is False and isinstance(target.value, ast.Name)
 
 
 def _asks(module: Module, call: ast.Call) -> bool:
