@@ -72,3 +72,52 @@ class Distance(nn.Module):
 def test_loops_over_the_parts_of_one_pass(name: str, part: str, told: bool) -> None:
     codes = {each.code for each in lint(DISTANCE.format(name=name, part=part))}
     assert ("TLK402" in codes or "TLK501" in codes) is told
+
+
+QUIET = """
+import torch
+from torch import nn
+
+class Scorer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(2, 2), nn.Linear(2, 2)
+
+    {decorator}
+    def forward(self, x, learns=False):
+        {body}
+
+def evaluate(loader):
+    net = Scorer()
+    net.eval()
+    kept = []
+    for x in loader:
+        kept.append(net(x{given}))
+    return kept
+"""
+BLOCK = "with torch.set_grad_enabled({}):\n            return self.body(x)"
+
+
+@pytest.mark.parametrize(
+    ("decorator", "body", "given", "told"),
+    [
+        ("@torch.no_grad()", "return self.body(x)", "", False),
+        ("", "with torch.no_grad():\n            return self.body(x)", "", False),
+        ("", "with torch.no_grad():\n            x = self.body(x)\n        return self.head(x)", "", True),
+        ("", BLOCK.format("learns"), ", learns=False", False),
+        ("", BLOCK.format("mode=not learns"), ", True", False),
+        ("", BLOCK.format("learns"), ", learns=True", True),
+        ("", "return self.body(x)", "", True),
+    ],
+)
+def test_forward_passes_that_switch_gradients(decorator: str, body: str, given: str, told: bool) -> None:
+    """Run on torch: what is made in the block has no grad_fn, whatever mode the caller is in."""
+    codes = {each.code for each in lint(QUIET.format(decorator=decorator, body=body, given=given))}
+    assert ("TLK402" in codes or "TLK501" in codes) is told
+
+
+@pytest.mark.parametrize(("made", "told"), [("torch.where(out)[0]", False), ("torch.where(out > 0, out, x)", True)])
+def test_where_alone_gives_indices(made: str, told: bool) -> None:
+    text = QUIET.format(decorator="", body="return self.body(x)", given="")
+    text = text.replace("kept.append(net(x))", f"out = net(x)\n        kept.append({made})")
+    assert any(each.code == "TLK402" for each in lint(text)) is told

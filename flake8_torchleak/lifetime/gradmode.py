@@ -9,7 +9,7 @@ from dataclasses import replace
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.budget import Over
 from flake8_torchleak.lifetime.frames import Frame, Function
-from flake8_torchleak.lifetime.nodes import walk
+from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import NONE, PLAIN, Atom, Keywords, Kind, Obj, Value, constant, number
 from flake8_torchleak.lifetime.world import ClassInfo, Place
@@ -26,6 +26,7 @@ _MADE = {f"{path}()": path in table.GRAD_ON for path in _MAKING}
 _BY_HAND = {f"{made}.{name}": made for made in _MADE for name in ("__enter__", "__exit__", "__call__")}
 KNOWN = frozenset({*_MAKING, *_MADE, *_BY_HAND, ASKED})
 """Dotted names of what is called here."""
+_NAMES = frozenset(path.rpartition(".")[2] for path in _MAKING)
 _FEW = 1000
 """Steps after which it is left open what a call at the top of a module calls."""
 ON_STACKS = frozenset({"enter_context", "enter_async_context", "close", "__exit__"})
@@ -127,6 +128,13 @@ def _speaks_of_off(run: Run, made: Function) -> bool:
     names = (dotted(each) for each in walk(made.node)) if made.node is not None else ()
     found = (atom for parts in names if parts for atom in run.names.named(parts, made.place))
     return any(atom.made in table.GRAD_OFF for atom in found)
+
+
+@of_node
+def switches(function: ast.AST) -> bool:
+    """Whether gradients are turned off, or on, somewhere in a function, or around it."""
+    names = {last_name(each) for each in walk(function) if isinstance(each, (ast.Name, ast.Attribute))}
+    return not names.isdisjoint(_NAMES)
 
 
 def mode(value: Value, node: ast.expr) -> bool | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_torchleak.lifetime.frames import Function
+from flake8_torchleak.lifetime.gradmode import switches
 from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
@@ -92,7 +93,8 @@ class Instances(Part):
             if cls.method("__call__") is not None:
                 return run.calls.method((atom,), "__call__", args, node, keywords)
             if cls.is_network:
-                if cls.method("forward") is not None and not run.networks.has_parameters(made):
+                forward = cls.method("forward")
+                if forward is not None and (switches(forward[1]) or not run.networks.has_parameters(made)):
                     return run.calls.method((atom,), "forward", args, node, keywords)
                 if cls.layers and cls.method("forward") is None and not run.networks.has_parameters(made):
                     return run.make.result(node, [*args, *keywords.values()])

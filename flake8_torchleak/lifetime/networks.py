@@ -61,7 +61,9 @@ class Networks(Part):
         born = run.tick()
         frozen = run.needing.is_frozen(atom)
         records = not (run.grad_off or (frozen and made.graph is Graph.NO))
-        run.seen.recording[node] = run.seen.recording.get(node, False) or records
+        for each in (node, *(frame.call for frame in run.frames[1:])):
+            if isinstance(each, ast.expr):
+                run.seen.recording[each] = run.seen.recording.get(each, False) or records
         if not records:
             return (Atom(Kind.UNKNOWN, node, Graph.NO, vary=made.vary, born=born, since=born),)
         if frozen:  # the history of its input goes through it

@@ -45,6 +45,8 @@ class Operations(Part):
             if name in table.OF_WHOLE or _is_whole([keywords.get("dtype", ())]):
                 return _as_whole(plain)
             return run.make.view_of(args[0][0], plain) if name == "from_numpy" and args else plain
+        if name == "where" and len(args) == 1 and not keywords:
+            return _as_whole(run.make.tensor(node, Graph.NO, all_vary(args)))  # as `nonzero`
         if args and _gives_indices(name, args[1:], keywords):
             return self._with_indices(args[0][0], args[1:], node)
         copied = name == "asarray" and constant(keywords.get("copy", NONE)) is True

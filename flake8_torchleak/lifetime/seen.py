@@ -84,7 +84,7 @@ class Seen:
         """Calls of what nobody can see, but for methods that tensors have: each may give something else."""
 
         self.recording: dict[ast.expr, bool] = {}
-        """Calls of networks -> whether they ever record a graph: with gradients on, of what is not frozen."""
+        """Calls of networks, and those around -> whether a graph is ever recorded: gradients on, not frozen."""
         self.evaluated: dict[tuple[ast.expr, ast.AST], Evaluated] = {}
         """Networks that are run in evaluation mode with gradients on, by where that shows and the loop around."""
         self.unhooked: set[Site] = set()
