@@ -59,9 +59,8 @@ def is_named_nowhere(module: Module, node: ast.ClassDef) -> bool:
         return False
     path = os.path.abspath(str(module.path))
     paths = [each for each in files_below(project.top) if each != path]
-    if len(paths) > _MOST_OTHERS or gets_by_text(module.source.text):
-        return False
-    if any(_gets_others(each, project.top) for each in paths):
+    by_text = len(paths) > _MOST_OTHERS or gets_by_text(module.source.text)
+    if by_text or any(_gets_others(each, project.top) for each in paths):
         return False
     others = [_others(each, project.top) for each in paths]
     asked: list[Definition] = [definition] if (definition := _outermost(module, node)) is not None else []
