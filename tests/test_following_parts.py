@@ -132,3 +132,37 @@ def test_a_class_that_a_call_makes_stands_nowhere() -> None:
     assert not is_in(made, statement)
     assert isinstance(statement, ast.Assign)
     assert is_in(statement.value, statement)
+
+
+HELD = """
+import numpy
+import torch
+from torch import nn
+
+class Buffer:
+    def __init__(self, size, space):
+        self.size, self.space = size, space
+        {long}
+        self.values = {made}
+
+    def feed(self, at, values):
+        self.values[at] = values
+
+def fit(net: nn.Module, loader, optimizer, buffer: Buffer):
+    for at, x in enumerate(loader):
+        out = net(x)
+        optimizer.zero_grad()
+        out.mean().backward()
+        optimizer.step()
+        buffer.feed(at, out)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "told"), [("numpy.zeros((size, 4))", False), ("[None] * size", True), ("space.rows(size)", True)]
+)
+def test_arrays_of_a_constructor_that_was_not_followed(made: str, told: bool) -> None:
+    """numpy refuses a tensor with history, so that an array keeps none."""
+    long = "\n        ".join(f"self.part{at} = space.part({at})" for at in range(400))
+    for text in (HELD.format(long=long, made=made), HELD.format(long="", made=made)):
+        assert any(each.code == "TLK403" for each in lint(text)) is told

@@ -16,6 +16,7 @@ from flake8_torchleak.lifetime.values import (
     Atom,
     Graph,
     Kind,
+    Mark,
     Obj,
     Value,
     join,
@@ -107,21 +108,22 @@ class Attributes(Part):
             return number(True)
         if cls.is_network and name in ("parameters", "named_parameters"):
             return ANYTHING
-        return self._layer(cls, name, made.born) or self.unset(cls, name, made.born)
+        return self._by_text(cls, name, made.born) or self.unset(cls, name, made.born)
 
-    def _layer(self, cls: ClassInfo, name: str, born: int) -> Value:
-        """The layer of torch that a constructor sets which was not followed; () if it sets anything else."""
-        if not cls.is_network:
-            return ()
+    def _by_text(self, cls: ClassInfo, name: str, born: int) -> Value:
+        """The layer of torch, or the array, that a method sets which was not followed; () if any sets anything else."""
         found: list[Value] = []
         for each in cls.order:
             for call in _set_by(each.node).get(name, ()):
                 parts = dotted(call.func) if isinstance(call, ast.Call) else []
                 made = self.run.names.named(parts, each.place) if parts else ()
                 path = made[0].made if made and made[0].kind is Kind.LIBRARY else ""
-                if not isinstance(path, str) or not path.startswith("torch.nn."):
+                if isinstance(path, str) and path.startswith("torch.nn.") and cls.is_network:
+                    found.append(tuple(a.but(born=born) for a in self.run.networks.layer(path, [], call)))
+                elif isinstance(path, str) and path.startswith("numpy."):
+                    found.append(number(Mark.ARRAY))
+                else:
                     return ()
-                found.append(tuple(a.but(born=born) for a in self.run.networks.layer(path, [], call)))
         return join(found) if found else ()
 
     def unset(self, cls: ClassInfo, name: str, born: int) -> Value:
