@@ -166,3 +166,31 @@ def test_arrays_of_a_constructor_that_was_not_followed(made: str, told: bool) ->
     long = "\n        ".join(f"self.part{at} = space.part({at})" for at in range(400))
     for text in (HELD.format(long=long, made=made), HELD.format(long="", made=made)):
         assert any(each.code == "TLK403" for each in lint(text)) is told
+
+
+PROGRAM = """
+{imports}
+import torch
+
+def extract(model, images):
+    model.eval()
+    kept = []
+    for x in images:
+        kept.append(model(x))
+    return kept
+
+if __name__ == "__main__":
+    {switch}
+    print(extract(torch.load("model.pt"), torch.load("images.pt")))
+"""
+
+
+@pytest.mark.parametrize(("switch", "told"), [("torch.set_grad_enabled(False)", False), ("torch.manual_seed(0)", True)])
+def test_a_program_that_turns_gradients_off(switch: str, told: bool) -> None:
+    assert bool({each.code for each in lint(PROGRAM.format(imports="", switch=switch))} & {"TLK402", "TLK501"}) is told
+
+
+@pytest.mark.parametrize(("library", "told"), [("import megengine as mge", False), ("import numpy as np", True)])
+def test_networks_of_another_library(library: str, told: bool) -> None:
+    text = PROGRAM.format(imports=library, switch="pass").replace("import torch\n", "# as in torch\n")
+    assert any(each.code == "TLK501" for each in lint(text)) is told

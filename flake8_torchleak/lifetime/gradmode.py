@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 from dataclasses import replace
+from itertools import chain
 
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.budget import Over
@@ -167,9 +168,13 @@ def decorated_off(run: Run, node: FunctionNode, place: Place, alone: bool) -> bo
 
 
 def ends_off(run: Run, body: list[ast.stmt], own: Place) -> bool:
-    """Whether a switch that is thrown in a module, or a constructor, the last one, turns gradients off for good."""
+    """Whether a switch that is thrown in a module, or a constructor, the last one, turns gradients off for good.
+
+    What a module does where it is the program is done before anything that this calls.
+    """
     found = False
-    for each in body:
+    programs = (each.body for each in body if isinstance(each, ast.If) and "__main__" in ast.dump(each.test))
+    for each in chain(body, *programs):
         call = each.value if isinstance(each, ast.Expr) else None
         if isinstance(call, ast.Call) and len(call.args) + len(call.keywords) == 1:
             given = call.args[0] if call.args else call.keywords[0].value

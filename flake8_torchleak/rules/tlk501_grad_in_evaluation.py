@@ -71,7 +71,7 @@ from collections.abc import Iterator
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.evaluations import evaluations
 from flake8_torchleak.finding import Fix, FixLevel, Severity
-from flake8_torchleak.gate import Subject
+from flake8_torchleak.gate import Subject, imports_pytorch
 from flake8_torchleak.model.evaluation import Evaluation
 from flake8_torchleak.model.minor import is_minor
 from flake8_torchleak.model.module import Module
@@ -87,11 +87,17 @@ _ENDED = re.compile(_NUMBER)
 """In code that runs no longer: `loss.data[0]` is an error since PyTorch 0.5."""
 _NEW = re.compile(r"\.item\(\)|\bno_grad\b|\btorch\.device\(|\.to\(")
 """In code that runs on later versions."""
+_OTHER = re.compile(
+    r"^[ \t]*(?:import|from)[ \t]+(?:jax|jittor|megengine|mindspore|mxnet|oneflow|paddle|tensorflow)\b", re.MULTILINE
+)
+"""Imports of what has networks, losses and `eval()` as well, and other rules for what builds a graph."""
 
 
 @rule("TLK501", "grad-in-evaluation", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.EVALUATION)
 def check(module: Module) -> Iterator[Report]:
     text = module.source.text
+    if _OTHER.search(text) and not imports_pytorch(text):
+        return
     is_old = bool(_OLD.search(text)) and not _NEW.search(text)
     if is_old and "volatile" in text and _ENDED.search(text):
         return
