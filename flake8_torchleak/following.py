@@ -187,7 +187,7 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
     freed, renewed = known is Worth.NODES or is_freed(run, kept), kept.at in run.keeper.renewed
     if kept.is_graph and freed and (renewed or kept.of_update or _is_collected(kept) or is_of_micro_steps(run, kept)):
         return Severity.NOTE  # the nodes of a few steps' graphs, until it starts anew
-    if kept.how == "error" or (kept.is_graph and (freed or renewed)):
+    if kept.how == "error" or (kept.is_graph and (freed or renewed)) or _is_collected(kept):
         return Severity.WARNING
     return Severity.ERROR
 
@@ -199,7 +199,7 @@ def _is_of_round(kept: Kept, module: Module) -> bool:
 
 
 def _is_collected(kept: Kept) -> bool:
-    """Whether a framework keeps it until the epoch ends, and drops it then."""
+    """Whether a framework keeps it until the epoch ends, and drops it then; Lightning 1.4 and 1.5 cut it off."""
     return any(isinstance(each, FUNCTIONS) for each in kept.holders)
 
 

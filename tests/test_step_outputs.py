@@ -45,3 +45,19 @@ FOR_A_PLOT = """
 def test_what_no_epoch_s_end_reads_may_be_a_history(rest: str, expected: str) -> None:
     found = lint(dedent(MODULE.format(rest=rest)))
     assert [each.severity.value for each in found if each.code == "TLK502"] == [expected]
+
+
+def test_what_lightning_collects_is_no_error() -> None:
+    """1.4 and 1.5 cut off from the graph what a step returns beside the loss, 1.6 to 1.9 keep it."""
+    text = """
+    from pytorch_lightning import LightningModule
+
+    class Collected(LightningModule):
+        def training_step(self, batch, batch_idx):
+            out = self.net(batch)
+            return {"loss": out.mean(), "out": out.exp()}
+
+        def training_epoch_end(self, outputs):
+            print(len(outputs))
+    """
+    assert [each.severity.value for each in lint(dedent(text)) if each.code == "TLK402"] == ["warning"]

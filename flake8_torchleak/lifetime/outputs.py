@@ -12,7 +12,7 @@ from flake8_torchleak.model.tree import FunctionNode
 
 _COLLECTING = "training_epoch_end"
 """Lightning before 2.0 collects what each training step gives for a class that has this method; it cuts the loss off
-from its graph, takes the state of a recurrent layer out, and leaves all else as it is."""
+from its graph, takes the state of a recurrent layer out, and leaves all else as it is, since 1.6."""
 _CUT_OFF = frozenset({"loss", "hiddens"})
 
 

@@ -52,8 +52,9 @@ differentiated, and its graph freed, on every path of the same iteration. Or wha
 turned into numbers. Unsafe, where it is only shown: `.item()`. No fix for what goes through a helper.
 For outputs in evaluation, no_grad around the loop (TLK501) is better still.
 
-Of what `training_step` returns to Lightning before 2.0, which keeps it where there is a `training_epoch_end`: return
-`loss` as it is, for it is what is differentiated, and Lightning keeps it without its graph; all else with `.detach()`.
+Of what `training_step` returns to Lightning 1.6 to 1.9, which keep it where there is a `training_epoch_end` (1.4 and
+1.5 cut it off themselves): return `loss` as it is, for it is what is differentiated, and Lightning keeps it without
+its graph; all else with `.detach()`.
 """
 
 from __future__ import annotations
