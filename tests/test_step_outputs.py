@@ -51,11 +51,17 @@ def test_what_lightning_collects_is_no_error() -> None:
     """1.4 and 1.5 cut off from the graph what a step returns beside the loss, 1.6 to 1.9 keep it."""
     text = """
     from pytorch_lightning import LightningModule
+    from torch import nn
 
     class Collected(LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net, self.head = nn.Linear(2, 2), nn.Linear(2, 2)
+
         def training_step(self, batch, batch_idx):
             out = self.net(batch)
-            return {"loss": out.mean(), "out": out.exp()}
+            more = self.head(batch)
+            return {"loss": out.mean(), "out": more}
 
         def training_epoch_end(self, outputs):
             print(len(outputs))
