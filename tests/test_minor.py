@@ -263,3 +263,20 @@ def pipeline(urls):
 )
 def test_streams_that_a_later_stage_divides(pipeline: str, count: int) -> None:
     assert len(severities("TLK303", SHARDS.format(pipeline))) == count
+
+
+@pytest.mark.parametrize(
+    ("beside", "expected"),
+    [
+        ("x = Variable(x, volatile=True)\n", "note"),
+        ("x = Variable(x, volatile=True)\nwith torch.no_grad(): pass\n", "warning"),
+        ("x = Variable(x)\n", "warning"),
+    ],
+)
+def test_programs_of_before_no_grad(beside: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "data.py").write_text(beside, encoding="utf-8")
+    path = tmp_path / "evaluate.py"
+    path.write_text(LOOP.format("print(net(x))"), encoding="utf-8")
+    firstparty.forget()
+    assert severities("TLK501", path.read_text(encoding="utf-8"), path) == [expected]

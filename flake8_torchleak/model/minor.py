@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.answered import is_answered
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.firstparty import holds
+from flake8_torchleak.model.importers import files_below
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.rounds import Round, iterables
 from flake8_torchleak.model.sums import same
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.evaluation import Evaluation
     from flake8_torchleak.model.module import Module
 
+_MOST_FILES = 600
 _MOST_LEVELS = 3
 """Callers of callers that are asked whether they train."""
 
@@ -28,7 +31,7 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
     loop, function = evaluation.loop, evaluation.function
     if _is_let_go(module, evaluation.call):
         return True
-    if _is_volatile(module, evaluation.call):
+    if _is_volatile(module, evaluation.call) or _is_of_old_program(module):
         return True
     if loop is None:
         return _is_of_one(module, evaluation.call)
@@ -89,6 +92,17 @@ def _is_volatile(module: Module, call: ast.Call) -> bool:
         return False
     given = (each for inner in module.tree.calls(helper) for each in inner.keywords)
     return any(each.arg == "volatile" and getattr(each.value, "value", None) is True for each in given)
+
+
+def _is_of_old_program(module: Module) -> bool:
+    """Whether some file of a program makes inputs volatile, and none knows of `no_grad`: it is older than PyTorch 0.4."""
+    project = module.project
+    if project is None or not project.is_marked:
+        return False
+    files = files_below(project.top)
+    if len(files) > _MOST_FILES or any(holds(each, project.top, "no_grad") for each in files):
+        return False
+    return any(holds(each, project.top, "volatile=True") for each in files)
 
 
 _SAME_ROWS = frozenset({
