@@ -95,7 +95,7 @@ def _is_volatile(module: Module, call: ast.Call) -> bool:
 
 
 def _is_of_old_program(module: Module) -> bool:
-    """Whether some file of a program makes inputs volatile, and none knows of `no_grad`: it is older than PyTorch 0.4."""
+    """Whether some file of a program makes inputs volatile, and none knows of `no_grad`: it is older than 0.4."""
     project = module.project
     if project is None or not project.is_marked:
         return False
