@@ -25,7 +25,6 @@ from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.elsewhere import is_called_without
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.records import is_of_record
-from flake8_torchleak.model.rounds import iterables
 from flake8_torchleak.model.stores import Store, handed, stored
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS
 from flake8_torchleak.model.values import Kind
@@ -105,7 +104,7 @@ def _gathered(module: Module) -> Iterator[Store]:
     """Comprehensions over batches, under what they are bound to, and generators over them that a container takes."""
     for node in module.tree.all(*COMPREHENSIONS):
         assert isinstance(node, COMPREHENSIONS)
-        if not any(map(module.loops.gives_batches, iterables(node))):
+        if not module.loops.goes_over_batches(node):
             continue
         up = module.tree.parents[node]
         if isinstance(node, ast.GeneratorExp):

@@ -179,10 +179,13 @@ class Loops:
         """The step loops around `node` in its function, innermost first."""
         return [loop for loop in self.tree.loops(node) if self.why_step(loop)]
 
+    def goes_over_batches(self, node: Comprehension) -> bool:
+        """Whether a comprehension goes over what can be a loader, and is one: by names before values."""
+        return any(self._names_loader(each) and self.gives_batches(each) for each in iterables(node))
+
     def comprehensions_over_batches(self, node: ast.AST) -> list[Comprehension]:
         """The comprehensions around `node` whose elements are made batch by batch, innermost first."""
-        found = comprehensions(self.tree, node)
-        return [each for each in found if any(map(self.gives_batches, iterables(each)))]
+        return [*filter(self.goes_over_batches, comprehensions(self.tree, node))]
 
     def is_step(self, function: FunctionNode) -> bool:
         """Whether a function runs once per step: it is called in a step loop of the file, or is a framework's step."""
