@@ -16,7 +16,7 @@ from flake8_torchleak.model.edits import edits_through
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.loader import Site
 from flake8_torchleak.model.names import last_name, parameters
-from flake8_torchleak.model.performing import is_transform
+from flake8_torchleak.model.samplecalls import is_transform
 from flake8_torchleak.model.samples import is_stored
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import MUTABLE, Kind, Value

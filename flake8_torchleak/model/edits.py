@@ -13,7 +13,7 @@ from flake8_torchleak.model.changed import Edit, container, edits_in, root
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.names import last_name, parameters
-from flake8_torchleak.model.performing import Performing
+from flake8_torchleak.model.samplecalls import SampleCalls
 from flake8_torchleak.model.samples import is_stored
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FunctionNode
@@ -28,7 +28,7 @@ _MOST_CALLS = 3
 
 def edits(module: Module, dataset: DatasetFacts) -> Iterator[Edit]:
     """Changes in place of stored elements, in sample functions and in helpers that are handed such an element."""
-    run = Performing(module, dataset)
+    run = SampleCalls(module, dataset)
     found = [each for function in dataset.calls_in for each in edits_through(module, function, NO_ENV, run.by)]
     told = {each.node for each in found}
     found = [each for each in found if told.isdisjoint(each.within)]

@@ -89,6 +89,7 @@ def is_broken(module: Module) -> bool:
 
 
 def _is_missing(path: str, statement: ast.ImportFrom, top: str) -> bool:
+    """Whether a relative import names a module that is no file, folder or extension where it would have to be."""
     folder = path
     for _ in range(statement.level):
         folder = os.path.dirname(folder)

@@ -28,7 +28,7 @@ def is_transform(dataset: DatasetFacts, call: ast.Call) -> bool:
     return owned is not None and dataset.resolve(call) is None and ("transform" in name or "augment" in name)
 
 
-class Performing:
+class SampleCalls:
     """The calls of one Dataset."""
 
     def __init__(self, module: Module, dataset: DatasetFacts) -> None:
