@@ -86,7 +86,7 @@ class Calls(Part):
             return run.make.result(node, [*args, *keywords.values()])
         if kind is Kind.LIBRARY and isinstance(made, str):
             return run.foreign.function(made, args, keywords, node)
-        return run.unseen.call(args, keywords, node)
+        return run.unseen.call(args, keywords, node, atom)
 
     def _proven(self, atom: Atom) -> Atom:
         """A value that may be anything, as the network that it is by what was done with it before (`x.eval()`)."""

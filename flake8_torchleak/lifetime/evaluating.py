@@ -75,14 +75,16 @@ def _network_of(function: Function | None) -> Atom | None:
 def in_vain(run: Run) -> Iterator[Evaluated]:
     """Those whose outputs nothing differentiates, in loops that train nothing."""
     for each in run.seen.evaluated.values():
-        if not each.loop.trains and not each.loop.of_networks and not _is_spent(run, each):
+        trains = each.loop.trains or each.loop.node in run.seen.may_train
+        if not trains and not each.loop.of_networks and not _is_spent(run, each):
             yield each
 
 
 def is_for_training(run: Run, call: ast.expr, loop: ast.AST | None) -> bool:
     """Whether something differentiates what the call of a network gives, or anything else in the loop around it."""
     rounds = getattr(loop, "generators", [loop])
-    return not run.seen.spent.isdisjoint(_marks(call)) or not run.seen.trained.isdisjoint(rounds)
+    trained = run.seen.trained | run.seen.may_train
+    return not run.seen.spent.isdisjoint(_marks(call)) or not trained.isdisjoint(rounds)
 
 
 def _is_spent(run: Run, each: Evaluated) -> bool:

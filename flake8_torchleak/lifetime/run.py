@@ -304,8 +304,11 @@ class Run(Budget):
     def lend(self, value: Value) -> None:
         """A value is handed to code that is not followed: what learns of it may be trained there."""
         if self.whole and not self.seen.lent:
-            learns = any(atom.kind in _LEARNING for atom, _ in self.within(value))
-            self.seen.lent = learns or any(not self.holds(made) for made in self.objects_in(value))
+            self.seen.lent = self.learns(value) or any(not self.holds(made) for made in self.objects_in(value))
+
+    def learns(self, value: Value) -> bool:
+        """Whether a value is a network, an optimizer or a part of one, or holds such."""
+        return any(atom.kind in _LEARNING for atom, _ in self.within(value))
 
     def objects_in(self, value: Value) -> Iterator[Obj]:
         """The objects that a value is, or that those hold."""

@@ -56,6 +56,10 @@ class Seen:
         """Terms of what was differentiated that are losses by their names alone."""
         self.of_losses: set[Site] = set()
         """Calls that are losses by their names, and that were given what has history."""
+        self.learning: set[Site] = set()
+        """Calls that nobody can see which were given a network or an optimizer: what they make may train it."""
+        self.may_train: set[ast.AST] = set()
+        """Loops in which such a thing is called with what has history."""
         self.operands: dict[ast.AST, tuple[Value, Value]] = {}
         """Operators in loops -> what was on their left and right the last time; what gradients are scaled for."""
         self.callees: dict[Site, Site] = {}

@@ -53,15 +53,17 @@ def is_given_back(run: Run, kept: Kept) -> bool:
     return kept.value.site in run.seen.given_back and not isinstance(kept.loop.node, ast.expr)
 
 
-def is_beside_output(run: Run, value: Atom) -> bool:
+def is_beside_output(run: Run, kept: Kept) -> bool:
     """Whether something is what a network of the project gives beside the output that is differentiated.
 
-    Attention weights, or features for a report: the network may have cut them from the graph itself.
+    Attention weights, or features for a report: the network may have cut them from the graph itself. What is added up
+    may be a figure for a report whatever network gave it: `loss, (entropy, hits) = net(x)`.
     """
+    value = kept.value
     begun = {site[1] for site in value.parts if is_marked(site, LEAF, BY_CALL, BY_NAME) and isinstance(site, tuple)}
     found = {each for each in map(_part, (*value.parts, value.site)) if each is not None}
     return bool(begun) and all(
-        call in run.seen.of_project and _is_beside(run, {each for each in found if each[0] is call}) for call in begun
+        (kept.how == "sum" or call in run.seen.of_project) and _is_beside(run, {each for each in found if each[0] is call}) for call in begun
     )
 
 

@@ -12,6 +12,7 @@ from flake8_torchleak.lifetime.inner import feed, stepped
 from flake8_torchleak.lifetime.metering import fed
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
+    BY_LOSS,
     ELEMENTS,
     NONE,
     NOTHING,
@@ -39,17 +40,23 @@ _PUTTING = frozenset({"append", "appendleft", "extend"})
 class Unseen(Part):
     """What is called without a definition, and methods of values of no known kind."""
 
-    def call(self, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+    def call(self, args: list[Value], keywords: Keywords, node: ast.expr, callee: Atom | None = None) -> Value:
         """Call what nothing is known of: a parameter, an entry, what another unknown call gave."""
         name = last_name(node.func) if isinstance(node, ast.Call) else ""
-        return self.named(name, args, keywords, node)
+        return self.named(name, args, keywords, node, callee)
 
-    def named(self, path: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+    def named(
+        self, path: str, args: list[Value], keywords: Keywords, node: ast.expr, callee: Atom | None = None
+    ) -> Value:
         """Call what only a name speaks for, dotted or not: a loss, a model, a loader."""
         run = self.run
         values = [*args, *keywords.values()]
         name = path.rpartition(".")[2]
         carrying = any(atom.graph is Graph.YES for value in values for atom, _ in run.within(value))
+        own = NOTHING
+        if carrying and callee is not None and callee.site in run.seen.learning:
+            own = frozenset({(BY_LOSS, node)})
+            run.seen.may_train.update(each.node for each in run.loops)
         if name != "to" and name not in TENSOR_METHODS:
             feed(run, values)
             if not carrying:  # what is given history gives what is made of that
@@ -62,7 +69,10 @@ class Unseen(Part):
         if carrying and hints.computes_loss(name):
             run.seen.of_losses.add(node)
             run.seen.tensors_in(values)
-            return tuple(each.but(kind=Kind.UNKNOWN, made=table.NAMED) for each in run.make.result(node, values))
+            loss = run.make.result(node, values)
+            return tuple(each.but(kind=Kind.UNKNOWN, made=table.NAMED, parts=each.parts | own) for each in loss)
+        if any(run.learns(value) for value in values):
+            run.seen.learning.add(node)
         if hints.makes_model(name) or (hints.is_model(name) and name[:1].isupper()):
             run.seen.supposed.add(node)
             return (Atom(Kind.NETWORK, node, born=run.tick()),)

@@ -13,7 +13,7 @@ from flake8_torchleak.lifetime.libraries import NAMED
 from flake8_torchleak.lifetime.metering import is_loss
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.showing import is_beside_output, is_given_back, is_of_unseen
-from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, ELEMENTS, INPUT, LEAF, Atom, Kind, Site, is_marked
+from flake8_torchleak.lifetime.values import BY_CALL, BY_LOSS, BY_NAME, ELEMENTS, INPUT, LEAF, Atom, Kind, Site, is_marked
 
 
 class Worth(IntEnum):
@@ -86,12 +86,12 @@ def is_certain(run: Run, kept: Kept) -> bool:
         return value.kind is Kind.TENSOR or _is_used_as_tensor(run, value)
     if kept.how in ("error", "state", "hook") or is_spent(run, kept):
         return True
-    if is_beside_output(run, value) or is_given_back(run, kept):
+    if is_beside_output(run, kept) or is_given_back(run, kept):
         return False
     history = run.seen.history(value)
     supposed = value.made == NAMED and not _is_term(run, value)
     terms = kept.sites & run.seen.named_terms
-    named = supposed or _is_by_name(history) or not all(_is_of_loss(run, each) for each in terms)
+    named = supposed or _is_by_name(history) or _is_by_loss(run, kept) or not all(_is_of_loss(run, each) for each in terms)
     shared = (site for site in history & run.seen.spent if not isinstance(_whole(site), ast.arg))
     if not named and (kept.evaluating or _is_in_vain(run, kept) or any(shared)):
         return True
@@ -114,6 +114,14 @@ def _is_term(run: Run, value: Atom) -> bool:
 def _is_of_loss(run: Run, term: Site) -> bool:
     """Whether a term is a part of what a loss gives that was handed what has history: `loss, parts = loss_of(out)`."""
     return isinstance(term, tuple) and bool(term) and term[0] in run.seen.of_losses
+
+
+def _is_by_loss(run: Run, kept: Kept) -> bool:
+    """Whether what is kept was made by what is a loss by its name alone, was given what learns, and may train it.
+
+    Then it gives a number, perhaps: `step = LossCompute(net.head, optimizer)`, `total += step(net(x), y)`.
+    """
+    return any(is_marked(site, BY_LOSS) and site not in run.seen.spent for site in kept.value.parts)
 
 
 def _is_by_name(history: Iterable[Site]) -> bool:
