@@ -32,7 +32,7 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
             also = found.get(shown.function or shown.loop)
             if also is not None and also.is_switched and not also.assumed and not shown.is_switched:
                 shown = replace(shown, evidence=(*also.evidence, *shown.evidence), by_use=False)
-            yield shown
+            yield replace(shown, of_any_class=shown.call in run.seen.of_any_class)
     yield from (each for scope, each in found.items() if scope not in told)
 
 
@@ -40,8 +40,8 @@ def _followed(module: Module) -> dict[ast.AST | None, Evaluation]:
     """The first evaluation of each function, or loop, that following the program shows."""
     found: dict[ast.AST | None, Evaluation] = {}
     program = followed(module)
-    is_whole = program.whole and not module.shared.get(BEYOND)
-    for each in in_vain(program.run):
+    run, is_whole = program.run, program.whole and not module.shared.get(BEYOND)
+    for each in in_vain(run):
         loop = _round(module, each.loop.node)
         scope = module.tree.function(each.call) or loop
         if loop is None or (each.assumed and (each.made is not each.call or not is_detached(module, each.call))):
@@ -49,6 +49,8 @@ def _followed(module: Module) -> dict[ast.AST | None, Evaluation]:
         evaluation = admitted(module, each.call, loop, each.switched, is_whole)
         if each.assumed and evaluation is not None:
             evaluation = replace(evaluation, assumed=True, evidence=(*evaluation.evidence, (each.call, DETACHED)))
+        if evaluation is not None and each.made in run.seen.of_any_class:
+            evaluation = replace(evaluation, of_any_class=True)
         if evaluation is not None and (scope not in found or (found[scope].assumed and not each.assumed)):
             found[scope] = evaluation
     return found

@@ -191,9 +191,18 @@ class Elements(Part):
                     self.run.make.set_part(atom, name, value)
 
     def put_every(self, base: Value, value: Value) -> None:
-        """`base[key] = value` for each key: of what nothing more is known, nothing is left that was there before."""
+        """`base[key] = value` for each key: nothing is left that was there before.
+
+        Of several containers that it may be, one alone is gone over.
+        """
+        run = self.run
+        filled = [made for made in objects(base) if made.fields]
         for atom in base:
-            if isinstance(atom.made, Obj):
-                self.run.add(atom.made, value)
+            if isinstance(atom.made, Obj) and filled == [atom.made]:
+                for name in atom.made.fields:
+                    run.put(atom.made, name, value)
+                run.loops[-1].rewritten[id(atom.made.fields)] = atom.made
+            elif isinstance(atom.made, Obj):
+                run.add(atom.made, value)
             elif atom.kind is Kind.UNKNOWN:
                 self.run.make.set_part(atom, ELEMENTS, value)

@@ -90,6 +90,8 @@ class Loop:
     """What it goes on with until that has a certain length."""
     emptied: set[Hashable] = field(default_factory=set)
     """Objects that are emptied in it, by identity, and what is only known by its site."""
+    rewritten: dict[int, Obj] = field(default_factory=dict)
+    """Containers that it goes over, each entry of which it sets: if it is not gone through, they are empty."""
     replaced: set[int] = field(default_factory=set)
     """Objects that it made in an earlier iteration, by identity, in whose place something else is put."""
     came_round: dict[Site, set[Hashable]] | None = None

@@ -18,7 +18,10 @@ from flake8_torchleak.lifetime.values import (
     may_be_limited,
 )
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.sums import same
 
+_SAME_AGAIN = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat16", "contiguous", "requires_grad_"})
+"""Methods that give a tensor itself where it is so already, as it is the second time: measured on torch 2.13."""
 _JOINING = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
 
 
@@ -38,6 +41,16 @@ def adds(new: Atom, old: Value, node: ast.AST, loop: int, proven: set[Site]) -> 
         return True
     before = NO_PAST.union(*(atom.past for atom in old))
     return any(inner > loop and not is_in(site, node) for inner, site in new.past - before)
+
+
+def is_same_again(node: ast.AST, target: ast.expr) -> bool:
+    """Whether a statement binds a variable to what it holds, moved or converted: from the second time on, the same."""
+    value = node.value if isinstance(node, ast.Assign) else None
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _SAME_AGAIN:
+        if any(each.arg == "copy" for each in value.keywords):
+            return False
+        value = value.func.value
+    return value is not None and same(value, target)
 
 
 def is_in(site: Site, node: ast.AST) -> bool:

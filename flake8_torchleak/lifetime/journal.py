@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable
 from enum import Enum
 
 from flake8_torchleak.lifetime.values import NOTHING, Atom, Graph, Obj, Site, Value, join, may_be_limited, may_matter
@@ -171,11 +171,11 @@ class Journal:
                         found.setdefault(site, set()).add(name)
         return found
 
-    def beside(self, before: Changes) -> None:
-        """What was set may not have been: what held before may hold still."""
+    def beside(self, before: Changes, certain: Container[int] = ()) -> None:
+        """What was set may not have been: what held before may hold still. certain: fields, by identity, all set."""
         for fields, name, old in before.values():
             now = fields.get(name, ())
-            if old and old is not now and not isinstance(fields, Certain):
+            if old and old is not now and not isinstance(fields, Certain) and id(fields) not in certain:
                 self.put(fields, name, join([old, now]))
 
 

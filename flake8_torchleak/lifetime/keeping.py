@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from flake8_torchleak.lifetime.carriers import Carriers
 from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, Loop
-from flake8_torchleak.lifetime.history import adds, is_in, joins
+from flake8_torchleak.lifetime.history import adds, is_in, is_same_again, joins
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.kept import Kept, how_of, is_other, owner_of
 from flake8_torchleak.lifetime.nodes import walk
@@ -138,7 +138,7 @@ class Keeper(Part):
                 self._weigh(node, new)
                 break
         before = {atom.site for atom in old if atom.graph is Graph.YES and atom.past}
-        if not before:
+        if not before or is_same_again(node, target):
             return
         if is_of_network(self.run, target) and not any(loop.step == FORWARD for loop in self.run.loops):
             return  # a state that goes on through the calls of a network: another question

@@ -106,7 +106,7 @@ class Loops(Part):
                 loop.came_round = run.journal.came_round(second, loop.ident)
                 run.journal.beside(self._age(loop, second))
                 before = run.journal.before(mark)
-            run.journal.beside(before)
+            run.journal.beside(before, () if loop.breaks or loop.continues else loop.rewritten)
         finally:
             run.loops.pop()
         if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):

@@ -75,6 +75,8 @@ class Networks(Part):
             run.seen.callees[node] = atom.site
         if isinstance(atom.made, Obj):
             run.seen.of_project.add(node)
+        elif not run.seen.is_known(atom.site):
+            run.seen.of_any_class.add(node)
         if any(each.past and each.graph is Graph.YES for value in inputs for each, _ in run.within(value)):
             run.seen.fed_back.add(node)
         unsure = named or run.needing.may_be_frozen(atom) or _is_abstract(atom)

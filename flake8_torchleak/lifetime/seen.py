@@ -46,6 +46,8 @@ class Seen:
         """Calls of networks that are given what earlier iterations made, with its history."""
         self.of_project: set[Site] = set()
         """Calls of networks of the project's classes."""
+        self.of_any_class: set[Site] = set()
+        """Calls of networks whose class nothing shows."""
         self.decoding: dict[ast.AST, bool] = {}
         """Loops in evaluation mode -> whether they only go on with what they made themselves: of one sample."""
         self.read_back: set[Site] = set()
@@ -97,6 +99,12 @@ class Seen:
         """Whether code that is not followed was handed a network, or an optimizer, of a program that is whole."""
         self.supposed: set[Site] = set()
         """Calls that give a network by their names alone."""
+
+    def is_known(self, network: Site) -> bool:
+        """Whether more than its name, or its use, says what a network is."""
+        while isinstance(network, tuple) and network:
+            network = network[0]
+        return not isinstance(network, (str, ast.arg)) and network not in self.supposed | self.named | self.networks
 
     def history(self, atom: Atom) -> frozenset[Site]:
         """What is in the history of something: of this iteration, or, of what is older, of the one that made it."""

@@ -63,7 +63,9 @@ def is_beside_output(run: Run, kept: Kept) -> bool:
     begun = {site[1] for site in value.parts if is_marked(site, LEAF, BY_CALL, BY_NAME) and isinstance(site, tuple)}
     found = {each for each in map(_part, (*value.parts, value.site)) if each is not None}
     return bool(begun) and all(
-        (kept.how == "sum" or call in run.seen.of_project) and _is_beside(run, {each for each in found if each[0] is call}) for call in begun
+        (kept.how == "sum" or call in run.seen.of_project)
+        and _is_beside(run, {each for each in found if each[0] is call})
+        for call in begun
     )
 
 

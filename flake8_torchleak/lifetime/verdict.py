@@ -13,7 +13,18 @@ from flake8_torchleak.lifetime.libraries import NAMED
 from flake8_torchleak.lifetime.metering import is_loss
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.showing import is_beside_output, is_given_back, is_of_unseen
-from flake8_torchleak.lifetime.values import BY_CALL, BY_LOSS, BY_NAME, ELEMENTS, INPUT, LEAF, Atom, Kind, Site, is_marked
+from flake8_torchleak.lifetime.values import (
+    BY_CALL,
+    BY_LOSS,
+    BY_NAME,
+    ELEMENTS,
+    INPUT,
+    LEAF,
+    Atom,
+    Kind,
+    Site,
+    is_marked,
+)
 
 
 class Worth(IntEnum):
@@ -91,7 +102,9 @@ def is_certain(run: Run, kept: Kept) -> bool:
     history = run.seen.history(value)
     supposed = value.made == NAMED and not _is_term(run, value)
     terms = kept.sites & run.seen.named_terms
-    named = supposed or _is_by_name(history) or _is_by_loss(run, kept) or not all(_is_of_loss(run, each) for each in terms)
+    named = (
+        supposed or _is_by_name(history) or _is_by_loss(run, kept) or not all(_is_of_loss(run, each) for each in terms)
+    )
     shared = (site for site in history & run.seen.spent if not isinstance(_whole(site), ast.arg))
     if not named and (kept.evaluating or _is_in_vain(run, kept) or any(shared)):
         return True

@@ -20,18 +20,22 @@ def is_answered(module: Module, call: ast.Call, loop: ast.AST) -> bool:
 
     `state = env.step(net(state).argmax().item())`: it waits for each answer, so that it is given one observation.
     """
-    bound = [(_names(target), each.value) for each in module.tree.below(loop, ast.Assign) for target in each.targets]
+    bound = [
+        (target, _names(target), each.value) for each in module.tree.below(loop, ast.Assign) for target in each.targets
+    ]
     given = {key for each in (*call.args, *(each.value for each in call.keywords)) for key in _names(each)}
-    for names, value in reversed(bound * 2):  # what is read further down was bound in the round before
+    for _, names, value in reversed(bound * 2):  # what is read further down was bound in the round before
         if names & given:
             given |= _names(value)
     outputs: set[str] = set()
     is_number = False
-    for names, value in bound * 2:
+    for target, names, value in bound * 2:
         if not (_holds(value, call) or _names(value) & outputs):
             continue
-        is_number = is_number or any(
-            isinstance(each, ast.Call) and last_name(each.func) in _CUTS for each in ast.walk(value)
+        is_number = (
+            is_number
+            or _is_step(target, value)
+            or any(isinstance(each, ast.Call) and last_name(each.func) in _CUTS for each in ast.walk(value))
         )
         if is_number and any(_is_asked(module, each, call, outputs) for each in ast.walk(value)):
             if names & given:
@@ -39,6 +43,15 @@ def is_answered(module: Module, call: ast.Call, loop: ast.AST) -> bool:
         else:
             outputs |= names
     return False
+
+
+def _is_step(target: ast.expr, value: ast.expr) -> bool:
+    """Whether it is a step of an environment, as Gym has them: `state, reward, done, info = env.step(action)`.
+
+    Source: the API of gym 0.26 and gymnasium (five parts), and of gym before (four).
+    """
+    parts = len(target.elts) if isinstance(target, ast.Tuple) else 0
+    return parts in (4, 5) and isinstance(value, ast.Call) and last_name(value.func) == "step"
 
 
 def _is_asked(module: Module, node: ast.AST, call: ast.Call, outputs: set[str]) -> bool:

@@ -53,6 +53,8 @@ class Evaluation:
     """Whether the text alone does not show it: what is called runs the network, or somebody else sets its mode."""
     assumed: bool = False
     """Whether only what becomes of the output says that a method which nobody can see builds a graph."""
+    of_any_class: bool = False
+    """Whether the network may be of any class of the project."""
 
     @property
     def is_switched(self) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.answered import is_answered
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.firstparty import holds
+from flake8_torchleak.model.forwards import may_decide
 from flake8_torchleak.model.importers import files_below
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.rounds import Round, iterables
@@ -35,6 +36,8 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
         return True
     if loop is None:
         return _is_of_one(module, evaluation.call)
+    if evaluation.of_any_class and may_decide(module):
+        return True
     if evaluation.by_use or evaluation.assumed:
         return True  # the network may be frozen elsewhere, or gradients turned off
     if _ends_at_once(loop):
