@@ -28,7 +28,8 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
     found = _followed(module)
     told: set[ast.AST | None] = {each.function or each.loop for each in module.evaluations}
     for shown in module.evaluations:
-        if run.seen.recording.get(shown.call, True) and not is_for_training(run, shown.call, shown.loop):
+        is_for_none = run.seen.recording.get(shown.call, True) and shown.call not in run.seen.needing
+        if is_for_none and not is_for_training(run, shown.call, shown.loop):
             also = found.get(shown.function or shown.loop)
             if also is not None and also.is_switched and not also.assumed and not shown.is_switched:
                 shown = replace(shown, evidence=(*also.evidence, *shown.evidence), by_use=False)

@@ -24,6 +24,7 @@ from flake8_torchleak.lifetime.verdict import (
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.elsewhere import is_called_without
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.olden import is_ended
 from flake8_torchleak.model.records import is_of_record
 from flake8_torchleak.model.stores import Store, handed, stored
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS
@@ -169,6 +170,8 @@ def _code(kept: Kept) -> str:
 def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Severity:
     """What was differentiated has only its nodes left; what rests on more than the program shows is a note."""
     run = found.run
+    if is_ended(module.source.text):
+        return Severity.NOTE
     small = kept.is_graph and is_small(run, kept.node)
     if known is Worth.LITTLE or small or _is_decoded(kept, found, module) or _is_of_round(kept, module):
         return Severity.NOTE

@@ -74,6 +74,9 @@ class Calls(Part):
         run = self.run
         atom = self._proven(atom)
         made, kind = atom.made, atom.kind
+        if atom.vary:  # what is called is a network, a loss or a figure: there are some of them
+            for loop in run.loops:
+                loop.of_networks = loop.of_networks or loop.ident in atom.vary
         if isinstance(made, Function):
             return run.functions.invoke(made, args, keywords, node)
         if isinstance(made, ClassInfo):

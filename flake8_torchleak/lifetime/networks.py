@@ -28,6 +28,7 @@ from flake8_torchleak.lifetime.values import (
 )
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.forwards import differentiates, makes_leaves
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.networks import WITH_PARAMETERS
 
@@ -69,7 +70,11 @@ class Networks(Part):
         if frozen:  # the history of its input goes through it
             return (made.but(kind=Kind.UNKNOWN, made=None, born=born),)
         named = atom.site in run.seen.named and atom.site not in run.seen.networks
-        if certain and not run.needing.may_be_frozen(atom):
+        if _differentiates(atom):
+            run.seen.needing.update(
+                call for call in (node, *(each.call for each in run.frames[1:])) if call is not None
+            )
+        elif certain and not run.needing.may_be_frozen(atom):
             evaluating.record(run, node, atom, named, assumed=False)
         if named:
             run.seen.callees[node] = atom.site
@@ -248,6 +253,18 @@ _INNER = ("module", "inner", table.EACH)
 def _is_part(atom: Atom) -> bool:
     """Whether all that is known of a network is that it is an attribute of one."""
     return isinstance(atom.site, tuple) and isinstance(atom.site[1], str) and atom.site[1] not in _INNER
+
+
+def _differentiates(atom: Atom) -> bool:
+    """Whether a network asks for gradients in its forward pass, which is not followed."""
+    cls = atom.made.cls if isinstance(atom.made, Obj) else None
+    forward = cls.method("forward") if isinstance(cls, ClassInfo) else None
+    return forward is not None and _asks(forward[1])
+
+
+@of_node
+def _asks(forward: ast.AST) -> bool:
+    return differentiates(forward) or makes_leaves(forward)
 
 
 def _by_name(value: Value, node: ast.expr) -> Value:

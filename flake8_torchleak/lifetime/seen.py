@@ -61,7 +61,9 @@ class Seen:
         self.learning: set[Site] = set()
         """Calls that nobody can see which were given a network or an optimizer: what they make may train it."""
         self.may_train: set[ast.AST] = set()
-        """Loops in which such a thing is called with what has history."""
+        """Loops in which such a thing is called with what has history, or such code is given an optimizer with it."""
+        self.needing: set[ast.AST] = set()
+        """Calls of networks, and those around, that differentiate in their forward pass."""
         self.operands: dict[ast.AST, tuple[Value, Value]] = {}
         """Operators in loops -> what was on their left and right the last time; what gradients are scaled for."""
         self.callees: dict[Site, Site] = {}

@@ -56,6 +56,7 @@ class Unseen(Part):
         own = NOTHING
         if carrying and callee is not None and callee.site in run.seen.learning:
             own = frozenset({(BY_LOSS, node)})
+        if own or (carrying and any(self._optimizes(atom) for value in values for atom in value)):
             run.seen.may_train.update(each.node for each in run.loops)
         if name != "to" and name not in TENSOR_METHODS:
             feed(run, values)
@@ -91,6 +92,10 @@ class Unseen(Part):
         if _is_outside(path):
             made = table.METRIC if path.partition(".")[0] in table.METRICS else table.OUTSIDE
         return (result.but(parts=parts, via=via, made=made),)  # perhaps it is made of them
+
+    def _optimizes(self, atom: Atom) -> bool:
+        """Whether something is an optimizer, or was made of a network by what nobody can see."""
+        return atom.kind is Kind.OPTIMIZER or atom.site in self.run.seen.learning
 
     def method(
         self,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 _MOST_FILES = 600
+_DIFFERENTIATING = ("autograd.grad", "autograd import grad")
 _OFF = frozenset({"no_grad", "inference_mode"})
 
 
@@ -34,23 +35,35 @@ def may_decide(module: Module) -> bool:
 
 @made(_MOST_FILES)
 def _decides(path: str, top: str) -> bool:
-    if not holds(path, top, "def forward") or not any(holds(path, top, each) for each in (*_OFF, "autograd.grad")):
+    if not holds(path, top, "def forward") or not any(holds(path, top, each) for each in (*_OFF, *_DIFFERENTIATING)):
         return False
     file = whole(path, top)
     return file is not None and any(_is_such(each) for each in ast.walk(file[1]) if isinstance(each, ast.ClassDef))
 
 
 def _is_such(cls: ast.ClassDef) -> bool:
-    methods = [each for each in cls.body if isinstance(each, FUNCTIONS)]
+    methods = [each for each in cls.body if isinstance(each, FUNCTIONS) and each.name != "__init__"]
     forward = next((each for each in methods if each.name == "forward"), None)
     if forward is None or any(isinstance(each, ast.Attribute) and each.attr == "Function" for each in cls.bases):
         return False
-    differentiates = any(
-        isinstance(each, ast.Attribute) and each.attr == "grad" and last_name(each.value) == "autograd"
-        for method in methods
+    return any(map(differentiates, methods)) or _is_without(forward)
+
+
+def makes_leaves(method: ast.AST) -> bool:
+    """Whether a method makes something that it asks for gradients of."""
+    return any(
+        (isinstance(each, ast.Call) and last_name(each.func) == "requires_grad_" and not (each.args or each.keywords))
+        or (
+            isinstance(each, ast.keyword) and each.arg == "requires_grad" and getattr(each.value, "value", None) is True
+        )
         for each in ast.walk(method)
     )
-    return differentiates or _is_without(forward)
+
+
+def differentiates(method: ast.AST) -> bool:
+    """Whether a method calls `torch.autograd.grad`, by either name."""
+    calls = (each.func for each in ast.walk(method) if isinstance(each, ast.Call) and last_name(each.func) == "grad")
+    return any(not isinstance(each, ast.Attribute) or last_name(each.value) == "autograd" for each in calls)
 
 
 def _is_without(forward: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -79,17 +79,11 @@ from flake8_torchleak.model.evaluation import Evaluation
 from flake8_torchleak.model.minor import is_minor
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.olden import is_ended, is_old
 from flake8_torchleak.model.rounds import iterables
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
-_NUMBER = r"\.data(?:\.cpu\(\))?\[0\]"
-_OLD = re.compile(rf"\bvolatile *= *True|\bVariable\(.*{_NUMBER}", re.DOTALL)
-"""In code of the time before PyTorch 0.4, when `volatile` built no graph."""
-_ENDED = re.compile(_NUMBER)
-"""In code that runs no longer: `loss.data[0]` is an error since PyTorch 0.5."""
-_NEW = re.compile(r"\.item\(\)|\bno_grad\b|\btorch\.device\(|\.to\(")
-"""In code that runs on later versions."""
 _OTHER = re.compile(
     r"^[ \t]*(?:import|from)[ \t]+(?:jax|jittor|megengine|mindspore|mxnet|oneflow|paddle|tensorflow)\b", re.MULTILINE
 )
@@ -101,8 +95,7 @@ def check(module: Module) -> Iterator[Report]:
     text = module.source.text
     if _OTHER.search(text) and not imports_pytorch(text):
         return
-    is_old = bool(_OLD.search(text)) and not _NEW.search(text)
-    if is_old and "volatile" in text and _ENDED.search(text):
+    if is_ended(text) and "volatile" in text:
         return
     for each in evaluations(module):
         batches = each.loop is not None and any(map(module.loops.gives_batches, iterables(each.loop)))
@@ -118,7 +111,7 @@ def check(module: Module) -> Iterator[Report]:
             each.call,
             f"memory is wasted on {where}: `{called}(...)` builds an autograd graph; evaluate under `torch.no_grad()`",
             notes=(*([(each.loop, "evaluation loop")] if each.loop is not None else []), *each.evidence),
-            severity=Severity.NOTE if is_old or is_minor(module, each) else None,
+            severity=Severity.NOTE if is_old(text) or is_minor(module, each) else None,
             target=each,
         )
 

@@ -1,0 +1,23 @@
+"""Code of the time before PyTorch 0.4, which had no `no_grad`, and code that later versions do not run."""
+
+from __future__ import annotations
+
+import re
+
+_NUMBER = r"\.data(?:\.cpu\(\))?\[0\]"
+_OLD = re.compile(rf"\bvolatile *= *True|\bVariable\(.*{_NUMBER}", re.DOTALL)
+"""`volatile` built no graph then."""
+_ENDED = re.compile(_NUMBER)
+"""`loss.data[0]` is an error since PyTorch 0.5."""
+_NEW = re.compile(r"\.item\(\)|\bno_grad\b|\btorch\.device\(|\.to\(")
+"""In code that runs on later versions."""
+
+
+def is_old(text: str) -> bool:
+    """Whether a module was written for PyTorch 0.3, and nothing in it for later versions."""
+    return bool(_OLD.search(text)) and not _NEW.search(text)
+
+
+def is_ended(text: str) -> bool:
+    """Whether such a module reads the number of a loss as no later version does: it cannot be run any more."""
+    return is_old(text) and bool(_ENDED.search(text))
