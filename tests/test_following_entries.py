@@ -68,10 +68,45 @@ def test_some_entries_are_moved(name: str) -> None:
     assert moved(SOME[name]) == ["TLK404"]
 
 
-def test_entries_of_a_dict_that_is_made_here() -> None:
-    """What is known entry by entry stays known."""
-    loop = "batch = {'x': batch[0], 'y': batch[1]}\nfor key in batch:\n    batch[key] = batch[key].to(device)"
-    assert moved(loop) == ["TLK404"]
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("batch = {'x': batch[0], 'y': batch[1]}", []),
+        ("batch = {'x': batch[0], 'y': batch[1]} if device else {}", []),
+        ("batch = {'x': batch[0], 'y': batch[1]} if device else {'x': 1, 'y': batch[0]}", ["TLK404"]),
+    ],
+)
+def test_entries_of_a_dict_that_is_made_here(made: str, expected: list[str]) -> None:
+    """Of one dict all are replaced; of two that it may be, one alone is gone over."""
+    assert moved(f"{made}\nfor key in batch:\n    batch[key] = batch[key].to(device)") == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("terms[k] = v.item()", []),
+        ("if isinstance(v, torch.Tensor):\n            terms[k] = v.item()", []),
+        ("if k == 'a':\n            continue\n        terms[k] = v.item()", ["TLK402"]),
+        ("if k == 'a':\n            break\n        terms[k] = v.item()", ["TLK402"]),
+    ],
+)
+def test_entries_that_become_numbers(body: str, expected: list[str]) -> None:
+    """A loop over a dict that sets each entry leaves none as it was: where it is not gone through, there are none."""
+    text = f"""
+import torch
+from torch import nn
+
+def fit(loader, opt):
+    net, kept = nn.Linear(2, 1), []
+    for x, y in loader:
+        terms = {{"a": net(x).mean(), "b": net(y).mean()}}
+        (terms["a"] + terms["b"]).backward()
+        opt.step()
+        for k, v in terms.items():
+            {body.replace("        ", "            ")}
+        kept.append(terms)
+"""
+    assert codes(text) == expected
 
 
 STATE = """
