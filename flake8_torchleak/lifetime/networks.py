@@ -55,6 +55,7 @@ class Networks(Part):
                 loop.goes_on = loop.goes_on or any(ident == loop.ident for each in given for ident, _ in each.past)
                 if not loop.step and any(loop.ident in each.vary and _is_new(why, each) for each in given):
                     loop.step = "" if loop.small else why
+                    loop.of_rows = all(_is_rows(each) for each in given if loop.ident in each.vary)
         if len(inputs) > 1 and is_recurrent(atom):
             run.keeper.state(join(inputs[1:]), node, not isinstance(atom.made, Obj))
         # That a number is another one in each step makes no new data of it: it tells how far a decoder is.
@@ -253,6 +254,17 @@ _INNER = ("module", "inner", table.EACH)
 def _is_part(atom: Atom) -> bool:
     """Whether all that is known of a network is that it is an attribute of one."""
     return isinstance(atom.site, tuple) and isinstance(atom.site[1], str) and atom.site[1] not in _INNER
+
+
+def _is_rows(atom: Atom) -> bool:
+    """Whether something is a range of what there was before: a step in time, or a chunk: `data[:, step]`."""
+    node = atom.site
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    if not isinstance(node, ast.Subscript):
+        return False
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return any(isinstance(each, ast.Slice) for each in parts)
 
 
 def _differentiates(atom: Atom) -> bool:

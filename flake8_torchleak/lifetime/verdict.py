@@ -89,7 +89,7 @@ def is_spent(run: Run, kept: Kept) -> bool:
 def is_certain(run: Run, kept: Kept) -> bool:
     """Whether nothing but what the program shows says that something large is kept."""
     value = kept.value
-    if kept.is_graph and (_is_beside_loss(run, value) or is_of_unseen(kept)):
+    if kept.is_graph and (_is_beside_loss(run, value) or is_of_unseen(kept) or kept.loop.of_rows):
         return False
     if kept.loop.step == FORWARD:
         return not kept.returned and not any(is_marked(site, INPUT) for site in value.parts)
