@@ -143,7 +143,7 @@ class Attributes(Part):
         """What the body of a class, or of one of its bases, sets; () if none does."""
         for each in cls.order:
             if each.shared is None:
-                each.shared = Obj("instance", each.node, 0, None)
+                each.shared = self.run.object("instance", each.node, 0)
                 for statement in each.node.body:
                     if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
                         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
