@@ -6,7 +6,8 @@ It prints nothing, keeps no state, writes no file and never imports or runs the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import BOUND, OF_CALLS, OF_PROJECT, Finding, FixLevel, Severity, Span
@@ -20,6 +21,30 @@ from flake8_torchleak.source import Source, parse
 from flake8_torchleak.stopping import pause
 from flake8_torchleak.wording import trouble
 
+
+@dataclass
+class Early:
+    """For who waits for findings of a text that is linted again and again: they are told before they are certain.
+
+    A module is looked at alone first, and again with what it asked of other files; what is found the last time counts.
+    Most edits lead to the same questions as before: so that last look is taken first, and told; then the others show
+    whether it is the last one indeed. What `lint` gives in the end is what it gives without this.
+    """
+
+    tell: Callable[[list[Finding]], None]
+    wanted: dict[str, None] = field(default_factory=dict)
+    """What was looked up in other files the last time, and then what was this time."""
+
+
+@dataclass
+class _Guess:
+    """What the rules find in a module with all this looked up, if that is all that they ask for."""
+
+    wanted: list[str]
+    found: set[Finding]
+    left: list[Finding]
+
+
 reraise = False
 """Set by the test suite: an exception in a rule is raised instead of reported as TLK000."""
 
@@ -32,6 +57,7 @@ def lint(
     fixes: bool = False,
     wanted: Callable[[str], bool] | None = None,
     parsing: Callable[[str], ast.Module] = parse,
+    early: Early | None = None,
 ) -> list[Finding]:
     """Findings of all rules (opinionated ones too) in `source`, in order of place.
 
@@ -40,11 +66,12 @@ def lint(
     fixes: work out the edits that would end each leak, too.
     wanted: which codes are worth the work (default: all).
     parsing: how the text is parsed if there is no tree, for who parses one text again and again.
+    early: told what is found as soon as that is likely.
     Raises SyntaxError, and nothing else, when `tree` is not given and the text does not parse, if a rule's words stand
     in it or it imports PyTorch. Of other texts those that do not parse hold nothing. What was stopped raises Stopped.
     """
     try:
-        return _linted(source, config, tree, path, fixes, wanted, parsing)
+        return _linted(source, config, tree, path, fixes, wanted, parsing, early)
     except SyntaxError:
         raise
     except Exception as error:
@@ -59,6 +86,7 @@ def _linted(
     fixes: bool,
     wanted: Callable[[str], bool] | None,
     parsing: Callable[[str], ast.Module],
+    early: Early | None,
 ) -> list[Finding]:
     subjects = by_words(source, config.dataset_bases)
     if not subjects:
@@ -80,10 +108,13 @@ def _linted(
     try:
         if not any(each.may_find_apart(source) for each in rules) and not _keeps_anything(module):
             return []
-        found = _found(rules, module, fixes)
+
+        def in_order(found: Iterable[Finding]) -> list[Finding]:
+            return sorted((each for each in found if wanted is None or wanted(each.code)), key=Finding.sort_key)
+
+        return in_order(_found(rules, module, fixes, early, in_order))
     finally:
         forget(module)
-    return sorted((each for each in found if wanted is None or wanted(each.code)), key=Finding.sort_key)
 
 
 def _keeps_anything(module: Module) -> bool:
@@ -118,7 +149,13 @@ def _asked(wanted: Callable[[str], bool] | None) -> list[Rule]:
     return [each for each in rules if wanted(each.code) or (any_default and each.default and not each.local)]
 
 
-def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
+def _found(
+    rules: list[Rule],
+    module: Module,
+    fixes: bool,
+    early: Early | None,
+    in_order: Callable[[Iterable[Finding]], list[Finding]],
+) -> set[Finding]:
     """What the rules find.
 
     Local ones look at the module alone. The others do first, and then with the definitions in other files that they
@@ -127,15 +164,25 @@ def _found(rules: list[Rule], module: Module, fixes: bool) -> set[Finding]:
     try:
         found = {f for each in rules if each.local for f in _guarded(each, module, fixes)}
         left = _unfinished(module)
-        groups = [[each for each in rules if not each.local and each.default is default] for default in (True, False)]
-        for at, group in enumerate(filter(None, groups)):
+        both = ([each for each in rules if not each.local and each.default is default] for default in (True, False))
+        groups = list(filter(None, both))
+        if len(groups) > 1:
+            early = None
+        guess = _guessed(groups[0], module, fixes, early) if groups and early is not None else None
+        if guess is not None and early is not None:
+            early.tell(in_order(found | guess.found | _once(left + guess.left)))
+        for at, group in enumerate(groups):
             if at:
-                shared, module = module.shared, Module(module.source, module.root, module.config, module.path)
-                module.shared = shared
-            found |= _asking(group, module, fixes, left)
+                module = module.knowing({})
+            found |= _asking(group, module, fixes, left, early, guess)
     finally:
         module.forget()
-    return found | set(sorted(left, key=lambda each: each.slug in (OF_CALLS, OF_PROJECT))[:1])  # once a file
+    return found | _once(left)
+
+
+def _once(left: list[Finding]) -> set[Finding]:
+    """That a file was not analysed in full is said once."""
+    return set(sorted(left, key=lambda each: each.slug in (OF_CALLS, OF_PROJECT))[:1])
 
 
 def _unfinished(module: Module) -> list[Finding]:
@@ -147,17 +194,44 @@ def _unfinished(module: Module) -> list[Finding]:
     return [Finding(BOUND, slug, message, module.span(node), Severity.NOTE, FixLevel.HINT)]
 
 
-def _asking(rules: list[Rule], module: Module, fixes: bool, left: list[Finding]) -> set[Finding]:
+def _guessed(rules: list[Rule], module: Module, fixes: bool, early: Early) -> _Guess | None:
+    """What the rules find last if they ask for what they asked for the last time; None if they ask for more."""
+    if not early.wanted:
+        return None
+    knowing = module.knowing(early.wanted)
+    try:
+        if not knowing.has_found:
+            return None
+        found = {f for rule in rules for f in _guarded(rule, knowing, fixes)}
+        early.wanted = {**early.wanted, **knowing.asked}
+        if len(early.wanted) > len(knowing.wanted):
+            return None
+        return _Guess(list(knowing.wanted), found, _unfinished(knowing))
+    finally:
+        knowing.forget()
+
+
+def _asking(
+    rules: list[Rule], module: Module, fixes: bool, left: list[Finding], early: Early | None, guess: _Guess | None
+) -> set[Finding]:
     """What the rules find in the module, alone and with what they asked for; to `left` goes what was not analysed."""
     found: set[Finding] = set()
+    guessed: list[Finding] = []
     rounds: list[Module] = []
+    looked_at: list[Module] = []
     try:
         for each in module.rounds():
             rounds.append(each)
+            if guess is not None and list(each.wanted) == guess.wanted:
+                found, guessed = guess.found, guess.left
+                break
+            looked_at.append(each)
             found = {f for rule in rules for f in _guarded(rule, each, fixes)}
             if not found and each is module and module.is_test:
                 break  # its loops are short: other files are only asked for what may unsay a finding
-        left += [unfinished for each in rounds for unfinished in _unfinished(each)]
+        left += [*(unfinished for each in looked_at for unfinished in _unfinished(each)), *guessed]
+        if early is not None:
+            early.wanted = dict(rounds[-1].wanted)
     finally:
         for each in rounds:
             each.forget()

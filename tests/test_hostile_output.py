@@ -84,10 +84,12 @@ def _linted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """All these files hold one text, again and again: what is found in it is worked out once, and shown in all ways."""
     linted = linting._linted
 
-    def once(source: str, config: Any, tree: Any, path: Any, fixes: bool, wanted: Any, parsing: Any) -> list[Finding]:
+    def once(
+        source: str, config: Any, tree: Any, path: Any, fixes: bool, wanted: Any, parsing: Any, early: Any
+    ) -> list[Finding]:
         known = source, wanted is None
         if known not in LINTED:
-            LINTED[known] = linted(source, config, tree, path, fixes, wanted, parsing)
+            LINTED[known] = linted(source, config, tree, path, fixes, wanted, parsing, early)
         return list(LINTED[known])
 
     monkeypatch.setattr(linting, "_linted", once)

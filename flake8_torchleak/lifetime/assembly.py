@@ -65,6 +65,8 @@ def assembled() -> Run:
 
 def take_apart(run: Run, own: Place) -> None:
     """Let go of all that a run knows, for good: it is full of circles, and only the garbage collector would free it."""
+    for made in run.objects:
+        made.fields.clear()
     for info in run.names.classes.values():
         vars(info).clear()
     for part in vars(run).values():

@@ -23,8 +23,9 @@ from flake8_torchleak.lifetime.values import (
     number,
     of_container,
 )
-from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model.names import dotted
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS
 
 _WITH_FRAMES = frozenset({"__traceback__", "__cause__", "__context__"})
@@ -113,18 +114,26 @@ class Attributes(Part):
     def _by_text(self, cls: ClassInfo, name: str, born: int) -> Value:
         """The layer of torch, or the array, that a method sets which was not followed; () if any sets anything else."""
         found: list[Value] = []
-        for each in cls.order:
-            for call in _set_by(each.node).get(name, ()):
-                parts = dotted(call.func) if isinstance(call, ast.Call) else []
-                made = self.run.names.named(parts, each.place) if parts else ()
-                path = made[0].made if made and made[0].kind is Kind.LIBRARY else ""
-                if isinstance(path, str) and path.startswith("torch.nn.") and cls.is_network:
-                    found.append(tuple(a.but(born=born) for a in self.run.networks.layer(path, [], call)))
-                elif isinstance(path, str) and path.startswith("numpy."):
-                    found.append(number(Mark.ARRAY))
-                else:
-                    return ()
+        for place, call in self._set_in(cls).get(name, ()):
+            parts = dotted(call.func) if isinstance(call, ast.Call) else []
+            made = self.run.names.named(parts, place) if parts else ()
+            path = made[0].made if made and made[0].kind is Kind.LIBRARY else ""
+            if isinstance(path, str) and path.startswith("torch.nn.") and cls.is_network:
+                found.append(tuple(a.but(born=born) for a in self.run.networks.layer(path, [], call)))
+            elif isinstance(path, str) and path.startswith("numpy."):
+                found.append(number(Mark.ARRAY))
+            else:
+                return ()
         return join(found) if found else ()
+
+    @remembered
+    def _set_in(self, cls: ClassInfo) -> dict[str, list[tuple[Place, ast.expr]]]:
+        """What the methods of a class, and of those above it, set attributes to, and where."""
+        found: dict[str, list[tuple[Place, ast.expr]]] = {}
+        for each in cls.order:
+            for name, values in _set_by(each.node).items():
+                found.setdefault(name, []).extend((each.place, value) for value in values)
+        return found
 
     def unset(self, cls: ClassInfo, name: str, born: int) -> Value:
         """An attribute that nothing in sight has set."""
@@ -143,7 +152,7 @@ class Attributes(Part):
         """What the body of a class, or of one of its bases, sets; () if none does."""
         for each in cls.order:
             if each.shared is None:
-                each.shared = Obj("instance", each.node, 0, None)
+                each.shared = self.run.object("instance", each.node, 0)
                 for statement in each.node.body:
                     if isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
                         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]

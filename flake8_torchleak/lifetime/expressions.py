@@ -32,6 +32,7 @@ from flake8_torchleak.lifetime.values import (
     objects,
     of_container,
     varies,
+    varying,
 )
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
@@ -271,6 +272,7 @@ class Expressions(Part):
         found: list[Value] = []
         is_slice = isinstance(node.slice, ast.Slice)
         name: Hashable = constant(index)
+        vary = varies(index)
         for atom in base:
             made = atom.made
             if isinstance(made, Obj):
@@ -278,13 +280,13 @@ class Expressions(Part):
                     found.append(run.elements.sliced(made, node))
                 else:
                     entry = of_container(atom, run.elements.entry(made, name, node))
-                    found.append(tuple(each.varying(varies(index)) for each in entry))
+                    found.append(varying(entry, vary))
             elif atom.kind is Kind.TENSOR:
-                at = number(vary=varies(index))
+                at = number(vary=vary)
                 found.append(run.make.view(node, atom, at) if _is_view(index) else run.make.result(node, [(atom,), at]))
             elif atom.kind is Kind.NUMBER:
                 many = atom.made is Mark.ARRAY and is_slice
-                found.append(number(Mark.ARRAY if many else Mark.ANY, atom.vary | varies(index)))
+                found.append(number(Mark.ARRAY if many else Mark.ANY, atom.vary | vary))
             elif atom.kind in (Kind.UNKNOWN, Kind.LOADER):
                 selector = name if isinstance(name, (str, int)) and not isinstance(name, bool) else ELEMENTS
                 if atom.kind is Kind.LOADER and isinstance(name, str):
@@ -300,9 +302,9 @@ class Expressions(Part):
                     run.seen.tensors.add(atom.site)  # what else takes an index in each dimension?
                 if not _is_view(index):
                     part = tuple(each.but(held=None) for each in part)
-                found.append(tuple(each.varying(varies(index)) for each in part))
+                found.append(varying(part, vary))
             else:
-                found.append((atom.varying(varies(index)),))  # a network's layer, a library's type
+                found.append((atom.varying(vary),))  # a network's layer, a library's type
         return join(found) if found else ANYTHING
 
 

@@ -88,9 +88,13 @@ def _follow(module: Module) -> Followed:
     root = module.root
     # What is asked here needs no index: where nothing is kept, none is made.
     runner = Runner(Place(path, root, None, finder), lambda: _LEAST + _PER_NODE * (1 + sum(map(_count, root.body))))
-    if not module.tests_by(Outline(root, module.source.text).packages):  # the loops of tests are short
-        with _deep.room():
-            runner.all(root)
+    try:
+        if not module.tests_by(Outline(root, module.source.text).packages):  # the loops of tests are short
+            with _deep.room():
+                runner.all(root)
+    except BaseException:  # it was stopped, or failed: nobody else lets go of it
+        take_apart(runner.run, runner.own)
+        raise
     if runner.given_up or runner.left_out:
         module.shared[UNFOLLOWED], module.shared[BEYOND] = runner.given_up, runner.left_out
     return Followed(left(runner.run), runner.run, not runner.given_up, runner.own)

@@ -76,7 +76,7 @@ class Functions(Part):
                 run.left_out = run.left_out or (run.is_too_deep and run.carries(each))
             return ANYTHING
         scope = self.scope(made.node)
-        variables = Obj("frame", None, run.tick())
+        variables = run.object("frame", None, run.tick())
         frame = Frame(variables, made.place, run.clock, scope, made, node, len(run.loops))
         frame.given = (*args, *keywords.values())
         self._bind(made, frame, args, keywords)
@@ -276,7 +276,7 @@ class Functions(Part):
             decorator = look(each)
             run.grad_off = before  # as a decorator, a switch is thrown when the function is called
             if _is_cache(each, decorator, look):
-                made.memo = self._memos.setdefault(node, Obj("dict", each, 0))
+                made.memo = self._memos.setdefault(node, run.object("dict", each, 0))
             if any(isinstance(atom.made, (Function, ClassInfo)) for atom in decorator) and not run.is_too_deep:
                 given = run.calls.apply(decorator, [value], {}, each)
                 if any(isinstance(atom.made, (Function, Obj)) for atom in given):

@@ -54,7 +54,7 @@ class Instances(Part):
     def unseen(self, cls: ClassInfo, node: ast.AST) -> Value:
         """An object of a class of the project that somebody else made, before all that is followed."""
         run = self.run
-        made = Obj("instance", node, 0, cls)
+        made = run.object("instance", node, 0, cls)
         found = cls.method("__init__")
         if found is not None:
             owner, function = found

@@ -16,7 +16,6 @@ from flake8_torchleak.lifetime.values import (
     Graph,
     Kind,
     Mark,
-    Obj,
     Site,
     Value,
     few_loops,
@@ -146,7 +145,7 @@ class Making(Part):
         run = self.run
         key = (atom.site, atom.born)
         if key not in run.open:
-            run.open[key] = Obj("open", None, atom.born)
+            run.open[key] = run.object("open", None, atom.born)
         run.put(run.open[key], selector, value)
 
 

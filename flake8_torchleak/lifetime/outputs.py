@@ -34,7 +34,7 @@ def collect(run: Run, result: Value, function: FunctionNode, info: ClassInfo) ->
     method = info.method(_COLLECTING)
     if method is None or function.name != "training_step":
         return
-    holder = run.of(Obj("list", method[1], 0))
+    holder = run.of(run.object("list", method[1], 0))
     for made in objects(result):
         for key, value in list(made.fields.items()) if made.kind == "dict" else ():
             if key not in _CUT_OFF:

@@ -127,6 +127,8 @@ class Run(Budget):
         self.tests: list[ast.expr] = []
         """The conditions of the branches around."""
         self.seen = Seen()
+        self.objects: list[Obj] = []
+        """All that were made: who takes the run apart empties them."""
         self.visited: set[ast.AST] = set()
         """Functions that were followed."""
         self.lasting: set[int] = set()
@@ -153,9 +155,15 @@ class Run(Budget):
 
     def new(self, kind: str, node: ast.AST | None, cls: ClassInfo | None = None) -> Obj:
         """A new object."""
-        made = Obj(kind, node, self.tick(), cls)
+        made = self.object(kind, node, self.tick(), cls)
         if node is not None:
             self._latest[node] = made.born
+        return made
+
+    def object(self, kind: str, node: ast.AST | None, born: int, cls: ClassInfo | None = None) -> Obj:
+        """An object that was made at a certain time: 0 is before all that is followed."""
+        made = Obj(kind, node, born, cls)
+        self.objects.append(made)
         return made
 
     def of(self, made: Obj) -> Value:

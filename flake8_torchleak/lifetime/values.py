@@ -244,13 +244,22 @@ def with_via(value: Value, via: frozenset[Site]) -> Value:
     """A value with the note what it was read from: whoever differentiates it reads that back."""
     if not via:
         return value
-    return tuple(atom.but(via=atom.via | via) if may_matter(atom) else atom for atom in value)
+    return tuple([atom.but(via=atom.via | via) if may_matter(atom) else atom for atom in value])
 
 
 def of_container(atom: Atom, found: Value) -> Value:
     """What was read from a container or an object: through all that this was read from, another one where it is."""
-    found = with_via(found, atom.via)
-    return tuple(each.varying(atom.vary) for each in found) if atom.vary else found
+    return varying(with_via(found, atom.via), atom.vary)
+
+
+def varying(value: Value, loops: frozenset[int]) -> Value:
+    """The same things, but other ones in each iteration of these loops."""
+    if not loops:
+        return value
+    for atom in value:
+        if not loops <= atom.vary:
+            return tuple([atom.varying(loops) for atom in value])
+    return value
 
 
 def may_matter(atom: Atom) -> bool:

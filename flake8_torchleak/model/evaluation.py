@@ -32,8 +32,6 @@ SWITCHED_ELSEWHERE = "who calls it puts the network in evaluation mode, which do
 
 DETACHED = "it is taken to run the network with gradients on, as what it gives is detached"
 """What a note says of a method that nobody can see."""
-_TRAINING = frozenset({"backward", "manual_backward", "zero_grad"})
-"""Methods that only training calls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +125,7 @@ def _around(module: Module, call: ast.Call) -> Round | None:
 
 def _may_evaluate(module: Module, call: ast.Call, around: Round) -> bool:
     """Whether a loop of more than a few rounds trains nothing; a comprehension gives the call what it goes over."""
-    if module.loops.trains(around) or module.loops.is_short(around) or _differentiates(module, around):
+    if module.loops.trains(around) or module.loops.is_short(around) or module.loops.prepares(around):
         return False
     return not isinstance(around, COMPREHENSIONS) or _is_given(targets(around), module, call)
 
@@ -138,7 +136,7 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_
     is_whole: whether all was followed, and so shows better than the text whether what is called in the loop trains.
     """
     scope = module.tree.function(call) or module.root
-    if module.grad.at(call) is not Grad.ON or module.loops.is_short(loop) or _differentiates(module, loop):
+    if module.grad.at(call) is not Grad.ON or module.loops.is_short(loop) or module.loops.prepares(loop):
         return None
     if not is_whole and module.loops.trains(loop):
         return None
@@ -163,12 +161,6 @@ def _is_own(module: Module, switched: ast.AST, scope: Scope) -> bool:
         return False
     base = switched.func.value if isinstance(switched, ast.Call) and isinstance(switched.func, ast.Attribute) else None
     return isinstance(scope, FUNCTIONS) and isinstance(base, ast.Name) and base.id == self_name(scope)
-
-
-def _differentiates(module: Module, loop: Round) -> bool:
-    """Whether a loop itself differentiates something, or prepares for it: what it calls then may do so."""
-    calls = (each.func for each in module.tree.within(loop) if isinstance(each, ast.Call))
-    return any(isinstance(each, ast.Attribute) and each.attr in _TRAINING for each in calls)
 
 
 def _is_left_out(module: Module, scope: Scope) -> bool:

@@ -26,11 +26,7 @@ def count(root: ast.AST) -> int:
     while stack:
         node = stack.pop()
         found += 1
-        kind = node.__class__
-        fields = _fields.get(kind)
-        if fields is None:
-            fields = _fields[kind] = tuple(f for f in kind._fields if f not in _LEAF_FIELDS)
-        for name in fields:
+        for name in _fields_of(node.__class__):
             value = getattr(node, name, None)
             if value is None:
                 continue
@@ -40,6 +36,31 @@ def count(root: ast.AST) -> int:
                     found += 1
                 elif isinstance(child, ast.AST):
                     stack.append(child)
+    return found
+
+
+def holds(root: ast.AST, wanted: type[ast.AST]) -> bool:
+    """Whether a node of a kind, that has others below it, stands in a subtree; an index is not made."""
+    stack: list[ast.AST] = [root]
+    while stack:
+        node = stack.pop()
+        kind = node.__class__
+        if kind is wanted:
+            return True
+        for name in _fields_of(kind):
+            value = getattr(node, name, None)
+            for child in value if value.__class__ is list else (value,):
+                below = child.__class__
+                if below is not ast.Name and below is not ast.Constant and isinstance(child, ast.AST):
+                    stack.append(child)
+    return False
+
+
+def _fields_of(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields that may hold nodes of interest."""
+    found = _fields.get(kind)
+    if found is None:
+        found = _fields[kind] = tuple(f for f in kind._fields if f not in _LEAF_FIELDS)
     return found
 
 
@@ -75,9 +96,7 @@ class Index:
                 kinds[kind].append(node)
             else:
                 kinds[kind] = [node]
-            fields = _fields.get(kind)
-            if fields is None:
-                fields = _fields[kind] = tuple(f for f in kind._fields if f not in _LEAF_FIELDS)
+            fields = _fields.get(kind) or _fields_of(kind)
             if kind in _HOLDERS:
                 holder = here
             inner: list[tuple[ast.AST, int, int]] = []

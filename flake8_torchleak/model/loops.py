@@ -34,6 +34,9 @@ _ONLY_TENSORS = frozenset({"cuda", "to", *TENSOR_METHODS}) - {
     "add",
 }
 
+_PREPARING = frozenset({"backward", "manual_backward", "zero_grad"})
+"""Methods that only training calls."""
+
 T = TypeVar("T", bound=ast.AST)
 
 
@@ -97,6 +100,12 @@ class Loops:
         """Whether a loop or comprehension goes over a few fixed values (scales, folds, sizes of a test)."""
         over = iterables(loop)
         return bool(over) and all(self.infer.value(each).size is Size.SMALL for each in over)
+
+    @remembered
+    def prepares(self, loop: Round) -> bool:
+        """Whether a loop itself differentiates something, or prepares for it: what it calls then may do so."""
+        calls = (each.func for each in self.tree.within(loop) if isinstance(each, ast.Call))
+        return any(isinstance(each, ast.Attribute) and each.attr in _PREPARING for each in calls)
 
     @remembered
     def runs_model(self, loop: Loop) -> bool:

@@ -125,9 +125,7 @@ class Module:
             if not module.asked:
                 return
             alone, module = module, module.informed()
-            if not (
-                module.tree.has_guests or module.attached.outside
-            ):  # nothing that was asked for is defined in other files
+            if not module.has_found:
                 assert alone.project is not None  # who has none asks for nothing
                 assert module.project is not None
                 alone.project.left_out = alone.project.left_out or module.project.unread
@@ -137,6 +135,11 @@ class Module:
             assert module.project is not None
             module.project.left_out = f"its questions lead through more than {_MOST_ROUNDS} files"
 
+    @property
+    def has_found(self) -> bool:
+        """Whether anything that was asked for is defined in other files."""
+        return self.tree.has_guests or bool(self.attached.outside)
+
     def forget(self) -> None:
         """Let go of every fact, for good: they know each other, and only the garbage collector would free them."""
         if self._table is not None:
@@ -144,6 +147,17 @@ class Module:
         for name in [name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)]:
             getattr(vars(self).pop(name), "__dict__", {}).clear()
         self._bare = self._table = None
+
+    @property
+    def wanted(self) -> Mapping[str, None]:
+        """What of other files was to be looked up."""
+        return self._wanted
+
+    def knowing(self, wanted: Mapping[str, None]) -> Module:
+        """The same module, apart from this one, with all this looked up at once."""
+        knowing = Module(self.source, self.root, self.config, self.path, wanted)
+        knowing.shared = self.shared
+        return knowing
 
     @property
     def asked(self) -> dict[str, None]:

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import TypeVar
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.index import holds
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.rounds import Round, iterables
 from flake8_torchleak.model.tree import FunctionNode, Loop
@@ -250,7 +251,7 @@ def _comprehends(line: str) -> bool:
 
 def has_comprehension(scope: Scope) -> bool:
     """Whether a comprehension stands somewhere in a function, or in the module."""
-    return any(isinstance(node, ast.comprehension) for node in ast.walk(scope))
+    return holds(scope, ast.comprehension)
 
 
 def _is_on(statement: ast.AST, lines: list[int]) -> bool:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from flake8_torchleak.finding import Finding, gathered
-from flake8_torchleak.lint import lint
+from flake8_torchleak.lint import Early, lint
 from flake8_torchleak.model.reading import Question, reading
 from flake8_torchleak.model.reparsing import Reparser
 from flake8_torchleak.server.documents import View
@@ -20,7 +20,7 @@ from flake8_torchleak.shells.selection import INTERNAL
 _MOST_KEPT = 8
 """Texts whose findings, fixes included, are kept for the next question about them."""
 _MOST_PARSED = 8
-"""Texts whose trees are kept for their next versions."""
+"""Texts whose trees, and questions about other files, are kept for their next versions."""
 
 
 class Checked(NamedTuple):
@@ -39,6 +39,7 @@ class Checker:
         self._tell = tell
         self._whole: dict[tuple[str, str, Policy], list[Finding]] = {}
         self._parsers: dict[str, Reparser] = {}
+        self._asked: dict[str, dict[str, None]] = {}
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -69,19 +70,25 @@ class Checker:
             self._whole.clear()
         return self.overlay.changed(paths), settings
 
-    def check(self, view: View) -> Checked:
-        """What is found in a text, as the command reports it."""
+    def check(self, view: View, tell: Callable[[list[Finding]], None] = lambda _: None) -> Checked:
+        """What is found in a text, as the command reports it.
+
+        tell: told the same as soon as that is likely, which it is not before a text was checked once.
+        """
         terms = self.policies.of(view.path)
         if terms.leaves_out(view.path):
             return Checked([])
         with self.reading(), self.overlay.noted() as asked:
-            path, policy = view.path or None, terms.policy
+            path, policy, wanted = view.path or None, terms.policy, terms.policy.wanted(view.path)
+            early = Early(lambda found: tell(self._reported(view, terms, found)), self._asked.get(view.uri, {}))
             try:
                 found = lint(
-                    view.text, policy.config, path=path, wanted=policy.wanted(view.path), parsing=self._parser(view.uri)
+                    view.text, policy.config, path=path, wanted=wanted, parsing=self._parser(view.uri), early=early
                 )
             except SyntaxError:
                 return Checked(None, tuple(asked))
+            finally:
+                self._asked[view.uri] = early.wanted
             return Checked(self._reported(view, terms, found), tuple(asked))
 
     def _parser(self, uri: str) -> Reparser:
@@ -89,7 +96,9 @@ class Checker:
         found = self._parsers.pop(uri) if uri in self._parsers else Reparser()
         self._parsers[uri] = found
         while len(self._parsers) > _MOST_PARSED:
-            del self._parsers[next(iter(self._parsers))]
+            gone = next(iter(self._parsers))
+            del self._parsers[gone]
+            self._asked.pop(gone, None)
         return found
 
     def _reported(self, view: View, terms: Terms, found: list[Finding]) -> list[Finding]:

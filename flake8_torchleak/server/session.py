@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from lsprotocol import types
 
 from flake8_torchleak.finding import Finding
-from flake8_torchleak.model.reading import Question, concerns
-from flake8_torchleak.server.checking import Checked, Checker
+from flake8_torchleak.model.reading import concerns
+from flake8_torchleak.server.checking import Checker
 from flake8_torchleak.server.collecting import Tidier
 from flake8_torchleak.server.diagnostics import ByUri, Shown, diagnostics, moved
 from flake8_torchleak.server.documents import Documents, View, path_of
+from flake8_torchleak.server.known import Found, Known, give
 from flake8_torchleak.server.policies import Wishes
 from flake8_torchleak.server.worker import Urgency, Worker
 from flake8_torchleak.source import SourceError
@@ -41,20 +41,6 @@ class Editor(Protocol):
 
     def say(self, text: str) -> None:
         """Show a message."""
-
-
-@dataclass
-class Known:
-    """What was found at last in one text. text: the last one that could be checked; also: where something is shown.
-
-    took: the seconds of that check.
-    """
-
-    text: str = ""
-    findings: list[Finding] = field(default_factory=list)
-    asked: tuple[Question, ...] = ()
-    shown: set[str] = field(default_factory=set)
-    took: float = 0
 
 
 class Session:
@@ -179,26 +165,53 @@ class Session:
         texts, known = dict(self.documents.texts()), self.known.setdefault(uri, Known())
 
         last, last_text = known.findings, known.text
+        early: asyncio.Future[Found] = self._loop.create_future()
 
-        def work() -> tuple[View, Checked, ByUri]:
+        def work() -> Found:
             begun = time.perf_counter()
+            took: list[float] = []
             self._show_texts(texts, uri)
             at = view or View(uri, self.checker.overlay.lines_of(path_of(uri)), self.documents.encoding)
-            checked = self.checker.check(at)
-            findings = moved(last, last_text, at.text) if checked.findings is None else checked.findings
-            found = diagnostics(at, findings, self.can_show, self.checker.overlay.lines_of)
-            if checked.findings is not None:  # one that does not parse is done at once
-                known.took = time.perf_counter() - begun
-            return at, checked, found
 
-        at, checked, found = await self.do(urgency, work)
-        known.asked = checked.asked
-        await asyncio.sleep(max(due - self._loop.time(), 0))
-        now = self.view(uri)
-        if view is None or (now is not None and now.text == view.text):
-            if checked.findings is not None:
-                known.text, known.findings = at.text, checked.findings
-            self._show(known, found, at.version)
+            def shown(findings: list[Finding]) -> ByUri:
+                took.append(time.perf_counter() - begun)
+                return diagnostics(at, findings, self.can_show, self.checker.overlay.lines_of)
+
+            def tell(findings: list[Finding]) -> None:
+                found = Found(at, findings, (), shown(findings))
+                self._loop.call_soon_threadsafe(give, early, found)
+
+            checked = self.checker.check(at, tell)
+            if checked.findings is None:
+                return Found(at, None, checked.asked, shown(moved(last, last_text, at.text)))
+            found = shown(checked.findings)
+            known.took = took[0]  # one that does not parse is done at once
+            return Found(at, checked.findings, checked.asked, found)
+
+        job = asyncio.wrap_future(self.worker.submit(urgency, work))
+        try:
+            await asyncio.wait({job, early}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.sleep(max(due - self._loop.time(), 0))
+            told = None if job.done() else early.result()
+            if told is not None and self._stands(view):
+                self._take(known, told)
+            found = await job
+        finally:
+            job.cancel()
+        known.asked = found.asked
+        if self._stands(view) and (told is None or told.shown != found.shown):
+            self._take(known, found)
+
+    def _stands(self, view: View | None) -> bool:
+        """Whether a text is as it was when it began to be checked: if not, somebody else checks it."""
+        now = self.view(view.uri) if view is not None else None
+        return view is None or (now is not None and now.text == view.text)
+
+    def _take(self, known: Known, found: Found) -> None:
+        """Show what was found, and remember it."""
+        if found.findings is not None:
+            known.text, known.findings = found.at.text, found.findings
+        self._show(known, found.shown, found.at.version)
 
     def _show_texts(self, texts: dict[str, str], but: str = "") -> None:
         self._hand(self.checker.show(texts), but)

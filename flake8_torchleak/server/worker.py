@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _STACK = 64 << 20
 """Bytes of stack: deep code is nested deep on every platform, and some give a thread little."""
-_REST = 0.03
+_REST = 0.3
 """Seconds without a job after which there is nothing to do: what was done is shown by then."""
 
 

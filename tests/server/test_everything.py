@@ -50,9 +50,9 @@ def test_it_shows_how_far_it_is_and_can_be_cancelled(rich: Editor, tmp_path: Pat
     assert rich.ask("workspace/executeCommand", ALL) == "No findings, 5 files checked."
     before = rich.server.session.checker.check
 
-    def check(view: object) -> object:
+    def check(view: object, *more: object) -> object:
         rich.server.protocol.progress.tokens["torchleak-all"].cancel()
-        return before(view)  # type: ignore[arg-type]
+        return before(view, *more)  # type: ignore[arg-type]
 
     rich.server.session.checker.check = check  # type: ignore[assignment,method-assign]
     assert rich.ask("workspace/executeCommand", ALL) == "No findings, 1 file checked; cancelled."
