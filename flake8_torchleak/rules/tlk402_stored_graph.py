@@ -39,11 +39,12 @@ When it stays silent
 - It is emptied in every step, also by a helper, or it is bounded (`deque(maxlen=...)`, `if len(kept) < 5`).
 - One slot is overwritten (`best = loss`), or the loop ends right after the store. A dict that is filled from another
   dict's `.items()` and read by names (`last["total"]`) has one slot for each of these names.
+- A loop over a dict or a list set each entry to a number before: `for k in losses: losses[k] = losses[k].item()`.
 - The loop is part of one step (over networks, over what one batch is trained on) and makes the container anew.
 - The network is frozen (`requires_grad_(False)`, here or in a helper), or the value is of whole numbers or `sample()`d.
 
 Some findings are notes, because little is kept: one freed graph an epoch, or those of one update; what a decoder
-collects of one sample; one entry for each of a few tasks, or for each network, in a list that stays in the function.
+collects of one sample; what is gathered of ranges of one tensor (`net(x[:, t])`); one entry for each of a few tasks, or for each network, in a list that stays in the function.
 
 How to fix it
 -------------

@@ -45,6 +45,8 @@ When it stays silent
   recorded.
 - The loop needs gradients: attacks, saliency, `backward`, `zero_grad`, also where a helper differentiates, or the
   network's own forward pass (forces that are the derivative of an energy, adaptation at test time).
+- Code that nobody can see may train: what it gets has a graph, and it was made of the network or an optimizer, or gets
+  an optimizer as well (`scaler(loss, optimizer)`).
 - The network that is run is another one than the one in evaluation mode, or holds that as a part, or trains again.
 - Gradients are turned off for good before: by the constructor, or where the file is run as a program.
 - The file imports another library with networks (JAX, MegEngine, Paddle, TensorFlow and others), and not PyTorch.
@@ -54,7 +56,8 @@ When it stays silent
 A note where the loop goes over no loader, the network is not put in evaluation mode (here, or by all who call the
 function from other files), and nothing shows that it is run beside training; where the batch is one item; where the
 loop ends in its first round; where somebody answers each output, as in a game: the next input is made of the answer;
-where neither `eval()` nor a name says that it evaluates: then all outputs are turned into numbers; and in programs of
+where nothing shows the network's class, and a network class of the project turns gradients off, or differentiates,
+itself; where neither `eval()` nor a name says that it evaluates: then all outputs are turned into numbers; and in programs of
 before PyTorch 0.4, which make inputs volatile and know no `no_grad`.
 
 How to fix it
