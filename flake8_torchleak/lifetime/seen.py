@@ -60,6 +60,8 @@ class Seen:
         """Calls that are losses by their names, and that were given what has history."""
         self.learning: set[Site] = set()
         """Calls that nobody can see which were given a network or an optimizer: what they make may train it."""
+        self.stepping: set[Site] = set()
+        """The same, of an optimizer, or of what may be one: what they make may step it."""
         self.may_train: set[ast.AST] = set()
         """Loops in which such a thing is called with what has history, or such code is given an optimizer with it."""
         self.needing: set[ast.AST] = set()

@@ -54,9 +54,10 @@ class Unseen(Part):
         name = path.rpartition(".")[2]
         carrying = any(atom.graph is Graph.YES for value in values for atom, _ in run.within(value))
         own = NOTHING
-        if carrying and callee is not None and callee.site in run.seen.learning:
+        if carrying and callee is not None and callee.site in run.seen.learning | run.seen.stepping:
             own = frozenset({(BY_LOSS, node)})
-        if own or (carrying and any(self._optimizes(atom) for value in values for atom in value)):
+        optimizes = any(self._optimizes(atom) for value in values for atom in value)
+        if carrying and (optimizes or (callee is not None and callee.site in run.seen.stepping)):
             run.seen.may_train.update(each.node for each in run.loops)
         if name != "to" and name not in TENSOR_METHODS:
             feed(run, values)
@@ -74,6 +75,8 @@ class Unseen(Part):
             return tuple(each.but(kind=Kind.UNKNOWN, made=table.NAMED, parts=each.parts | own) for each in loss)
         if any(run.learns(value) for value in values):
             run.seen.learning.add(node)
+        if optimizes:
+            run.seen.stepping.add(node)
         if hints.makes_model(name) or (hints.is_model(name) and name[:1].isupper()):
             run.seen.supposed.add(node)
             return (Atom(Kind.NETWORK, node, born=run.tick()),)

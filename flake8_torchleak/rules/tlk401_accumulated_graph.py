@@ -46,8 +46,8 @@ It also counts when a helper, a method or a caller does one of these.
 - A variable is moved or converted only (`w = w.to(device)`): from the second time on, that is the tensor itself.
 
 A note where the graphs are freed and the sum is set back to a number now and then: the nodes of a few steps are kept.
-So are a loss that comes from code which was made of a network or an optimizer, as that may differentiate it and give a
-number; a part of what a network gives beside what is differentiated; and programs that only PyTorch 0.4 and earlier run.
+So is a loss that comes from code which was made of a network or an optimizer, as that may differentiate it and give a
+number, what a network gives beside what is differentiated, and a program that only PyTorch 0.4 and earlier run.
 
 How to fix it
 -------------

@@ -44,7 +44,8 @@ When it stays silent
 - The network is frozen (`requires_grad_(False)`, here or in a helper), or the value is of whole numbers or `sample()`d.
 
 Some findings are notes, because little is kept: one freed graph an epoch, or those of one update; what a decoder
-collects of one sample; what is gathered of ranges of one tensor (`net(x[:, t])`); one entry for each of a few tasks, or for each network, in a list that stays in the function.
+collects of one sample; what is gathered of ranges of one tensor (`net(x[:, t])`); one entry for each of a few tasks, or
+for each network, in a list that stays in the function.
 
 How to fix it
 -------------

@@ -57,8 +57,8 @@ A note where the loop goes over no loader, the network is not put in evaluation 
 function from other files), and nothing shows that it is run beside training; where the batch is one item; where the
 loop ends in its first round; where somebody answers each output, as in a game: the next input is made of the answer;
 where nothing shows the network's class, and a network class of the project turns gradients off, or differentiates,
-itself; where neither `eval()` nor a name says that it evaluates: then all outputs are turned into numbers; and in programs of
-before PyTorch 0.4, which make inputs volatile and know no `no_grad`.
+itself; where neither `eval()` nor a name says that it evaluates: then all outputs are turned into numbers; and in
+programs of before PyTorch 0.4, which make inputs volatile and know no `no_grad`.
 
 How to fix it
 -------------
