@@ -2,8 +2,8 @@
 
 usage: python benchmarks/field.py [--package FOLDER]... [--unjudged] TREES
 
-TREES holds checkouts as `owner+name`, at the commits that `field/verdicts.jsonl` names, or near them. Each line there is
-one finding that a reader who wrote no rule has judged: `right` (the claim holds, and a maintainer would take the fix),
+TREES holds checkouts as `owner+name`, at the commits that `field/verdicts.jsonl` names, or near them. Each line there
+is a finding that a reader who wrote no rule has judged: `right` (the claim holds, and a maintainer would take the fix),
 `dull` (it holds, and nobody would mind), `false`. Printed is how many of each are told at default severity, as notes,
 and not at all; with several packages (folders that hold `flake8_torchleak`), for each, and what differs. --unjudged
 prints what the last package tells at default severity beside these: a change that adds some is to be read before it is

@@ -219,6 +219,42 @@ def test_what_an_inherited_constructor_leaves_out(tmp_path: Path, call: str, cod
     assert found(tmp_path / "small.py") == codes
 
 
+BASE = """
+import json
+from torch.utils.data import Dataset
+
+class Base(Dataset):
+    def __init__(self, path):
+        self.rows = json.load(open(path))
+    def __len__(self):
+        return len(self.rows)
+    def __getitem__(self, i):
+        return self.rows[i]["text"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        ("def __init__(self, path):\n        super().__init__(path)", []),
+        (
+            "def __init__(self, path):\n        super().__init__(path)\n        self.rows.append({'text': path})",
+            ["TLK101"],
+        ),
+        (
+            "def __init__(self, path):\n        super().__init__(path)\n        self.rows = json.load(open(path))",
+            ["TLK101"],
+        ),
+        ("def __getitem__(self, i):\n        return self.rows[i]['name']", []),
+    ],
+)
+def test_a_class_does_not_repeat_the_finding_of_its_base(tmp_path: Path, body: str, codes: list[str]) -> None:
+    put(tmp_path, base=BASE, heir=f"import json\nfrom base import Base\nclass HeirDataset(Base):\n    {body}\n")
+    (tmp_path / "pyproject.toml").touch()
+    assert found(tmp_path / "heir.py") == codes
+    assert found(tmp_path / "base.py") == ["TLK101"]
+
+
 def test_answers_raise_new_questions_only_so_often(tmp_path: Path) -> None:
     own = """
         from base import Rows

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.attributes import is_property
-from flake8_torchleak.model.bindings import Definition, How
+from flake8_torchleak.model.bindings import Definition, How, Mutation
 from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import are_few_objects
 from flake8_torchleak.model.handed import call_of, given
 from flake8_torchleak.model.headers import holds_arrays
 from flake8_torchleak.model.holdings import with_holdings
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.state import Read, StateFacts
 from flake8_torchleak.model.unnoticed import is_unnoticed
 from flake8_torchleak.model.values import UNKNOWN, Kind, Size, Value
@@ -68,7 +69,9 @@ def _all(module: Module, tensors: bool) -> Iterator[Container]:
         for attr in _attributes(dataset):
             state = StateFacts(module, dataset, attr)
             found = _judge(module, dataset, state, tensors)
-            if found is not None and found.place not in seen and module.reach.is_read(dataset, attr):
+            if found is None or found.place in seen or _is_of_base(module, state):
+                continue
+            if module.reach.is_read(dataset, attr):
                 seen.add(found.place)
                 yield found
 
@@ -135,7 +138,7 @@ def _put_in(state: StateFacts) -> Iterator[ast.expr]:
             yield binding.value.elt
         elif isinstance(binding.value, ast.DictComp):
             yield binding.value.value
-    for change in state.dataset.facts.mutations.get(f"self.{state.attr}", []):
+    for change in _changes(state):
         yield from change.elements
 
 
@@ -200,8 +203,7 @@ def _repeats(state: StateFacts) -> bool:
     """Whether it is a list or tuple of a few objects, each many times: reading them all writes to a few pages."""
     if state.value.kind not in (Kind.LIST, Kind.TUPLE):
         return False
-    changes = state.dataset.facts.mutations.get(f"self.{state.attr}", [])
-    return are_few_objects(state.module, state.bindings, changes)
+    return are_few_objects(state.module, state.bindings, _changes(state))
 
 
 def _is_large(dataset: DatasetFacts, state: StateFacts, value: Value, read: Read, proof: ast.AST | None) -> bool:
@@ -275,9 +277,36 @@ def _lazily(state: StateFacts, statement: ast.AST) -> bool:
     return False
 
 
+def _is_of_base(module: Module, state: StateFacts) -> bool:
+    """Whether a base class in another file makes the container and reads it for samples: the finding is that file's.
+
+    A class that fills it here, too, or hands over what it is made of, has a share of its own.
+    """
+    if any(module.tree.is_own(change.node) for change in _changes(state)) or not state.bindings:
+        return False
+    makes = (
+        module.infer.definition(each, NO_ENV).is_container and not _is_for_who_asks(module, each)
+        for each in state.bindings
+    )
+    elsewhere = not any(module.tree.is_own(each.statement) for each in state.bindings)
+    return elsewhere and any(makes) and any(not module.tree.is_own(each.node) for each in state.reads)
+
+
+def _is_for_who_asks(module: Module, binding: Definition) -> bool:
+    """Whether a parameter of the function around decides whether a binding is made: the class may have handed it."""
+    function = module.tree.function(binding.statement)
+    taken = {each.arg for each in parameters(function)} if function is not None else set()
+    tests = [each.test for each in module.tree.ancestors(binding.statement) if isinstance(each, ast.If)]
+    return any(isinstance(each, ast.Name) and each.id in taken for test in tests for each in ast.walk(test))
+
+
+def _changes(state: StateFacts) -> list[Mutation]:
+    return state.dataset.facts.mutations.get(f"self.{state.attr}", [])
+
+
 def _own_share(module: Module, state: StateFacts) -> ast.AST | None:
     """Where a class of this file fills what a base in another file binds: in place, or by what it hands to it."""
-    filled = [change.node for change in state.dataset.facts.mutations.get(f"self.{state.attr}", [])]
+    filled = [change.node for change in _changes(state)]
     made = state.dataset.facts.own_methods.get("__init__")
     filled += [
         call
