@@ -295,7 +295,7 @@ def _is_of_base(module: Module, state: StateFacts) -> bool:
 def _is_for_who_asks(module: Module, binding: Definition) -> bool:
     """Whether a parameter of the function around decides whether a binding is made: the class may have handed it."""
     function = module.tree.function(binding.statement)
-    taken = {each.arg for each in parameters(function)} if function is not None else set()
+    taken = {each.arg for each in parameters(function)[1:]} if function is not None else set()
     tests = [each.test for each in module.tree.ancestors(binding.statement) if isinstance(each, ast.If)]
     return any(isinstance(each, ast.Name) and each.id in taken for test in tests for each in ast.walk(test))
 
