@@ -293,16 +293,28 @@ class Flow(Bindings):
     def blocks_passed(self, statement: ast.AST) -> Iterator[Span]:
         """The block that a statement stands in, and those around it that cannot be run without it."""
         tree = self.tree
-        each = tree.statement(statement)
+        each: ast.AST = tree.statement(statement)
         while True:
             yield tree.block(each)
             parent = tree.parents[each]
-            if isinstance(parent, (ast.With, ast.AsyncWith)) or (
-                isinstance(parent, ast.Try) and tree.blocks[each] == "finalbody"
-            ):
+            is_last = isinstance(parent, ast.Try) and tree.blocks[each] == "finalbody"
+            if isinstance(parent, (ast.With, ast.AsyncWith)) or is_last or self._is_entered(parent, each):
                 each = parent
             else:
                 return
+
+    def _is_entered(self, loop: ast.AST, statement: ast.AST) -> bool:
+        """Whether a loop runs a statement of its body at least once: `for attempt in range(10):`."""
+        if not (isinstance(loop, ast.For) and isinstance(statement, ast.stmt)) or statement not in loop.body:
+            return False
+        over = loop.iter
+        if isinstance(over, ast.Call) and len(over.args) == 1 and self.names.qualname(over.func) == "range":
+            count = getattr(over.args[0], "value", None)
+            some = isinstance(count, int) and count > 0
+        else:
+            some = isinstance(over, (ast.List, ast.Tuple)) and bool(over.elts)
+        before = loop.body[: loop.body.index(statement)] if some else []
+        return some and not any(isinstance(each, (ast.Break, ast.Continue)) for top in before for each in ast.walk(top))
 
     def branch(self, node: ast.AST) -> ast.AST | None:
         """What stands directly in a branch of an `if`: a node, or the `with` that it is in."""

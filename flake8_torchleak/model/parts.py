@@ -105,20 +105,28 @@ class Parts:
         if base.kind is Kind.FILE:  # of HDF5: no other can be indexed; a slice reads
             reads = isinstance(index, (ast.Slice, ast.Tuple)) or getattr(index, "value", 0) is ...
             return Value(Kind.ARRAY, graph=False) if reads else base
-        if base.kind is Kind.UNKNOWN and base.origin is not None and self._is_fancy(index, env):
+        if base.kind in (Kind.UNKNOWN, Kind.PICKLE, Kind.JSON) and base.origin is not None and self._is_fancy(index, env):
             return Value(graph=base.graph)
         return self.element(base, node)
 
     def _is_fancy(self, index: ast.expr, env: Env) -> bool:
         """Whether an index copies: an array, a list or a mask, alone or among slices."""
         for each in index.elts if isinstance(index, ast.Tuple) else [index]:
-            if isinstance(each, (ast.List, ast.Compare, ast.ListComp)):
+            if isinstance(each, (ast.List, ast.Compare, ast.ListComp)) or self._is_mask(each):
                 return True
             if not isinstance(each, (ast.Slice, ast.Constant)):
                 inner = self.infer.value(each, env)
                 if inner.kind in (Kind.LIST, Kind.ARRAY, Kind.TENSOR, Kind.RANGE):
                     return True
         return False
+
+    def _is_mask(self, index: ast.expr) -> bool:
+        """Whether a variable may hold what a comparison gives: as an index that is a mask, and a number as seldom."""
+        if not isinstance(index, ast.Name):
+            return False
+        return any(
+            each.is_plain and isinstance(each.value, ast.Compare) for each in self.infer.flow.reaching(index.id, index)
+        )
 
     def _indexed(self, base: Value, index: ast.expr, env: Env) -> Value:
         """`a[index]` of an array or tensor: a view for basic indices, a copy for arrays and lists of them."""
