@@ -294,11 +294,16 @@ class Flow(Bindings):
         """The block that a statement stands in, and those around it that cannot be run without it."""
         tree = self.tree
         each: ast.AST = tree.statement(statement)
+        adds = isinstance(each, ast.AugAssign)  # to what is there already
         while True:
             yield tree.block(each)
             parent = tree.parents[each]
             is_last = isinstance(parent, ast.Try) and tree.blocks[each] == "finalbody"
-            if isinstance(parent, (ast.With, ast.AsyncWith)) or is_last or self._is_entered(parent, each):
+            if (
+                isinstance(parent, (ast.With, ast.AsyncWith))
+                or is_last
+                or (not adds and self._is_entered(parent, each))
+            ):
                 each = parent
             else:
                 return

@@ -105,7 +105,11 @@ class Parts:
         if base.kind is Kind.FILE:  # of HDF5: no other can be indexed; a slice reads
             reads = isinstance(index, (ast.Slice, ast.Tuple)) or getattr(index, "value", 0) is ...
             return Value(Kind.ARRAY, graph=False) if reads else base
-        if base.kind in (Kind.UNKNOWN, Kind.PICKLE, Kind.JSON) and base.origin is not None and self._is_fancy(index, env):
+        if (
+            base.kind in (Kind.UNKNOWN, Kind.PICKLE, Kind.JSON)
+            and base.origin is not None
+            and self._is_fancy(index, env)
+        ):
             return Value(graph=base.graph)
         return self.element(base, node)
 
