@@ -22,7 +22,7 @@ class Clips(Dataset):
         parts = [list(chosen), list(chosen)]
         for part in {over}:
             {before}
-            chosen = parts[0]
+            {then}
             if len(chosen) > 3:
                 break
         chosen.append(chosen[-1])
@@ -43,10 +43,11 @@ class Clips(Dataset):
         ("parts", "print(part)", True),
         ("range(10)", "if part: break", True),
         ("range(10)", "if part: continue", True),
+        ("range(10)", "with part:\n                if i: break\n                chosen = parts[0]", True),
     ],
 )
 def test_what_a_loop_binds_at_least_once(over: str, before: str, changed: bool) -> None:
-    text = TEXT.format(over=over, before=before)
+    text = TEXT.format(over=over, before=before, then="pass" if "with" in before else "chosen = parts[0]")
     assert [each.code for each in lint(text) if each.code == "TLK203"] == ["TLK203"] * changed
 
 

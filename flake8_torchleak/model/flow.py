@@ -318,8 +318,8 @@ class Flow(Bindings):
             some = isinstance(count, int) and count > 0
         else:
             some = isinstance(over, (ast.List, ast.Tuple)) and bool(over.elts)
-        before = loop.body[: loop.body.index(statement)] if some else []
-        return some and not any(isinstance(each, (ast.Break, ast.Continue)) for top in before for each in ast.walk(top))
+        until = loop.body[: loop.body.index(statement) + 1] if some else []  # in a `with` it may be left, too
+        return some and not any(isinstance(each, (ast.Break, ast.Continue)) for top in until for each in ast.walk(top))
 
     def branch(self, node: ast.AST) -> ast.AST | None:
         """What stands directly in a branch of an `if`: a node, or the `with` that it is in."""
