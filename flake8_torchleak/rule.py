@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.leftover import is_broken, is_left_over
+from flake8_torchleak.model.failing import fails, is_broken
+from flake8_torchleak.model.leftover import is_left_over
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.words import holds_any
 
@@ -139,7 +140,9 @@ class Rule:
         severity = report.severity or self.severity
         if severity is Severity.NOTE or module.is_test:
             return Severity.NOTE
-        return Severity.NOTE if is_broken(module) or is_left_over(module, report.node) else severity
+        if is_broken(module) or fails(module, report.node) or is_left_over(module, report.node):
+            return Severity.NOTE
+        return severity
 
     @staticmethod
     def _note(node: ast.AST, text: str, module: Module) -> Note:

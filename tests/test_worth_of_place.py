@@ -81,7 +81,7 @@ def test_what_a_package_hands_out_is_no_leftover(tmp_path: Path) -> None:
 
 
 def test_a_statement_of_the_module_itself_is_no_leftover(tmp_path: Path) -> None:
-    hooked = "import torch\nkept = []\nmodel = torch.nn.Linear(1, 1)\n"
+    hooked = "import torch\nkept, data = [], [torch.ones(1, 1)]\nmodel = torch.nn.Linear(1, 1)\n"
     hooked += "model.register_forward_hook(lambda m, i, o: kept.append(o))\nfor x in data:\n    model(x)\n"
     put(tmp_path, run=hooked + "if __name__ == '__main__':\n    pass\n")
     (tmp_path / ".git").mkdir()
@@ -104,7 +104,7 @@ def test_a_statement_of_the_module_itself_is_no_leftover(tmp_path: Path) -> None
     ],
 )
 def test_a_module_that_cannot_be_imported(tmp_path: Path, imports: str, there: str, expected: str) -> None:
-    hooked = "import torch\nkept = []\nmodel = torch.nn.Linear(1, 1)\n"
+    hooked = "import torch\nkept, data = [], [torch.ones(1, 1)]\nmodel = torch.nn.Linear(1, 1)\n"
     hooked += "model.register_forward_hook(lambda m, i, o: kept.append(o))\nfor x in data:\n    model(x)\n"
     path = tmp_path / "lib" / "run.py"
     path.parent.mkdir()

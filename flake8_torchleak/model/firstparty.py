@@ -167,6 +167,11 @@ class Finder:
         has = reader().has
         return [root for root in self._roots if has(root, f"{head}.py") or has(root, head)]
 
+    def packages(self, head: str) -> list[str]:
+        """The folders that hold a package of this name; none if a module, or a bare folder, is called so as well."""
+        homes = self._homes(head)
+        return homes if all(reader().has(os.path.join(root, head), "__init__.py") for root in homes) else []
+
     def is_near(self, head: str) -> bool:
         """Whether a top-level name is a module of the project (or the import is relative)."""
         return head == "" or bool(self._homes(head))

@@ -11,7 +11,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.firstparty import Finder, holds, listing, text_of, whole
+from flake8_torchleak.model.firstparty import Finder, holds, text_of, whole
 from flake8_torchleak.model.importers import files_below, importers, naming
 from flake8_torchleak.model.mentions import Definition, gets_by_text, looks_up, mentioning, stands_beside
 from flake8_torchleak.model.reading import made, reader
@@ -24,7 +24,6 @@ _PACKAGING = {"setup.py": "setup(", "setup.cfg": "[metadata]", "pyproject.toml":
 """What stands in the files of a project that others install: who uses its names is not in sight."""
 _MOST_USERS = 40
 """Files that import a module, itself or through another."""
-_SUBMODULES = ".gitmodules"
 _IMPORTING = ("import_module", "__import__")
 _ITSELF = "sys.modules[__name__]"
 """How a module gets at what is in itself."""
@@ -73,34 +72,6 @@ def is_named_nowhere(module: Module, node: ast.ClassDef) -> bool:
                 return False
             asked += [holder] if holder not in asked else []
     return bool(asked)
-
-
-def is_broken(module: Module) -> bool:
-    """Whether importing a module fails: what it imports first, relative to its own folder, is no longer there.
-
-    Not where a build or another repository may put it there.
-    """
-    project = module.project
-    if project is None or not project.is_marked or is_packaged(project.top) or reader().has(project.top, _SUBMODULES):
-        return False
-    path = os.path.abspath(str(module.path))
-    imports = [each for each in module.root.body if isinstance(each, ast.ImportFrom) and each.level and each.module]
-    return any(_is_missing(path, each, project.top) for each in imports)
-
-
-def _is_missing(path: str, statement: ast.ImportFrom, top: str) -> bool:
-    """Whether a relative import names a module that is no file, folder or extension where it would have to be."""
-    folder = path
-    for _ in range(statement.level):
-        folder = os.path.dirname(folder)
-    for part in (statement.module or "").split("."):
-        names = listing(folder)
-        if not names or os.path.commonpath((folder, top)) != top:
-            return False  # nothing is seen there
-        if part not in names:
-            return not any(each.startswith(f"{part}.") for each in names)
-        folder = os.path.join(folder, part)
-    return False
 
 
 @made(_MOST_OTHERS)

@@ -1,0 +1,156 @@
+"""Code that fails before it comes to a place: names that nothing binds, imports that lead nowhere in the project."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.firstparty import Finder, listing
+from flake8_torchleak.model.importers import files_below, importers
+from flake8_torchleak.model.reading import reader
+from flake8_torchleak.model.tree import FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_SUBMODULES = ".gitmodules"
+_MOST_FILES = 3000
+_BUILTIN = frozenset(dir(builtins))
+_PYTHON_2 = frozenset({
+    "apply", "basestring", "buffer", "cmp", "coerce", "execfile", "file", "intern", "long", "raw_input", "reduce",
+    "reload", "unichr", "unicode", "xrange",
+})  # fmt: skip
+"""Builtins that are gone: such code is old, and ran."""
+_BINDING = ("globals(", "locals(", "vars(", "exec(", "execfile(", "builtins", "__dict__", "get_ipython")
+"""What may bind names that no statement shows."""
+_PERHAPS = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ExceptHandler, ast.match_case, ast.AnnAssign)
+"""Parts of these are perhaps not come to; annotations are perhaps words only."""
+
+
+def fails(module: Module, node: ast.AST) -> bool:
+    """Whether the function around a node, or the module where none is, fails by a name that it reads.
+
+    Nothing binds the name in sight, no star import can, and it is read on every way to the node, or behind it: no arm
+    of an `if` or `try` that the node is not in counts. A notebook's names come from cells that are run in any order.
+    Or all who call the function fail so, and no other file imports the module. A file that is in no project is an
+    example, or a part of one, which leaves names to who reads it.
+    """
+    text, project = module.source.text, module.project
+    if project is None or not project.is_marked:
+        return False
+    if module.names.stars or any(each in text for each in _BINDING) or (module.path or "").endswith(".ipynb"):
+        return False
+    if not module.tree.is_own(node):
+        return False
+    if _fails_at(module, node):
+        return True
+    function = module.tree.function(node)
+    calls = module.classes.calls_of(function) if function is not None else []
+    return bool(calls) and all(_fails_at(module, each) for each in calls) and not _is_imported(module)
+
+
+def _fails_at(module: Module, node: ast.AST) -> bool:
+    scope = module.tree.function(node) or module.root
+    reads = (
+        each for each in module.tree.within(scope) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
+    )
+    return any(_is_unbound(module, each) and _is_come_to(module, each, node, scope) for each in reads)
+
+
+def _is_imported(module: Module) -> bool:
+    """Whether another file imports a module, or may."""
+    users, complete = importers(str(module.path), (), 1)
+    return bool(users) or not complete
+
+
+def _is_unbound(module: Module, name: ast.Name) -> bool:
+    if name.id in _BUILTIN or name.id in _PYTHON_2 or (name.id.startswith("__") and name.id.endswith("__")):
+        return False
+    return module.names.scope_of(name.id, name) is None
+
+
+def _is_come_to(module: Module, name: ast.Name, node: ast.AST, scope: FunctionNode | ast.Module) -> bool:
+    """Whether nothing around a name in its function may leave it out that does not hold the node as well."""
+    inner: ast.AST = name
+    for outer in module.tree.ancestors(name):
+        if outer is scope:
+            return inner in scope.body
+        if isinstance(outer, _PERHAPS) or (isinstance(outer, ast.Try) and outer.handlers):
+            return False
+        if isinstance(outer, (ast.If, ast.While)) and inner is not outer.test:
+            arm = outer.body if inner in outer.body else outer.orelse
+            if not any(module.tree.inside(node, each) for each in arm):
+                return False
+        inner = outer
+    return False
+
+
+def is_broken(module: Module) -> bool:
+    """Whether importing a module fails: what it imports first, of its own project, is not there.
+
+    Not where another repository, or a build, may put it there.
+    """
+    project = module.project
+    if project is None or not project.is_marked or reader().has(project.top, _SUBMODULES):
+        return False
+    path = os.path.abspath(str(module.path))
+    for each in module.root.body:
+        if isinstance(each, ast.ImportFrom) and each.level and each.module:
+            if not _is_built(each.module.split(".")) and _is_missing(path, each, project.top):
+                return True
+        elif isinstance(each, (ast.Import, ast.ImportFrom)):
+            if any(_leads_nowhere(path, name, project.top) for name in _modules(each)):
+                return True
+    return False
+
+
+def _is_missing(path: str, statement: ast.ImportFrom, top: str) -> bool:
+    """Whether a relative import names a module that is no file, folder or extension where it would have to be."""
+    folder = path
+    for _ in range(statement.level):
+        folder = os.path.dirname(folder)
+    inside = os.path.commonpath((folder, top)) == top
+    return inside and _ends_at(folder, (statement.module or "").split("."))
+
+
+def _modules(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The dotted names of the modules that an absolute import needs."""
+    if isinstance(statement, ast.Import):
+        yield from (each.name for each in statement.names)
+    elif not statement.level and statement.module:
+        yield statement.module
+
+
+def _leads_nowhere(path: str, name: str, top: str) -> bool:
+    """Whether an absolute import names a module in a package of the project, and no file anywhere has such a path.
+
+    Scripts add folders to `sys.path`.
+    """
+    head, *rest = name.split(".")
+    homes = Finder(path).packages(head) if rest else []
+    if not homes or _is_built(rest):
+        return False
+    if not all(_ends_at(os.path.join(home, head), rest) for home in homes):
+        return False
+    files = files_below(top)
+    place = os.sep + os.path.join(head, *rest)
+    ends = (f"{place}.py", os.path.join(place, "__init__.py"))
+    return len(files) <= _MOST_FILES and not any(each.endswith(ends) for each in files)
+
+
+def _is_built(parts: list[str]) -> bool:
+    """Whether a module may be written by a build: extensions, versions, protocol buffers."""
+    return any(each.startswith("_") or each == "version" or each.endswith("_pb2") for each in parts)
+
+
+def _ends_at(folder: str, parts: list[str]) -> bool:
+    """Whether a path of folders and a module breaks off below a folder."""
+    for part in parts:
+        names = listing(folder)
+        if part not in names:
+            return bool(names) and not any(each.startswith(f"{part}.") for each in names)
+        folder = os.path.join(folder, part)
+    return False

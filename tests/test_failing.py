@@ -1,0 +1,160 @@
+"""Code that cannot run as it stands: names that nothing binds, modules of the project that are not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.lint import lint
+from flake8_torchleak.model import importers
+from tests.test_project import put
+
+PROGRAM = """
+    import os
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader
+    {above}
+
+    def evaluate(net: nn.Module, rows, flag):
+        {before}
+        net.eval()
+        for x in DataLoader(rows):
+            {inside}
+            print(net(x).argmax(1))
+        {behind}
+"""
+
+
+def severity(root: Path, text: str, name: str = "run", **files: str) -> str:
+    """Of the evaluation in a project of these files."""
+    put(root, **{name: text}, **files)
+    (root / ".git").mkdir(exist_ok=True)
+    path = root / f"{name.replace('__', '/')}.py"
+    importers.forget()
+    (found,) = (each for each in lint(path.read_text(encoding="utf-8"), path=str(path)) if each.code == "TLK501")
+    return found.severity.value
+
+
+def program(above: str = "", before: str = "", inside: str = "", behind: str = "") -> str:
+    return PROGRAM.format(above=above, before=before, inside=inside, behind=behind)
+
+
+READ = [
+    ("before", "print(missing)", "note"),
+    ("inside", "log(x)", "note"),
+    ("behind", "return total", "note"),
+    ("behind", "for each in rows: print(missing)", "note"),
+    ("before", "if missing: return", "note"),  # asked in any case
+    ("before", "print(missing if flag else 0)", "warning"),
+    ("before", "flag or missing()", "warning"),
+    ("before", "if flag: print(missing)", "warning"),
+    ("before", "if flag: pass\n        else: print(missing)", "warning"),
+    ("before", "while flag: print(missing)", "warning"),
+    ("before", "try: print(missing)\n        except NameError: pass", "warning"),
+    ("before", "try: pass\n        except OSError: print(missing)", "warning"),
+    ("before", "try: print(missing)\n        finally: pass", "note"),
+    ("before", "found = lambda: missing", "warning"),
+    ("before", "found: missing = 1", "warning"),
+    ("before", "def inner(): return missing", "warning"),
+    ("before", "match flag:\n            case 1: print(missing)", "warning"),
+    ("before", "print(__file__, __path__, xrange, len)", "warning"),
+    ("before", "print([one for one in rows], os.sep)", "warning"),
+    ("above", "from tools import *", "warning"),
+    ("before", "missing: int\n        print(globals())\n        log(1)", "warning"),
+]
+
+
+@pytest.mark.parametrize(("place", "code", "expected"), READ)
+def test_names_that_nothing_binds(tmp_path: Path, place: str, code: str, expected: str) -> None:
+    lines = {place: code, "before": code if place == "before" else "print(missing)" if place == "above" else ""}
+    assert severity(tmp_path, program(**lines)) == expected
+
+
+def test_an_arm_that_holds_the_finding(tmp_path: Path) -> None:
+    text = program().replace(
+        "        for x in DataLoader(rows):", "        if flag:\n            log(1)\n        for x in DataLoader(rows):"
+    )
+    assert severity(tmp_path, text) == "warning"
+    text = """
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def evaluate(net: nn.Module, rows, flag):
+        net.eval()
+        {test}
+            log(1)
+            for x in DataLoader(rows):
+                print(net(x).argmax(1))
+        else:
+            print(flag)
+    """
+    assert severity(tmp_path, text.format(test="if flag:")) == "note"
+    assert severity(tmp_path, text.format(test="if flag: pass\n        elif rows:")) == "note"
+
+
+def test_an_example_leaves_names_to_its_reader(tmp_path: Path) -> None:
+    text = program(inside="log(x)").replace("\n    ", "\n")
+    for path in (None, str(tmp_path / "run.py")):
+        assert [each.severity.value for each in lint(text, path=path)] == ["warning"]
+
+
+CALLED = """
+    def first(net, rows):
+        missing()
+        evaluate(net, rows, 1)
+
+    def second(net, rows):
+        {second}
+        evaluate(net, rows, 1)
+"""
+
+
+@pytest.mark.parametrize(("second", "expected"), [("missing()", "note"), ("print(rows)", "warning")])
+def test_all_callers_fail(tmp_path: Path, second: str, expected: str) -> None:
+    text = (
+        program() + CALLED.format(second=second) + "    first(nn.Linear(1, 1), [])\n    second(nn.Linear(1, 1), [])\n"
+    )
+    assert severity(tmp_path, text) == expected
+
+
+def test_callers_in_other_files_may_not_fail(tmp_path: Path) -> None:
+    text = (
+        program()
+        + CALLED.format(second="missing()")
+        + "    first(nn.Linear(1, 1), [])\n    second(nn.Linear(1, 1), [])\n"
+    )
+    assert severity(tmp_path, text, main="from run import evaluate\nevaluate(1, 2, 3)\n") == "warning"
+
+
+@pytest.mark.parametrize(
+    ("imports", "files", "expected"),
+    [
+        ("from tools.text import log", {"tools____init__": ""}, "note"),
+        ("import tools.text", {"tools____init__": ""}, "note"),
+        ("from tools.deep.text import log", {"tools____init__": "", "tools__deep____init__": ""}, "note"),
+        ("from tools.text import log", {"tools____init__": "", "tools__text": ""}, "warning"),
+        ("from tools.text import log", {"tools____init__": "", "lib__tools__text": ""}, "warning"),  # by sys.path
+        ("from tools.text import log", {"tools____init__": "", "lib__tools__text____init__": ""}, "warning"),
+        ("from tools.text import log", {"tools__other": ""}, "warning"),  # a folder alone may be any library
+        ("from tools.text import log", {"tools": ""}, "warning"),
+        ("from tools import text", {"tools____init__": ""}, "warning"),
+        ("from tools._C import log", {"tools____init__": ""}, "warning"),  # built
+        ("from tools.text_pb2 import log", {"tools____init__": ""}, "warning"),
+        ("from tools.version import log", {"tools____init__": ""}, "warning"),
+        ("import tools", {"tools____init__": ""}, "warning"),
+        ("from os.nothing import log", {}, "warning"),
+        ("from .version import log", {}, "warning"),
+    ],
+)
+def test_modules_of_the_project_that_are_not_there(
+    tmp_path: Path, imports: str, files: dict[str, str], expected: str
+) -> None:
+    assert severity(tmp_path, program(above=imports), **files) == expected
+
+
+def test_a_module_that_is_an_extension(tmp_path: Path) -> None:
+    put(tmp_path, tools____init__="")
+    (tmp_path / "tools" / "text.cpp").touch()
+    assert severity(tmp_path, program(above="from tools.text import log")) == "warning"
