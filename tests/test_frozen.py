@@ -37,29 +37,32 @@ def severities(text: str) -> list[str]:
         ("for p in net.parameters(): p.requires_grad_(False)\n    evaluate(net, loader)", ""),
         ("net.requires_grad_(False)\n    part = copy.deepcopy(net)\n    evaluate(part, loader)", ""),
         ("net.requires_grad_(False)\n    part = copy.copy(net)\n    evaluate(part, loader)", ""),
-        ("net.requires_grad_(False)\n    part = copy.deepcopy(other)\n    evaluate(part, loader)", "warning"),
+        ("net.requires_grad_(False)\n    part = copy.deepcopy(other)\n    evaluate(part, loader)", "note"),
         ("for p in net.parameters(): p.detach_()\n    evaluate(net, loader)", ""),
         ("net.requires_grad_(True)\n    evaluate(net, loader)", "warning"),
         ("net.requires_grad_()\n    evaluate(net, loader)", "warning"),
-        ("net.requires_grad_(False)\n    evaluate(other, loader)", "warning"),
-        ("net.requires_grad_(False)\n    evaluate(net, loader)\n    evaluate(other, loader)", "warning"),
-        ("for p in other.parameters(): p.requires_grad = False\n    evaluate(net, loader)", "warning"),
-        ("for p in net.modules(): p.requires_grad = False\n    evaluate(net, loader)", "warning"),
+        ("net.requires_grad_(False)\n    evaluate(other, loader)", "note"),
+        ("net.requires_grad_(False)\n    evaluate(net, loader)\n    evaluate(other, loader)", "note"),
+        ("for p in other.parameters(): p.requires_grad = False\n    evaluate(net, loader)", "note"),
+        ("for p in net.modules(): p.requires_grad = False\n    evaluate(net, loader)", "note"),
         ("for p in list(net.parameters()): p.requires_grad = False\n    evaluate(net, loader)", ""),
         ("for p in net.parameters(): p.requires_grad = True\n    evaluate(net, loader)", "warning"),
         ("for p in net.parameters(): p.grad = False\n    evaluate(net, loader)", "warning"),
         ("for p in net.parameters(): print(p)\n    evaluate(net, loader)", "warning"),
         (
             "for p in net.parameters():\n        if p.dim() > 1: p.requires_grad = False\n    evaluate(net, loader)",
-            "warning",
+            "note",
         ),
-        ("net.requires_grad_(False)\n    evaluate(nn.Linear(2, 2), loader)", "warning"),
+        ("net.requires_grad_(False)\n    evaluate(nn.Linear(2, 2), loader)", "note"),
         ("evaluate(loader=loader)", "warning"),
         ("pass", "warning"),
     ],
 )
 def test_networks_that_callers_freeze(body: str, expected: str) -> None:
-    """Run on torch: after `requires_grad_(False)` no output has a grad_fn; after that, a new layer records itself."""
+    """Run on torch: after `requires_grad_(False)` no output has a grad_fn; after that, a new layer records itself.
+
+    Where others are frozen, it is a note.
+    """
     assert severities(PROGRAM.format(body)) == ([expected] if expected else [])
 
 
@@ -84,7 +87,7 @@ class Teacher:
         for x, y in loader:
             print(self.head(x))
 """
-    assert severities(text) == ["warning"]
+    assert severities(text) == ["note"]
 
 
 BESIDE = """

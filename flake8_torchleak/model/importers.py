@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Iterator
 
 from flake8_torchleak.model.firstparty import Finder, holds, importing, listing
 from flake8_torchleak.model.reading import Imports, forget, reader
@@ -45,7 +46,7 @@ def importers(path: str, words: tuple[str, ...], most: int) -> tuple[list[str], 
             if read == _MOST_READ:
                 return found, False
             read += 1
-            if target in _imports(each, importing(each, finder.top), _module_name(target)):
+            if _leads_to(each, importing(each, finder.top), target):
                 seen.add(each)
                 queue += [(each, hops - 1)] if hops > 1 else []
                 if useful and len(found) == most:
@@ -64,8 +65,33 @@ def _naming(finder: Finder, name: str) -> tuple[str, ...] | None:
     return found
 
 
-def _imports(path: str, words: Imports, name: str) -> list[str]:
-    """The files that those imports of a file lead to in which a name stands."""
+def _leads_to(path: str, words: Imports, target: str) -> bool:
+    """Whether those imports of a file lead to a module, as folders lie, or where they lead nowhere, by its path.
+
+    A script that adds a folder to `sys.path` imports what lies below that: `core.train` is `lib/core/train.py`.
+    """
+    statements, finder = _statements(words, _module_name(target)), Finder(path)
+    if target in finder.imports(statements):
+        return True
+    stem = os.path.splitext(target)[0]
+    ends = stem.removesuffix(f"{os.sep}__init__")
+    return any(
+        isinstance(each, ast.ImportFrom)
+        and not each.level
+        and any(ends.endswith(os.sep + os.path.join(*parts)) for parts in _parts(each))
+        and not finder.imports([each])
+        for each in statements
+    )
+
+
+def _parts(statement: ast.ImportFrom) -> Iterator[list[str]]:
+    """The modules that a statement may import, each as two names or more: one alone is too common."""
+    parts = (statement.module or "").split(".")
+    yield from ([*parts, *rest] for rest in ([], *([each.name] for each in statement.names)) if len(parts + rest) > 1)
+
+
+def _statements(words: Imports, name: str) -> list[ast.Import | ast.ImportFrom]:
+    """Those imports of a file in which a name stands."""
     statements: list[ast.Import | ast.ImportFrom] = []
     for module, names, modules in words:
         dotted = [each.split()[0] for each in modules.split(",") if each.strip()]
@@ -75,7 +101,7 @@ def _imports(path: str, words: Imports, name: str) -> list[str]:
             statements.append(ast.ImportFrom(bare or None, aliases, len(module) - len(bare)))
         elif any(name in each.split(".") for each in dotted):
             statements.append(ast.Import([ast.alias(each) for each in dotted]))
-    return Finder(path).imports(statements)
+    return statements
 
 
 def _module_name(path: str) -> str:
