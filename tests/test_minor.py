@@ -48,7 +48,7 @@ from torch.autograd import Variable
 def test_env(env, net):
     net.eval()
     state, total = env.reset(), 0
-    while total < 1000:
+    for turn in env.turns():
         {}
         state, reward = env.look(total)
         total += reward
@@ -92,7 +92,7 @@ import torch.nn.functional as F
 def test_env(env, net, table):
     net.eval()
     state, total = torch.tensor(env.reset()), 0
-    while total < 1000:
+    for turn in env.turns():
         {}
         total += 1
     return total
@@ -119,13 +119,56 @@ def test_what_somebody_answers(body: str, expected: str) -> None:
     assert severities("TLK501", text) == [expected]
 
 
-def test_one_item_at_each_call() -> None:
-    """The loop is the caller's: the function runs the network once."""
-    text = PLAYED.replace("    while total < 1000:\n        {}\n        state, reward", "    {}\n    state, reward")
+def test_one_pass_at_each_call() -> None:
+    """The loop is the caller's: the function runs the network once, as a step of the training does."""
+    text = PLAYED.replace(
+        "    for turn in env.turns():\n        {}\n        state, reward", "    {}\n    state, reward"
+    )
     text = text.replace("        total += reward\n", "").replace("train(", "fit(")
     text = text.replace("def test_env", "def evaluate").replace("        test_env", "        evaluate")
-    assert severities("TLK501", text.format("out = net(torch.tensor(state))")) == ["warning"]
-    assert severities("TLK501", text.format("out = net(torch.tensor(state)[None])")) == ["note"]
+    assert severities("TLK501", text.format("out = net(torch.tensor(state))")) == ["note"]
+
+
+COUNTED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+def evaluate(net: nn.Module, images, steps, batches: DataLoader):
+    net.eval()
+    for {loop}:
+        print(net({given}).argmax(1))
+
+def fit(net: nn.Module, loader: DataLoader, opt, images):
+    for x in loader:
+        loss = net(x).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        evaluate(net, images, 9, loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "given", "expected"),
+    [
+        ("i in range(steps)", "images[i]", "note"),
+        ("i in tqdm(range(steps))", "images[i]", "note"),
+        ("i in range(len(images))", "images[i]", "warning"),
+        ("image in images", "image", "warning"),
+        ("i, image in enumerate(images)", "image", "warning"),
+    ],
+)
+def test_loops_that_count(loop: str, given: str, expected: str) -> None:
+    """Of 17 loops over numbers in repositories, as readers judged them, 4 were worth a change."""
+    assert severities("TLK501", COUNTED.format(loop=loop, given=given)) == [expected]
+
+
+def test_loops_that_count_in_one_over_batches() -> None:
+    text = COUNTED.format(loop="i in range(steps)", given="x[i]").replace(
+        "    for i in range(steps):\n", "    for x in batches:\n      for i in range(steps):\n"
+    )
+    assert severities("TLK501", text) == ["warning"]
 
 
 @pytest.mark.parametrize(
@@ -226,9 +269,9 @@ def fit(config, loader):
     ("made", "expected"),
     [
         ("net = model.net(config).cuda()\n    net.load_state_dict(config.state)", []),
-        ("net = model.net(config).cuda()", ["warning"]),
-        ("model.net(config)", ["warning"]),
-        ("net = model.other.net(config)\n    net.load_state_dict(config.state)", ["warning"]),
+        ("net = model.net(config).cuda()", ["note"]),
+        ("model.net(config)", ["note"]),
+        ("net = model.other.net(config)\n    net.load_state_dict(config.state)", ["note"]),
     ],
 )
 def test_what_makes_a_network_does_not_run_it(made: str, expected: list[str]) -> None:

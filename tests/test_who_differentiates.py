@@ -323,7 +323,7 @@ GAME = """
 def play(env, policy):
     policy.eval()
     state = env.reset()
-    while True:
+    for turn in env.turns():
         action, value = policy.forward(state)
         {answer} = env.step(action)
 """
