@@ -34,11 +34,11 @@ class Rows(Dataset):
 PATHS = "self.rows = sorted(glob.glob(root))"
 RECORDS = {
     "parsed": "self.rows = json.load(open(root))",
-    "unpickled": "self.rows = pickle.load(open(root, 'rb'))",
     "parsed line by line": "self.rows = [json.loads(line) for line in open(root)]",
     "parsed, by key": "self.rows = {name: json.load(open(name)) for name in glob.glob(root)}",
 }
 OTHERS = {
+    "unpickled": "self.rows = pickle.load(open(root, 'rb'))",  # nobody sees what
     "paths": PATHS,
     "numbers": "self.rows = [len(path) for path in glob.glob(root)]",
     "tuples of numbers": "self.rows = [(len(path), i) for i, path in enumerate(glob.glob(root))]",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.attributes import is_property
-from flake8_torchleak.model.bindings import Definition, How, Mutation
+from flake8_torchleak.model.bindings import GROWING, Definition, How, Mutation
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import are_few_objects
@@ -46,6 +46,8 @@ class Container:
     """Whether each element is one entry of a record: a name, a number, most likely."""
     arrays: bool
     """Whether samples use its elements, or parts of them, as arrays."""
+    per_sample: bool
+    """Whether a sample reads one of its elements by the index of the sample, or what is made of that."""
 
 
 def containers(module: Module) -> Iterator[Container]:
@@ -116,7 +118,8 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     elements = [each for each in _put_in(state) if not _is_of(module, each, state.attr)]
     of_parts = bool(elements) and all(_is_entry(module, each) for each in elements)
     place, name, arrays = _place(module, state), f"self.{state.attr}", holds_arrays(state)
-    return Container(place, name, dataset, value, read, tuple(notes), known, of_parts, arrays)
+    per_sample = state.indexed is not None or (read.key is not None and dataset.derives(read.key))
+    return Container(place, name, dataset, value, read, tuple(notes), known, of_parts, arrays, per_sample)
 
 
 def _holds_tensors(state: StateFacts) -> bool:
@@ -282,11 +285,12 @@ def _is_of_base(module: Module, state: StateFacts) -> bool:
 
     A class that fills it here, too, or hands over what it is made of, has a share of its own.
     """
-    if any(module.tree.is_own(change.node) for change in _changes(state)) or not state.bindings:
+    if any(module.tree.is_own(change.node) for change in _filling(state)) or not state.bindings:
         return False
+    values = ((each, module.infer.definition(each, NO_ENV)) for each in state.bindings)
     makes = (
-        module.infer.definition(each, NO_ENV).is_container and not _is_for_who_asks(module, each)
-        for each in state.bindings
+        (value.is_container or value.kind is Kind.PICKLE) and not _is_for_who_asks(module, each)
+        for each, value in values
     )
     elsewhere = not any(module.tree.is_own(each.statement) for each in state.bindings)
     return elsewhere and any(makes) and any(not module.tree.is_own(each.node) for each in state.reads)
@@ -304,9 +308,14 @@ def _changes(state: StateFacts) -> list[Mutation]:
     return state.dataset.facts.mutations.get(f"self.{state.attr}", [])
 
 
+def _filling(state: StateFacts) -> list[Mutation]:
+    """Changes that put something in; a call of another method is a change as well, as nobody knows what it does."""
+    return [change for change in _changes(state) if change.method in GROWING or change.method == "augment"]
+
+
 def _own_share(module: Module, state: StateFacts) -> ast.AST | None:
     """Where a class of this file fills what a base in another file binds: in place, or by what it hands to it."""
-    filled = [change.node for change in _changes(state)]
+    filled = [change.node for change in _filling(state)]
     made = state.dataset.facts.own_methods.get("__init__")
     filled += [
         call

@@ -3,8 +3,9 @@
 By the measurements of TLK101 a path of 49 characters costs each worker 114 bytes, a record of two entries 216 and a
 list of 11 numbers 450, what is in them not counted: 40,000 paths are 5 MB, a million records with text 0.5 GB. The
 source hardly ever tells how many there are: of 75 findings in repositories where somebody looked it up, 13 were worth
-the change. What was read from a file of annotations as a whole, for workers that the project shows, is a warning: its
-records are large, and so is the file, if it is a file of the data. One entry of each record, and what is only evaluated
+the change. An index of annotations, and records that each sample has one of, read from a file as a whole, for workers
+that the project shows, are a warning: they are large, and so is the file, if it is a file of the data. What a pickle
+holds nobody sees. One entry of each record, and what is only evaluated
 with, are small, as are the headers of arrays and a table of numbers, of which Python keeps one object up to 256; what
 samples read only behind a flag that is off by default is seldom there, and workers that only an option asks for are not
 there by default. Records that are made for each annotation of an index are as many and as large as what it holds. All
@@ -13,6 +14,7 @@ else is as true, and small more often than not.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import Severity
@@ -32,8 +34,10 @@ _TRAINING = ("backward(", "optim", "Trainer", ".fit(", "training_step")
 """Words of programs that evaluate, and that train."""
 _MOST_USERS = 12
 _SINGLE = frozenset({Kind.STRING, Kind.PATH, Kind.NUMBER})
-_PARSED = frozenset({Kind.JSON, Kind.PICKLE, Kind.INDEX})
+_PARSED = frozenset({Kind.JSON, Kind.INDEX})
 """What is read from a file of annotations as a whole: records, or an index over them."""
+_OF_EVALUATION = re.compile(r"(?:^|_|(?<=[a-z]))(?:[Ee]val|[Vv]al|[Vv]alid|[Vv]alidation|[Tt]est)(?=_|[A-Z]|$)")
+"""A word in the name of a class."""
 
 
 def worth(module: Module, container: Container) -> Severity:
@@ -43,6 +47,10 @@ def worth(module: Module, container: Container) -> Severity:
     records = _is_parsed(container.value) and not container.of_parts and not container.arrays
     owner, made = container.dataset.owner, is_made_of_annotations(module, container)
     if not made and (not records or gives_numbers(module, container)):
+        return Severity.NOTE
+    if not made and not container.per_sample and container.value.kind is not Kind.INDEX:
+        return Severity.NOTE
+    if _OF_EVALUATION.search(container.dataset.owner.facts.node.name):
         return Severity.NOTE
     shown = module.loaders.shows_workers_for(owner.facts.node) or (made and module.reach.meets_shown_workers(owner))
     if not shown or module.served.has_none_by_default(owner):

@@ -40,7 +40,8 @@ Run by `fixtures/TLK106_list_as_dataset/proof.py`: torch 2.13.0+cpu, Python 3.11
 When it stays silent
 --------------------
 The loader has no workers as far as the file shows, or the program as a whole (TLK101), or the list is small, of unknown
-size or of unknown type. A note where there are no workers unless an option asks for them.
+size or of unknown type. A note where there are no workers unless an option asks for them, and where its elements are texts or
+numbers, or hold arrays, of which workers copy the headers.
 
 How to fix it
 -------------
@@ -57,13 +58,14 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.loader import Workers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.served import is_for_who_asks
-from flake8_torchleak.model.values import Kind
+from flake8_torchleak.model.values import Kind, Value
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import fitting, is_cut, short, with_workers
 
 _LISTS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.DEQUE, Kind.JSON})
 _OTHERS = frozenset({Kind.DATASET, Kind.LOADER})
 
+_ARRAYS = frozenset({Kind.ARRAY, Kind.TENSOR})
 _SHOWN = "(class: `torchleak explain TLK101`)"
 
 
@@ -97,6 +99,15 @@ def check(module: Module) -> Iterator[Report]:
                 f"write `DataLoader({packed}(...), ...)` {_SHOWN}",
             ),
             notes=value.why[:3],
-            severity=Severity.NOTE if unasked else Severity.WARNING,
+            severity=Severity.NOTE if unasked or not _is_of_records(value) else Severity.WARNING,
             remedy=f"pass `{packed}({name})`: `torchleak explain TLK101` prints the class, to be pasted",
         )
+
+
+def _is_of_records(value: Value) -> bool:
+    """Whether the elements are containers of small objects."""
+    element = value.element
+    if value.kind is Kind.JSON or element is None:
+        return value.kind is Kind.JSON
+    parts = (*element.items, *(each for _, each in element.fields), *filter(None, [element.element]))
+    return (element.is_container or element.kind is Kind.JSON) and not any(each.kind in _ARRAYS for each in parts)
