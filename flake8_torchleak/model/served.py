@@ -90,8 +90,23 @@ class Served:
 
     @remembered
     def starts_anew(self, dataset: DatasetFacts) -> bool:
-        """Whether each loader in sight that may be given the class has workers, and other ones in every epoch."""
-        return bool(self._sites(dataset)) and all(_starts_anew(user, site) for user, site in self._sites(dataset))
+        """Whether each loader that may be given the class has workers, and other ones in every epoch.
+
+        Each in sight, or what the whole program says of workers.
+        """
+        sites = self._sites(dataset)
+        return (bool(sites) and all(_starts_anew(user, site) for user, site in sites)) or self._speaks_of_new_workers
+
+    @cached_property
+    def _speaks_of_new_workers(self) -> bool:
+        """Whether files of the project speak of workers, and none of workers that go on from epoch to epoch."""
+        project = self.module.project
+        files = naming(str(self.module.path), "torch") if project is not None else ()
+        if project is None or not 0 < len(files) <= _MOST_FILES or self.module.config.assume_workers != "auto":
+            return False
+        if any(holds(each, project.top, "persistent_workers") for each in files):
+            return False
+        return any(holds(each, project.top, "num_workers") for each in files)
 
     @remembered
     def has_none_by_default(self, dataset: DatasetFacts) -> bool:
