@@ -18,11 +18,13 @@ from flake8_torchleak.lifetime.verdict import (
     is_freed,
     is_let_go,
     is_of_micro_steps,
+    is_of_one_update,
     is_small,
     worth,
 )
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.elsewhere import is_called_without
+from flake8_torchleak.model.freezing import may_be_frozen
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.olden import is_ended
 from flake8_torchleak.model.records import is_of_record
@@ -177,19 +179,21 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
         return Severity.NOTE
     if kept.how == "batch" and (kept.at in run.keeper.moved or kept.value.held in run.seen.pinned):
         return Severity.NOTE
-    if not is_certain(run, kept) or is_cut_elsewhere(run, kept):
+    if not is_certain(run, kept) or is_cut_elsewhere(run, kept) or is_of_one_update(run, kept):
         return Severity.NOTE
     if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
         return Severity.NOTE  # the next step would fail: something that is not seen cuts it off
     if kept.how == "batch" and kept.value.held not in run.seen.loaders:
         # No loader with workers is seen to give it.
         return Severity.WARNING if module.config.assume_workers == "yes" else Severity.NOTE
-    if kept.how == "batch" and is_let_go(run, kept):
-        return Severity.WARNING  # a descriptor for each batch of one pass, until the function returns
+    if kept.is_graph and kept.evaluating and may_be_frozen(module):
+        return Severity.NOTE
+    if (kept.how == "batch" and is_let_go(run, kept)) or _is_collected(kept):
+        return Severity.NOTE  # a descriptor for each batch of one pass, until the function returns; see there
     freed, renewed = known is Worth.NODES or is_freed(run, kept), kept.at in run.keeper.renewed
-    if kept.is_graph and freed and (renewed or kept.of_update or _is_collected(kept) or is_of_micro_steps(run, kept)):
+    if kept.is_graph and freed and (renewed or kept.of_update or is_of_micro_steps(run, kept)):
         return Severity.NOTE  # the nodes of a few steps' graphs, until it starts anew
-    if kept.how == "error" or (kept.is_graph and (freed or renewed)) or _is_collected(kept):
+    if kept.how == "error" or (kept.is_graph and (freed or renewed)):
         return Severity.WARNING
     return Severity.ERROR
 

@@ -205,7 +205,7 @@ CASES = {
     "rows that are returned": (FORWARD.format(update="self.rows[at] = out", result="self.rows"), ["note"]),
     "rows that stay inside": (FORWARD.format(update="self.rows[at] = out", result="out"), ["error"]),
     "a loss over tasks": (TASKS.format(end="return total"), ["note"]),
-    "a sum that is printed": (TASKS.format(end="print(total)"), ["error"]),
+    "a sum of one update": (TASKS.format(end="print(total)"), ["note"]),
     "an object that nobody sees": (HOLDER.format(holder="self.trainer.loop.losses"), ["note"]),
     "an own list": (HOLDER.format(holder="self.losses"), ["warning"]),
     "a forward pass that is left open": (ABSTRACT.format(forward="name = ''"), ["note"]),

@@ -75,15 +75,15 @@ def labels_of(dataset, store, epochs):
     {}
 """
 BATCHES = {
-    "of one pass": ("kept = []\nfor x, y in loader:\n    kept.append(y.numpy())\nprint(len(kept))", "warning"),
+    "of one pass": ("kept = []\nfor x, y in loader:\n    kept.append(y.numpy())\nprint(len(kept))", "note"),
     "of one pass, by a helper": (
         "kept = []\nfor x, y in loader:\n    keep(kept, y.numpy())\nprint(len(kept))",
-        "warning",
+        "note",
     ),
     "of each epoch": (
         "for _ in range(epochs):\n    kept = []\n    for x, y in loader:\n        kept.append(y.numpy())\n"
         "    print(np.concatenate(kept))",
-        "warning",
+        "note",
     ),
     "of all epochs": (
         "kept = []\nfor _ in range(epochs):\n    for x, y in loader:\n        kept.append(y.numpy())",

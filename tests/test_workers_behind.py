@@ -20,7 +20,7 @@ def run({parameters}):
     kept = []
     for x, y in {loader}:
         kept.append(y.cpu())
-    return torch.cat(kept)
+    return kept
 """
 DATA = """
 class Data:
@@ -42,8 +42,8 @@ MADE = {
     "a parameter": ("loader", "pass", "loader", "note"),
     "one that is wrapped": ("loader", "pass", "enumerate(loader)", ""),
     "a loader without workers": ("rows", "loader = DataLoader(rows)", "loader", ""),
-    "a loader with some": ("rows", "loader = DataLoader(rows, num_workers=2)", "loader", "warning"),
-    "a loader with any number": ("rows, n", "loader = DataLoader(rows, num_workers=n)", "loader", "warning"),
+    "a loader with some": ("rows", "loader = DataLoader(rows, num_workers=2)", "loader", "error"),
+    "a loader with any number": ("rows, n", "loader = DataLoader(rows, num_workers=n)", "loader", "error"),
     "a loader with options": ("rows, options", "loader = DataLoader(rows, **options)", "loader", "note"),
     "a method of something": ("data", "loader = data.loader()", "loader", "note"),
     "a function of no file in reach": ("rows", "loader = make(rows)", "loader", "note"),
@@ -109,7 +109,7 @@ def test_where_the_loader_is_made(made: str, loader: str, count: int) -> None:
     if loader.startswith("enumerate"):
         text = text.replace("for x, y in", "for i, (x, y) in")
     out_of_sight = made in ("data_loader = Data().load(rows)", "data_loader = rows.loader()", "data_loader = rows")
-    assert levels(text) == [Severity.NOTE if out_of_sight else Severity.WARNING] * count
+    assert levels(text) == [Severity.NOTE if out_of_sight else Severity.ERROR] * count
 
 
 def test_an_attribute_that_gets_a_part() -> None:

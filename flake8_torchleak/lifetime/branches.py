@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from flake8_torchleak.lifetime.deciding import counts, decided, limits
 from flake8_torchleak.lifetime.journal import Changes, Flow
@@ -18,6 +18,33 @@ _MOST_BEFORE = 8
 """Conditions before that an arm remembers."""
 _ORDER = (Flow.CONTINUE, Flow.BREAK, Flow.RETURN, Flow.RAISE)
 """Of several ways that all leave a block: the one that leaves least counts for all."""
+
+
+def _is_one_mode(arms: list[tuple[ast.expr, list[ast.stmt]]]) -> bool:
+    """Whether a chain of `if` asks which of some modes it is, by their names, and binds a variable in each.
+
+    `if kind == "a": out = net(x)`, `elif kind == "b": ...`: in another mode nothing would be bound, and the variable
+    that is read behind it is no earlier iteration's.
+    """
+    if len(arms) < 2 or not all(_names_a_mode(test) for test, _ in arms):
+        return False
+    first, *rest = ({each.id for each in _bound(body)} for _, body in arms)
+    return bool(first.intersection(*rest))
+
+
+def _names_a_mode(test: ast.expr) -> bool:
+    if isinstance(test, ast.BoolOp):
+        return all(map(_names_a_mode, test.values))
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Eq, ast.In)):
+        return False
+    given = (test.left, *test.comparators)
+    return any(isinstance(each, ast.Constant) and isinstance(each.value, str) for each in given)
+
+
+def _bound(body: list[ast.stmt]) -> Iterator[ast.Name]:
+    for each in walk(ast.Module(body, [])):
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            yield each
 
 
 class Branches(Part):
@@ -57,6 +84,7 @@ class Branches(Part):
         if len(arms) == 1 and not may_skip:
             return self.run.statements.block(arms[0][2])
         ways = [self._arm(*arm) for arm in arms]
+        may_skip = may_skip and not _is_one_mode([(test, body) for test, _, body, _ in arms])
         return self.one_of([*ways, self._skipped(failed)] if may_skip else ways, may_skip=False)
 
     def _leave_out(self, body: list[ast.stmt]) -> None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
-from flake8_torchleak.lifetime.frames import FORWARD, IN_VAIN, TRAINING
+from flake8_torchleak.lifetime.frames import EVALUATING, FORWARD, IN_VAIN, TRAINING
 from flake8_torchleak.lifetime.inner import is_part
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
@@ -90,6 +90,8 @@ def is_certain(run: Run, kept: Kept) -> bool:
     """Whether nothing but what the program shows says that something large is kept."""
     value = kept.value
     if kept.is_graph and (_is_beside_loss(run, value) or is_of_unseen(kept) or kept.loop.of_rows):
+        return False
+    if kept.how == "sum" and _is_beside_used(run, value):
         return False
     if kept.loop.step == FORWARD:
         return not kept.returned and not any(is_marked(site, INPUT) for site in value.parts)
@@ -176,6 +178,25 @@ def is_of_micro_steps(run: Run, kept: Kept) -> bool:
     )
 
 
+def is_of_one_update(run: Run, kept: Kept) -> bool:
+    """Whether nothing shows that what a loop keeps outlives one change of the parameters, or one evaluated item.
+
+    It goes over no batches and no optimizer steps in it, or it is a comprehension; what keeps something is made anew
+    for it: an input in parts, a recurrence, terms of a loss that whoever gets it differentiates.
+    """
+    if isinstance(kept.loop.node, ast.comprehension) and kept.loop.step == EVALUATING:
+        return is_let_go(run, kept)
+    if kept.loop.step != TRAINING or kept.loop.optimizes:
+        return False
+    return kept.how == "state" or (kept.is_graph and kept.one_pass and not _is_placed(run, kept))
+
+
+def _is_placed(run: Run, kept: Kept) -> bool:
+    """Whether what keeps something was put into something else."""
+    sites = kept.holders | kept.table | {kept.value.site}
+    return not sites.isdisjoint(run.seen.placed)
+
+
 def is_let_go(run: Run, kept: Kept) -> bool:
     """Whether what keeps something gets it in one pass over the data, and is gone with its function."""
     return kept.one_pass and _stays(run, kept)
@@ -249,6 +270,20 @@ def _is_beside_loss(run: Run, value: Atom) -> bool:
                     return True
             beside = base
     return _is_held_beside(run, value)
+
+
+def _is_beside_used(run: Run, value: Atom) -> bool:
+    """Whether all that is known to be added up is a part of what a network gives of which others are differentiated.
+
+    Lengths and figures are handed out beside outputs, and nobody sees whether a part has history that is never asked.
+    """
+    marked = (each for each in run.seen.history(value) if is_marked(each, BY_CALL, BY_NAME))
+    made = {each[1] for each in marked if isinstance(each, tuple)}
+    parts = [site for site in (*value.parts, value.site) if isinstance(site, tuple) and site[0] in made]
+    if not parts or not run.seen.spent.isdisjoint(parts):
+        return False
+    used = {site[0] for site in run.seen.spent if isinstance(site, tuple)}
+    return all(site[0] in used for site in parts)
 
 
 def _is_held_beside(run: Run, value: Atom) -> bool:

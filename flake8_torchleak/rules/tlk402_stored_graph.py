@@ -45,7 +45,9 @@ When it stays silent
 
 Some findings are notes, because little is kept: one freed graph an epoch, or those of one update; what a decoder
 collects of one sample; what is gathered of ranges of one tensor (`net(x[:, t])`); one entry for each of a few tasks, or
-for each network, in a list that stays in the function.
+for each network, in a list that stays in the function; what a loop that goes over no batches, and in which no optimizer
+steps, puts into something that was made for it; and what Lightning collects until the epoch ends. So are outputs of an
+evaluation where the file, or one that imports it, freezes parameters.
 
 How to fix it
 -------------
