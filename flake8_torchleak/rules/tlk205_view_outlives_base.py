@@ -32,7 +32,8 @@ When it stays silent
 --------------------
 The slice is copied (`.copy()`, `.clone()`, `.cpu()`, a list or mask as the index, arithmetic), leaves out only a few
 elements at the ends, or is one of several views of its array; the container keeps no objects (an array, a tensor,
-h5py) or starts anew with each array; the array is memory-mapped.
+h5py) or starts anew with each array; the array is memory-mapped. A note where the view is a slice, `row[:n]`: how much
+of its base it leaves out nobody sees; `rows[0]` is one of many.
 
 How to fix it
 -------------
@@ -103,8 +104,16 @@ def check(module: Module) -> Iterator[Report]:
             f"each{_WORDS.get(kind, '')} `{kept.base.key}` stays in memory whole: `{kept.key}` keeps its slice "
             f"`{short(kept.view)}`; store a copy ({copied})",
             notes=((kept.base.statement, f"a new `{kept.base.key}` is made here each time, and its view keeps it"),),
+            severity=None if _drops_an_axis(kept.view) else Severity.NOTE,
             target=kept,
         )
+
+
+def _drops_an_axis(view: ast.expr) -> bool:
+    """Whether a view is one row, or column, of many: of a slice nobody sees how much of its base it is."""
+    indices = [each.slice for each in ast.walk(view) if isinstance(each, ast.Subscript)]
+    parts = [part for each in indices for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
+    return any(not isinstance(part, ast.Slice) for part in parts)
 
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:

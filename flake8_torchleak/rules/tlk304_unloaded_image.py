@@ -29,7 +29,8 @@ Run by `fixtures/TLK304_unloaded_image/proof.py`, fixed by `torchleak check --fi
 When it stays silent
 --------------------
 The image is read at once (`.convert`, `.load`, `.copy`, `np.array(...)`), opened in a `with` block or per sample, or
-the file does not show that it is one of many.
+the file does not show that it is one of many. A note where the container is a variable: its files are closed when the
+function returns.
 
 How to fix it
 -------------
@@ -65,6 +66,7 @@ def check(module: Module) -> Iterator[Report]:
             each.call,
             f"one file stays open per image: `{each.name}` keeps images that are opened but not read; "
             "store `Image.open(...).copy()`, or the paths",
+            severity=Severity.WARNING if each.kept else Severity.NOTE,  # closed when the function returns
             target=each.call,
         )
 
