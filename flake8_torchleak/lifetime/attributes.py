@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_torchleak.lifetime.frames import FORWARD, Function
+from flake8_torchleak.lifetime.identity import is_data
 from flake8_torchleak.lifetime.libraries import PLAIN_ATTRIBUTES
 from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
@@ -76,7 +77,7 @@ class Attributes(Part):
         if kind is Kind.NETWORK:
             if name in ("weight", "bias"):
                 return run.needing.parameters(node, (atom,))
-            return (atom.but(site=(atom.site, name)),)
+            return run.make.set_before(atom, name) or (atom.but(site=(atom.site, name)),)
         if made == HANDLE:
             return run.hooks.removed(atom)  # `stack.callback(handle.remove)`
         if made == CAUGHT and name in _WITH_FRAMES:
@@ -178,5 +179,5 @@ class Attributes(Part):
                 shared = atom.made.shared
                 assert shared is not None  # made by the look-up
                 run.put(shared, name, value)
-            elif atom.kind is Kind.UNKNOWN:
+            elif atom.kind is Kind.UNKNOWN or (atom.kind is Kind.NETWORK and is_data(value)):
                 run.make.set_part(atom, name, value)

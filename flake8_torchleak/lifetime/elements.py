@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 
+from flake8_torchleak.lifetime.identity import is_data
 from flake8_torchleak.lifetime.libraries import ALONE, ARRAY
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
@@ -186,7 +187,7 @@ class Elements(Part):
                     self.run.put(atom.made, name, join([old, value]) if old else value)
                 else:
                     self.run.add(atom.made, value)
-            elif atom.kind is Kind.UNKNOWN:
+            elif atom.kind is Kind.UNKNOWN or (atom.kind is Kind.NETWORK and is_data(value)):
                 if isinstance(name, (str, int)):
                     self.run.make.set_part(atom, name, value)
 

@@ -304,7 +304,8 @@ class Expressions(Part):
                     part = tuple(each.but(held=None) for each in part)
                 found.append(varying(part, vary))
             else:
-                found.append((atom.varying(vary),))  # a network's layer, a library's type
+                known = run.make.set_before(atom, name) if isinstance(name, (str, int)) else ()
+                found.append(known or (atom.varying(vary),))  # else a network's layer, a library's type
         return join(found) if found else ANYTHING
 
 

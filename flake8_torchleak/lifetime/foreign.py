@@ -185,7 +185,7 @@ class Foreign(Part):
         if name in table.DIFFERENTIATING:
             return run.operations.backward(atom, name, args, keywords)
         if kind is Kind.NETWORK:
-            return run.networks.method(atom, name, args, keywords, node)
+            return run.networks.method(atom, name, args, keywords, node, receiver)
         if kind is Kind.OPTIMIZER:
             return self._of_optimizer(name, [*args, *keywords.values()], node)
         if kind is Kind.LAYER:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from flake8_torchleak.lifetime.run import Run
-from flake8_torchleak.lifetime.values import Atom, Kind, Obj, Site
+from flake8_torchleak.lifetime.values import Atom, Graph, Kind, Obj, Site, Value
 from flake8_torchleak.lifetime.world import ClassInfo
 
 
@@ -39,6 +39,16 @@ def is_network(made: Obj) -> bool:
 def learns(atom: Atom) -> bool:
     """Whether something is a network: of a library, or of the project."""
     return atom.kind is Kind.NETWORK or (isinstance(atom.made, Obj) and is_network(atom.made))
+
+
+def is_data(value: Value) -> bool:
+    """Whether a value is seen to be no network, and nothing that is called: a container, a number, a tensor."""
+    return bool(value) and all(
+        (isinstance(atom.made, Obj) and not isinstance(atom.made.cls, ClassInfo))
+        or atom.kind in (Kind.NUMBER, Kind.TENSOR)
+        or atom.graph is Graph.YES
+        for atom in value
+    )
 
 
 def inside(run: Run, made: Obj) -> list[Atom]:

@@ -119,11 +119,9 @@ class Making(Part):
     def part(self, atom: Atom, selector: Hashable) -> Value:
         """A part of what nothing more is known of: an attribute, an entry."""
         run = self.run
-        known = run.open.get((atom.site, atom.born))
-        if known is not None:
-            found = known.fields.get(selector) or known.fields.get(ELEMENTS)  # set in a loop over all entries
-            if found:
-                return found
+        found = self.set_before(atom, selector)
+        if found:
+            return found
         site: Site = (atom.site, selector) if _depth(atom.site) < DEEPEST else atom.site
         whole = atom.made != NAMED or atom.site in run.seen.roots  # what is differentiated itself is one tensor
         graph = atom.graph if whole else min(atom.graph, Graph.MAYBE)
@@ -139,6 +137,13 @@ class Making(Part):
                 run.seen.named_tensors.add(site)
         _, _, _, _, _, past, via, vary, born, since, _ = atom
         return (_new(Atom, (kind, site, graph, None, parts, past, via, vary, born, since, held)),)
+
+    def set_before(self, atom: Atom, selector: Hashable) -> Value:
+        """What a part was set to; () if nothing in sight has set it."""
+        known = self.run.open.get((atom.site, atom.born))
+        if known is None:
+            return ()
+        return known.fields.get(selector) or known.fields.get(ELEMENTS, ())  # set in a loop over all entries
 
     def set_part(self, atom: Atom, selector: Hashable, value: Value) -> None:
         """Set a part of what nothing more is known of."""

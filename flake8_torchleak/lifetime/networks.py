@@ -9,6 +9,7 @@ from flake8_torchleak.lifetime import evaluating
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.frames import EVALUATING, IN_VAIN, Loop
 from flake8_torchleak.lifetime.hooking import is_hooking
+from flake8_torchleak.lifetime.identity import is_data
 from flake8_torchleak.lifetime.inner import feed
 from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
@@ -156,7 +157,15 @@ class Networks(Part):
             self.run.needing.joined(new, args)
         return (new,)
 
-    def method(self, atom: Atom, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+    def method(
+        self,
+        atom: Atom,
+        name: str,
+        args: list[Value],
+        keywords: Keywords,
+        node: ast.expr,
+        receiver: ast.expr | None = None,
+    ) -> Value:
         """Call a method of a network: some only networks have, whatever it is called."""
         if atom.site in self.run.seen.named and name in table.PROVE_NETWORK - table.OF_OPTIMIZERS:
             if name != "train" or not args:
@@ -180,6 +189,9 @@ class Networks(Part):
             by_name = name in _OF_OTHERS and _is_part(atom)
             made = self.called(args, keywords, node, atom, not by_name)
             return _by_name(made, node) if by_name else made
+        if name in _OF_CONTAINERS and _is_part(atom) and atom.site not in self.run.seen.networks:
+            if all(map(is_data, args)):  # an attribute that is no network, but holds what its owner remembers
+                return self.run.foreign.method(atom.but(kind=Kind.UNKNOWN), name, args, keywords, node, receiver)
         if args and not self.run.grad_off and not self.run.needing.may_be_frozen(atom):
             evaluating.record(self.run, node, atom, named=False, assumed=True)
         return self.run.make.unknown(node)
@@ -244,6 +256,8 @@ class Networks(Part):
             run.needing.turn((atom,), args[0] if args else number(True))
 
 
+_OF_CONTAINERS = frozenset({"append", "appendleft", "extend", "clear", "pop", "popleft"})
+"""Methods of containers; those that a list of layers has, too, are given networks there."""
 _OF_OTHERS = frozenset({"encode", "decode"})
 """Methods that tokenizers have, too."""
 

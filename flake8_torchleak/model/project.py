@@ -74,6 +74,10 @@ class Project:
                 found.update(a.asname or a.name for a in statement.names)
         return frozenset(found)
 
+    def imported(self, tree: Tree) -> list[str]:
+        """The files of the project that a module's imports name."""
+        return self._finder.imports(tree.all(ast.Import, ast.ImportFrom))
+
     def _is_near(self, head: str) -> bool:
         return head not in sys.stdlib_module_names and self._finder.is_near(head)
 
@@ -164,7 +168,7 @@ class Project:
         """Whether importing a module, its packages, who uses it or a script of the project, limits OpenCV's threads."""
         own, top = self._finder.path, self._finder.top
         folder = os.path.dirname(own)
-        paths = self._finder.imports(tree.all(ast.Import, ast.ImportFrom))
+        paths = self.imported(tree)
         packages: list[str] = []
         while reader().has(folder, "__init__.py") and os.path.dirname(folder) != folder:
             packages.append(os.path.join(folder, "__init__.py"))

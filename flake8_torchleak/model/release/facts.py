@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.release.asking import Asking
 from flake8_torchleak.model.release.callers import Callers
 from flake8_torchleak.model.release.differentiation import Differentiation
 from flake8_torchleak.model.release.escapes import Escapes
@@ -54,6 +55,11 @@ class Release:
         return Escapes(self.module)
 
     @cached_property
+    def asking(self) -> Asking:
+        """Who asks values for their history."""
+        return Asking(self.module)
+
+    @cached_property
     def callers(self) -> Callers:
         """Whose results are a part of training."""
         return Callers(self.module)
@@ -74,7 +80,10 @@ class Release:
         if ending.fate is Fate.READ:
             return ""
         if ending.fate < Fate.ASKED and self.spent.is_spent(value, key, node):
-            return ""
+            asked = self.asking.around
+            if asked is None:
+                return ""
+            return f"`{short(value)}` may be what `{short(asked)}` asks for its history: {ending.why}"
         return f"`{short(value)}` may be differentiated later: {ending.why}"
 
 

@@ -11,8 +11,8 @@ from flake8_torchleak.model.bindings import Definition, How, container_of, is_ch
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.edits import edits
 from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.release.asking import compares_identity
 from flake8_torchleak.model.release.touched import Touches
-from flake8_torchleak.model.release.trail import compares_identity
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.samples import is_stored
 from flake8_torchleak.model.tree import FUNCTIONS, Scope

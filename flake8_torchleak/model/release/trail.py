@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.release.asking import compares_identity, is_tried
 from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.fate import READ, Ending, Fate, fate_of
 from flake8_torchleak.model.release.harmless import (
@@ -25,7 +25,7 @@ from flake8_torchleak.model.release.harmless import (
     READ_ONLY_ROOTS,
 )
 from flake8_torchleak.model.release.helpers import runs
-from flake8_torchleak.model.tree import COMPREHENSIONS, SCOPES, TRIES, FunctionNode, Scope
+from flake8_torchleak.model.tree import COMPREHENSIONS, FunctionNode, Scope
 from flake8_torchleak.wording import short
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ class Trail:
                     return ending
             elif isinstance(up, ast.Attribute):
                 if not isinstance(up.ctx, ast.Load):
-                    return READ
+                    # `loss.requires_grad = False` raises where there is a history.
+                    asks = up.attr in HISTORY and is_tried(self.module.tree, up)
+                    return Ending(Fate.ASKED, up, f"`.{up.attr}` is set") if asks else READ
                 found = self._attribute(up)
                 if isinstance(found, Ending):
                     return found
@@ -208,7 +210,7 @@ class Trail:
             return max(part, self.destiny(node), key=fate_of)
         if name == "backward":
             return Ending(Fate.DIFFERENTIATED, call, "backward() is called on it")
-        if name == "numpy" and self._is_tried(call):
+        if name == "numpy" and is_tried(self.module.tree, call):
             return Ending(Fate.ASKED, call, "the code tries whether `.numpy()` raises")
         if name in ENDING or name in CONTAINER_METHODS:
             return READ
@@ -218,14 +220,6 @@ class Trail:
         if effect is None:
             return Ending(Fate.HANDED, call, f"`.{name}()` is called on it")
         return call if effect.graph else READ
-
-    def _is_tried(self, call: ast.Call) -> bool:
-        """Whether an exception of a call is caught in its function: `.numpy()` raises where there is a history."""
-        tree = self.module.tree
-        return any(
-            isinstance(up, TRIES) and bool(up.handlers) and any(tree.inside(call, each) for each in up.body)
-            for up in takewhile(lambda up: not isinstance(up, SCOPES), tree.ancestors(call))
-        )
 
     def _handed(self, call: ast.Call, child: ast.AST) -> tuple[Ending, bool]:
         """(what a call does with one of its arguments, whether its result is made of it)."""
@@ -287,11 +281,3 @@ class Trail:
                     return READ, True
                 return ending, False
         return Ending(Fate.HANDED, call, f"it is passed to `{short(call.func)}`"), False
-
-
-def compares_identity(node: ast.Compare) -> bool:
-    """Whether a comparison asks if two values are one object: `x is y`, not `x is None`."""
-    sides = [node.left, *node.comparators]
-    return any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops) and not any(
-        isinstance(each, ast.Constant) for each in sides
-    )
