@@ -40,8 +40,8 @@ Run by `fixtures/TLK106_list_as_dataset/proof.py`: torch 2.13.0+cpu, Python 3.11
 When it stays silent
 --------------------
 The loader has no workers as far as the file shows, or the program as a whole (TLK101), or the list is small, of unknown
-size or of unknown type. A note where there are no workers unless an option asks for them, and where its elements are texts or
-numbers, or hold arrays, of which workers copy the headers.
+size or of unknown type. A note where there are no workers unless an option asks for them, and where its elements are
+texts or numbers, or hold arrays, of which workers copy the headers.
 
 How to fix it
 -------------

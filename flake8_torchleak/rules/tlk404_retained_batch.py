@@ -40,8 +40,8 @@ When it stays silent
 
 A note where no loader made with workers is seen to give the batch: it is handed in, or made by a function out of sight;
 where a condition did not let the batch be moved to a device; where this loader pins memory, and others do not; and
-where one pass over the data fills a list that goes nowhere: its descriptors, one a batch, are released when the function
-returns.
+where one pass over the data fills a list that goes nowhere: its descriptors, one a batch, are released when the
+function returns.
 
 How to fix it
 -------------

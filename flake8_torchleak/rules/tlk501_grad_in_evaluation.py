@@ -56,10 +56,11 @@ When it stays silent
 A note where the loop goes over no loader, the network is not put in evaluation mode (here, or by all who call the
 function from other files), and nothing shows that it is run beside training; where there is no loop, or it goes over
 numbers (`range(steps)`) or a condition in no loop over batches; where the file, or one that imports it, freezes
-parameters; where the batch is one item; where the loop ends in its first round; where somebody answers each output, as in a game: the next input is made of the answer;
-where nothing shows the network's class, and a network class of the project turns gradients off, or differentiates,
-itself; where neither `eval()` nor a name says that it evaluates: then all outputs are turned into numbers; and in
-programs of before PyTorch 0.4, which make inputs volatile and know no `no_grad`.
+parameters; where the batch is one item; where the loop ends in its first round; where somebody answers each output, as
+in a game: the next input is made of the answer; where nothing shows the network's class, and a network class of the
+project turns gradients off, or differentiates, itself; where neither `eval()` nor a name says that it evaluates: then
+all outputs are turned into numbers; and in programs of before PyTorch 0.4, which make inputs volatile and know no
+`no_grad`.
 
 How to fix it
 -------------
