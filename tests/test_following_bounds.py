@@ -261,3 +261,40 @@ def test_nodes_are_counted_as_python_walks_them() -> None:
         count = sum(1 for _ in ast.walk(node))
         assert has_fewer(node, count + 1)
         assert not has_fewer(node, count)
+
+
+DECORATED = """
+import lib
+
+
+def other(x):
+    for each in x:
+        print(each)
+    return x
+
+
+def fit(model, loader, optimizer, flag):
+    kept = []
+    for x in loader:
+        if flag:
+            step(model, x, optimizer, kept)
+
+
+@lib.register(other)
+def step(model, x, optimizer, kept):
+    if x is not None:
+        loss = model(x).mean()
+        loss.backward()
+        optimizer.step()
+        kept.append(loss)
+"""
+
+
+def test_steps_may_run_out_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a decorator as well, which is asked while a call of what it decorates begins."""
+    monkeypatch.setattr(follow, "_LARGEST_SHARE", 0)
+    ends = set()
+    for steps in range(150):
+        monkeypatch.setattr(follow, "_RESERVED", steps)
+        ends.add(follow_text(HEAD + DECORATED).whole)
+    assert ends == {True, False}

@@ -85,11 +85,12 @@ class Functions(Part):
             frame.yields = run.new("generator", node)
         before, tests, guards, decorated = run.grad_off, run.tests, run.guards, False
         mark = run.journal.mark
-        frame.tests, run.tests = tests, []
         if not isinstance(made.node, ast.Lambda):
             decorated = bool(made.node.decorator_list) and gradmode.decorated_off(
                 run, made.node, made.place, node is made.node
             )
+        # Behind what may run out of steps: what is set from here on is put back in the end.
+        frame.tests, run.tests = tests, []
         run.grad_off += made.off or decorated
         run.frames.append(frame)
         try:
