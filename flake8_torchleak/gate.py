@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from enum import Enum
 
 from flake8_torchleak.model import hints, prospect
@@ -36,7 +37,10 @@ _TORCH_PACKAGES = frozenset({
 """A module that imports only the former has classes and loops of the same shape, and other memory."""
 
 _DATASET = ("Dataset", "__getitem__")
-_BY_WORDS = {Subject.STEPS: prospect.may_step, Subject.EVALUATION: prospect.may_evaluate}
+_BY_WORDS: dict[Subject, Callable[[str], bool]] = {
+    Subject.STEPS: prospect.may_step,
+    Subject.EVALUATION: prospect.may_evaluate,
+}
 """Subjects that more than a word tells, which takes its time."""
 
 

@@ -17,7 +17,7 @@ from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED, unfinished
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Rule, all_rules
-from flake8_torchleak.source import Source, parse
+from flake8_torchleak.source import Source, must_parse, parse
 from flake8_torchleak.stopping import pause
 from flake8_torchleak.wording import trouble
 
@@ -96,7 +96,7 @@ def _linted(
         subjects = by_words_of_loops(subjects, source)
         rules = [each for each in rules if each.subject in subjects and each.may_find_unparsed(source)]
         tree = _parsed(source, rules, parsing)
-        if tree is None or not rules:
+        if tree is None:
             return []
     # Statements cost less than many words: what they rule out is not looked for.
     outline = Outline(tree, source)
@@ -127,7 +127,9 @@ def _parsed(source: str, rules: list[Rule], parsing: Callable[[str], ast.Module]
 
     Raises SyntaxError for other texts: a file that is broken would look like one that is clean.
     """
-    if not rules and not imports_pytorch(source):
+    if not rules:
+        if imports_pytorch(source):
+            must_parse(source)
         return None
     try:
         return parsing(source)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import ast
 import codecs
 import io
+import symtable
 import tokenize
 import warnings
+from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple
 
@@ -63,6 +65,16 @@ def parse(text: str) -> ast.Module:
             raise SyntaxError(f"too deeply nested to parse: {type(error).__name__}") from error
         except ValueError as error:
             raise SyntaxError(str(error)) from error
+
+
+def must_parse(text: str) -> None:
+    """Raise what `parse` would, in three quarters of its time: of a text that parses no tree is made."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with suppress(Exception):
+            symtable.symtable(text, "<text>", "exec")
+            return
+    parse(text)  # its names may be what is wrong, which a tree does not mind
 
 
 class Place(NamedTuple):

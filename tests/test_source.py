@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flake8_torchleak.source import Source, SourceError, decode
+from flake8_torchleak.source import Source, SourceError, decode, must_parse, parse
 
 # All that may stand in a string literal of one line.
 INSIDE = st.text(st.characters(exclude_characters="'\\\r\n\0", exclude_categories=["Cs"]), max_size=20)
@@ -60,3 +60,22 @@ def test_coding_lines_count() -> None:
 def test_what_cannot_be_decoded_is_one_line(raw: bytes) -> None:
     with pytest.raises(SourceError, match=r"^cannot decode: [^\n]+$"):
         decode(raw)
+
+
+@pytest.mark.parametrize(
+    "text", ["x = (", "x = '\0'", "(" * 400 + ")" * 400, "+".join("a" * 20_000), "if x:\n y\n  z\n"]
+)
+def test_what_does_not_parse_is_said_without_a_tree(text: str) -> None:
+    with pytest.raises(SyntaxError) as parsed:
+        parse(text)
+    with pytest.raises(SyntaxError) as told:
+        must_parse(text)
+    assert str(told.value) == str(parsed.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x = '\\d'", "def f(a, a): ...", "return 1", "nonlocal x", "if a: from b import *"]
+)
+def test_what_parses_may_be_no_program(text: str) -> None:
+    parse(text)
+    must_parse(text)

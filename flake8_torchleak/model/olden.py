@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _NUMBER = r"\.data(?:\.cpu\(\))?\[0\]"
 _OLD = re.compile(rf"\bvolatile *= *True|\bVariable\(.*{_NUMBER}", re.DOTALL)
@@ -13,6 +14,7 @@ _NEW = re.compile(r"\.item\(\)|\bno_grad\b|\btorch\.device\(|\.to\(")
 """In code that runs on later versions."""
 
 
+@lru_cache(maxsize=1)
 def is_old(text: str) -> bool:
     """Whether a module was written for PyTorch 0.3, and nothing in it for later versions."""
     return bool(_OLD.search(text)) and not _NEW.search(text)

@@ -1,12 +1,14 @@
 """What a text must hold for the outline of its module (`outline.py`) to allow something: told before it is parsed.
 
 An answer may be "yes" too often. It is "no" only where the outline, which costs a tree, would say no.
-Patterns start with plain characters: those are sought twenty times faster.
+Patterns start with plain characters: those are sought twenty times faster. What several gates ask of a text is looked
+for once: of the last text, which is the one that is being linted.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.words import holds_any
@@ -33,6 +35,7 @@ _ASSIGNED = re.compile(r"(?:[^=(]*[^=!<>(]=(?!=)[ \t]*)+(?:([^\W\d]\w*)|[(\\\r]|
 """What an assignment's value starts with."""
 
 
+@lru_cache(maxsize=1)
 def names_loader(text: str) -> bool:
     """Whether a name that may be a loader's stands anywhere: see `hints.is_loader`."""
     if holds_any(text, _LOADERS):
@@ -41,6 +44,7 @@ def names_loader(text: str) -> bool:
     return holds_any(low, _LOADERS) or _SHORT.search(low) is not None or _ITERATORS.search(low) is not None
 
 
+@lru_cache(maxsize=1)
 def may_step(text: str) -> bool:
     """Whether there may be a step: see `Outline.may_step`."""
     if holds_any(text, _TRAINING) or holds_any(text, _SWITCHING) or names_loader(text):

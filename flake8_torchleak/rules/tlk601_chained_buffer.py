@@ -85,14 +85,12 @@ _RESETS = frozenset({"zero_", "fill_", "copy_", "detach_", "clear", "normal_", "
 
 def _may_update(outline: Outline) -> bool:
     """Whether a `forward`, or a method that it calls, has a statement that may update an attribute."""
-    if "forward" not in outline.names:
-        return False
-    running = (each for each in outline.functions if each.name != "__init__")
-    updating = {each.name for each in running if _updates_own(each, self_name(each))}
-    if not updating or "forward" in updating:
-        return bool(updating)
-    forwards = (each for each in outline.functions if each.name == "forward")
-    return any(last_name(n.func) in updating for each in forwards for n in ast.walk(each) if isinstance(n, ast.Call))
+    forwards = [each for each in outline.functions if each.name == "forward"]
+    if any(_updates_own(each, self_name(each)) for each in forwards):
+        return True
+    called = {last_name(n.func) for each in forwards for n in ast.walk(each) if isinstance(n, ast.Call)}
+    called -= {"forward", "__init__"}
+    return any(each.name in called and _updates_own(each, self_name(each)) for each in outline.functions)
 
 
 def _updates_own(function: FunctionNode, owner: str) -> bool:
