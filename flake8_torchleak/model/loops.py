@@ -288,7 +288,8 @@ class Loops:
     def steps(self, kind: type[T]) -> list[T]:
         """Nodes of this kind that run once per step: in a step loop, or in a function that is called in one."""
         tree = self.tree
-        return [node for node in tree.all(kind) if self._in_step(tree.span(node)[0])] if self._regions else []
+        nodes = tree.all(kind)  # many modules have none: what runs once per step is not worked out for these
+        return [node for node in nodes if self._in_step(tree.span(node)[0])] if nodes and self._regions else []
 
     def _in_step(self, number: int) -> bool:
         at = bisect_right(self._regions, (number, math.inf)) - 1

@@ -96,9 +96,9 @@ def _may_retry(text: str) -> bool:
     apart=_may_retry,
 )
 def check(module: Module) -> Iterator[Report]:
-    handlers = [each for each in module.loops.steps(ast.ExceptHandler) if not _drops_traceback(each)]
     yield from reports(module, "TLK408", _said, lambda kept: _is_harmless(module, kept.value.site))
-    yield from _retried(module, handlers)
+    if _may_retry(module.source.text):
+        yield from _retried(module)
 
 
 def _is_harmless(module: Module, handler: object) -> bool:
@@ -121,10 +121,10 @@ def _said(kept: Kept) -> Said | None:
     )
 
 
-def _retried(module: Module, handlers: list[ast.ExceptHandler]) -> Iterator[Report]:
+def _retried(module: Module) -> Iterator[Report]:
     """Steps that are tried again while the exception of the first try is alive."""
-    for handler in handlers:
-        retry = _retry(module, handler)
+    for handler in module.loops.steps(ast.ExceptHandler):
+        retry = _retry(module, handler) if not _drops_traceback(handler) else None
         if retry is not None:
             yield Report(
                 retry,
