@@ -57,15 +57,17 @@ def is_beside_output(run: Run, kept: Kept) -> bool:
     """Whether something is what a network of the project gives beside the output that is differentiated.
 
     Attention weights, or features for a report: the network may have cut them from the graph itself. What is added up
-    may be a figure for a report whatever network gave it: `loss, (entropy, hits) = net(x)`.
+    may be a figure for a report whatever network gave it: `loss, (entropy, hits) = net(x)`, and lengths and indices are
+    handed out beside outputs. What only led to it, as an encoder did, is differentiated with those.
     """
     value = kept.value
     begun = {site[1] for site in value.parts if is_marked(site, LEAF, BY_CALL, BY_NAME) and isinstance(site, tuple)}
     found = {each for each in map(_part, (*value.parts, value.site)) if each is not None}
-    return bool(begun) and all(
-        (kept.how == "sum" or call in run.seen.of_project)
-        and _is_beside(run, {each for each in found if each[0] is call})
-        for call in begun
+    parts = {call: {each for each in found if each[0] is call} for call in begun}
+    if kept.how == "sum":
+        parts = {call: those for call, those in parts.items() if those or call not in run.seen.spent}
+    return bool(parts) and all(
+        (kept.how == "sum" or call in run.seen.of_project) and _is_beside(run, those) for call, those in parts.items()
     )
 
 

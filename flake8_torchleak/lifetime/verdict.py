@@ -91,8 +91,6 @@ def is_certain(run: Run, kept: Kept) -> bool:
     value = kept.value
     if kept.is_graph and (_is_beside_loss(run, value) or is_of_unseen(kept) or kept.loop.of_rows):
         return False
-    if kept.how == "sum" and _is_beside_used(run, value):
-        return False
     if kept.loop.step == FORWARD:
         return not kept.returned and not any(is_marked(site, INPUT) for site in value.parts)
     if kept.how == "batch":
@@ -270,20 +268,6 @@ def _is_beside_loss(run: Run, value: Atom) -> bool:
                     return True
             beside = base
     return _is_held_beside(run, value)
-
-
-def _is_beside_used(run: Run, value: Atom) -> bool:
-    """Whether all that is known to be added up is a part of what a network gives of which others are differentiated.
-
-    Lengths and figures are handed out beside outputs, and nobody sees whether a part has history that is never asked.
-    """
-    marked = (each for each in run.seen.history(value) if is_marked(each, BY_CALL, BY_NAME))
-    made = {each[1] for each in marked if isinstance(each, tuple)}
-    parts = [site for site in (*value.parts, value.site) if isinstance(site, tuple) and site[0] in made]
-    if not parts or not run.seen.spent.isdisjoint(parts):
-        return False
-    used = {site[0] for site in run.seen.spent if isinstance(site, tuple)}
-    return all(site[0] in used for site in parts)
 
 
 def _is_held_beside(run: Run, value: Atom) -> bool:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.attributes import is_property
-from flake8_torchleak.model.bindings import GROWING, Definition, How, Mutation
+from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import are_few_objects
 from flake8_torchleak.model.handed import call_of, given
 from flake8_torchleak.model.headers import holds_arrays
 from flake8_torchleak.model.holdings import with_holdings
-from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.inherited import changes_of, is_of_base, own_share
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
 from flake8_torchleak.model.unnoticed import is_unnoticed
 from flake8_torchleak.model.values import UNKNOWN, Kind, Size, Value
@@ -71,7 +71,7 @@ def _all(module: Module, tensors: bool) -> Iterator[Container]:
         for attr in _attributes(dataset):
             state = StateFacts(module, dataset, attr)
             found = _judge(module, dataset, state, tensors)
-            if found is None or found.place in seen or _is_of_base(module, state):
+            if found is None or found.place in seen or is_of_base(module, state):
                 continue
             if module.reach.is_read(dataset, attr):
                 seen.add(found.place)
@@ -141,7 +141,7 @@ def _put_in(state: StateFacts) -> Iterator[ast.expr]:
             yield binding.value.elt
         elif isinstance(binding.value, ast.DictComp):
             yield binding.value.value
-    for change in _changes(state):
+    for change in changes_of(state):
         yield from change.elements
 
 
@@ -206,7 +206,7 @@ def _repeats(state: StateFacts) -> bool:
     """Whether it is a list or tuple of a few objects, each many times: reading them all writes to a few pages."""
     if state.value.kind not in (Kind.LIST, Kind.TUPLE):
         return False
-    return are_few_objects(state.module, state.bindings, _changes(state))
+    return are_few_objects(state.module, state.bindings, changes_of(state))
 
 
 def _is_large(dataset: DatasetFacts, state: StateFacts, value: Value, read: Read, proof: ast.AST | None) -> bool:
@@ -280,51 +280,6 @@ def _lazily(state: StateFacts, statement: ast.AST) -> bool:
     return False
 
 
-def _is_of_base(module: Module, state: StateFacts) -> bool:
-    """Whether a base class in another file makes the container and reads it for samples: the finding is that file's.
-
-    A class that fills it here, too, or hands over what it is made of, has a share of its own.
-    """
-    if any(module.tree.is_own(change.node) for change in _filling(state)) or not state.bindings:
-        return False
-    values = ((each, module.infer.definition(each, NO_ENV)) for each in state.bindings)
-    makes = (
-        (value.is_container or value.kind is Kind.PICKLE) and not _is_for_who_asks(module, each)
-        for each, value in values
-    )
-    elsewhere = not any(module.tree.is_own(each.statement) for each in state.bindings)
-    return elsewhere and any(makes) and any(not module.tree.is_own(each.node) for each in state.reads)
-
-
-def _is_for_who_asks(module: Module, binding: Definition) -> bool:
-    """Whether a parameter of the function around decides whether a binding is made: the class may have handed it."""
-    function = module.tree.function(binding.statement)
-    taken = {each.arg for each in parameters(function)[1:]} if function is not None else set()
-    tests = [each.test for each in module.tree.ancestors(binding.statement) if isinstance(each, ast.If)]
-    return any(isinstance(each, ast.Name) and each.id in taken for test in tests for each in ast.walk(test))
-
-
-def _changes(state: StateFacts) -> list[Mutation]:
-    return state.dataset.facts.mutations.get(f"self.{state.attr}", [])
-
-
-def _filling(state: StateFacts) -> list[Mutation]:
-    """Changes that put something in; a call of another method is a change as well, as nobody knows what it does."""
-    return [change for change in _changes(state) if change.method in GROWING or change.method == "augment"]
-
-
-def _own_share(module: Module, state: StateFacts) -> ast.AST | None:
-    """Where a class of this file fills what a base in another file binds: in place, or by what it hands to it."""
-    filled = [change.node for change in _filling(state)]
-    made = state.dataset.facts.own_methods.get("__init__")
-    filled += [
-        call
-        for call in (module.tree.calls(made) if made is not None else ())
-        if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"
-    ]
-    return next((node for node in filled if module.tree.is_own(node)), None)
-
-
 def _place(module: Module, state: StateFacts) -> ast.AST:
     """The binding to report: the one that makes the container, or a cached_property's return."""
 
@@ -341,6 +296,6 @@ def _place(module: Module, state: StateFacts) -> ast.AST:
         if handed is not None and module.infer.definition(first, given(module.infer, facts, first)).grows:
             return handed[0]
         place = first.node if first.path else first.statement
-        return place if module.tree.is_own(place) else _own_share(module, state) or place
+        return place if module.tree.is_own(place) else own_share(module, state) or place
     method = state.dataset.facts.methods[state.attr]
     return next((node for node in module.tree.within(method) if isinstance(node, ast.Return)), method)
