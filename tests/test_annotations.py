@@ -19,6 +19,9 @@ SIZES = """
             self.videos = json.load(open(path))
             self.names = list(self.videos.keys())
 
+        def __len__(self):
+            return len(self.videos)
+
         def __getitem__(self, i):
             name = self.names[i]
             {}

@@ -386,7 +386,7 @@ class Rows(Dataset):
         self.rows = json.load(open(path))
 
     def __len__(self):
-        return len(self.rows)
+        return max(len(self.rows), len(self.done))
 
     def row(self, i):
         return self.rows[i]
@@ -416,6 +416,13 @@ loader = DataLoader(Rows("x.json"), num_workers=4)
 )
 def test_state_that_only_a_flag_has_samples_read(default: str, read: str, expected: list[str]) -> None:
     assert sorted(severities(ASKED.format(default=default, read=read))) == expected
+
+
+def test_what_lies_beside_the_records_that_are_counted() -> None:
+    """Numbers for each record, as a rule: a note."""
+    text = ASKED.format(default="True", read="return self.rows[i], self.done[i]")
+    assert severities(text) == WW
+    assert sorted(severities(text.replace("max(len(self.rows), len(self.done))", "len(self.rows)"))) == WN
 
 
 SLOTS = """

@@ -446,7 +446,7 @@ class Rows(Dataset):
             {other}
 
     def __len__(self):
-        return 9
+        return len(self.rows)
 
     def __getitem__(self, i):
         return self.rows[i]["text"]

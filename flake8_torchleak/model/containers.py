@@ -47,7 +47,7 @@ class Container:
     arrays: bool
     """Whether samples use its elements, or parts of them, as arrays."""
     per_sample: bool
-    """Whether a sample reads one of its elements by the index of the sample, or what is made of that."""
+    """Whether a sample reads an element by its index, or by what is made of that, and `__len__` counts no other one."""
 
 
 def containers(module: Module) -> Iterator[Container]:
@@ -118,7 +118,8 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     elements = [each for each in _put_in(state) if not _is_of(module, each, state.attr)]
     of_parts = bool(elements) and all(_is_entry(module, each) for each in elements)
     place, name, arrays = _place(module, state), f"self.{state.attr}", holds_arrays(state)
-    per_sample = state.indexed is not None or (read.key is not None and dataset.derives(read.key))
+    by_sample = state.indexed is not None or (read.key is not None and dataset.derives(read.key))
+    per_sample = by_sample and (state.counted or "__len__" not in dataset.facts.methods)
     return Container(place, name, dataset, value, read, tuple(notes), known, of_parts, arrays, per_sample)
 
 
