@@ -164,6 +164,46 @@ def test_loops_that_count(loop: str, given: str, expected: str) -> None:
     assert severities("TLK501", COUNTED.format(loop=loop, given=given)) == [expected]
 
 
+HANDED = """
+import torch
+from torch import nn
+
+def infer(net, image, more):
+    {body}
+
+def evaluate(net: nn.Module, images):
+    net.eval()
+    for image in images:
+        print(infer(net, image, 1).argmax(1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return net(torch.from_numpy(image).unsqueeze(0))", "note"),
+        ("x = torch.from_numpy(image)[None]\n    return net(x)", "note"),
+        ("return net(torch.from_numpy(image))", "warning"),
+        ("torch.stack([image.unsqueeze(0)])\n    return net(image)", "warning"),
+        ("other.run(image.unsqueeze(0))\n    return net(image)", "warning"),
+    ],
+)
+def test_a_helper_that_makes_a_batch_of_one_item(body: str, expected: str) -> None:
+    text = (
+        HANDED.format(body=body)
+        + """
+def fit(net: nn.Module, loader, opt, images):
+    for x in loader:
+        loss = net(x).mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        evaluate(net, images)
+"""
+    )
+    assert severities("TLK501", text) == [expected]
+
+
 def test_loops_that_count_in_one_over_batches() -> None:
     text = COUNTED.format(loop="i in range(steps)", given="x[i]").replace(
         "    for i in range(steps):\n", "    for x in batches:\n      for i in range(steps):\n"

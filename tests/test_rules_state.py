@@ -239,6 +239,26 @@ def test_lists_of_tensors_are_told_from_lists_of_other_things() -> None:
     assert found(changed, "return self.data[i] + 1") == []
 
 
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("json.load(open(path))", "warning"),
+        ("[json.loads(line) for line in open(path)]", "warning"),
+        ("[line.split() for line in open(path)]", "warning"),
+        ("[{'line': line} for line in open(path)]", "warning"),
+        ("open(path).readlines()", "note"),
+        ("[load(line) for line in open(path)]", "note"),
+        ("[(line, np.load(line)) for line in glob.glob(path)]", "note"),
+        ("[{'points': np.load(line)} for line in glob.glob(path)]", "note"),
+        ("{line: len(line) for line in open(path)}", "note"),
+    ],
+)
+def test_what_lists_for_workers_hold(rows: str, expected: str) -> None:
+    """Records are copied by each worker; of arrays the headers; texts and numbers are small, as in TLK101."""
+    found = lint(f"import glob, json\n{IMPORTS}\nrows = {rows}\nDataLoader(rows, num_workers=2)\n")
+    assert [each.severity.value for each in found if each.code == "TLK106"] == [expected]
+
+
 def test_a_list_is_a_dataset_only_where_it_is_handed_over_with_workers() -> None:
     lines = "lines = open(path).readlines()\n"
     assert codes(lines + "DataLoader(lines, num_workers=2)") == ["TLK106"]

@@ -6,6 +6,7 @@ import ast
 import builtins
 import os
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.firstparty import Finder, listing
@@ -43,8 +44,6 @@ def fails(module: Module, node: ast.AST) -> bool:
         return False
     if module.names.stars or any(each in text for each in _BINDING) or (module.path or "").endswith(".ipynb"):
         return False
-    if not module.tree.is_own(node):
-        return False
     if _fails_at(module, node):
         return True
     function = module.tree.function(node)
@@ -53,6 +52,7 @@ def fails(module: Module, node: ast.AST) -> bool:
 
 
 def _fails_at(module: Module, node: ast.AST) -> bool:
+    """Whether the function around a node, or the module, reads such a name on every way to it."""
     scope = module.tree.function(node) or module.root
     reads = (
         each for each in module.tree.within(scope) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
@@ -75,9 +75,7 @@ def _is_unbound(module: Module, name: ast.Name) -> bool:
 def _is_come_to(module: Module, name: ast.Name, node: ast.AST, scope: FunctionNode | ast.Module) -> bool:
     """Whether nothing around a name in its function may leave it out that does not hold the node as well."""
     inner: ast.AST = name
-    for outer in module.tree.ancestors(name):
-        if outer is scope:
-            return inner in scope.body
+    for outer in takewhile(lambda each: each is not scope, module.tree.ancestors(name)):
         if isinstance(outer, _PERHAPS) or (isinstance(outer, ast.Try) and outer.handlers):
             return False
         if isinstance(outer, (ast.If, ast.While)) and inner is not outer.test:
@@ -85,7 +83,7 @@ def _is_come_to(module: Module, name: ast.Name, node: ast.AST, scope: FunctionNo
             if not any(module.tree.inside(node, each) for each in arm):
                 return False
         inner = outer
-    return False
+    return inner in scope.body
 
 
 def is_broken(module: Module) -> bool:
