@@ -5,11 +5,11 @@ list of 11 numbers 450, what is in them not counted: 40,000 paths are 5 MB, a mi
 source hardly ever tells how many there are: of 75 findings in repositories where somebody looked it up, 13 were worth
 the change. An index of annotations, and records that each sample has one of, read from a file as a whole, for workers
 that the project shows, are a warning: they are large, and so is the file, if it is a file of the data. What a pickle
-holds nobody sees. One entry of each record, and what is only evaluated
-with, are small, as are the headers of arrays and a table of numbers, of which Python keeps one object up to 256; what
-samples read only behind a flag that is off by default is seldom there, and workers that only an option asks for are not
-there by default. Records that are made for each annotation of an index are as many and as large as what it holds. All
-else is as true, and small more often than not.
+holds nobody sees. One entry of each record, and what is only evaluated with, are small, as are the headers of arrays
+and a table of numbers, of which Python keeps one object up to 256; what samples read only behind a flag that is off by
+default is seldom there, and workers that only an option asks for are not there by default. Records that are made for
+each annotation of an index are as many and as large as what it holds. All else is as true, and small more often than
+not.
 """
 
 from __future__ import annotations
@@ -46,9 +46,8 @@ def worth(module: Module, container: Container) -> Severity:
         return Severity.WARNING
     records = _is_parsed(container.value) and not container.of_parts and not container.arrays
     owner, made = container.dataset.owner, is_made_of_annotations(module, container)
-    if not made and (not records or gives_numbers(module, container)):
-        return Severity.NOTE
-    if not made and not container.per_sample and container.value.kind is not Kind.INDEX:
+    counted = container.per_sample or container.value.kind is Kind.INDEX
+    if not made and not (records and counted and not gives_numbers(module, container)):
         return Severity.NOTE
     if _OF_EVALUATION.search(container.dataset.owner.facts.node.name):
         return Severity.NOTE
