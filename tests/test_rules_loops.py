@@ -122,6 +122,8 @@ def test_exceptions_are_looked_at_where_there_are_handlers() -> None:
     """
     assert of("TLK408", retried) == 1
     assert of("TLK408", retried.replace("other = model(x[:1])", "other = build.model(x[:1])")) == 0
+    freed = "error = error.with_traceback(None); other = model(x[:1])"
+    assert of("TLK408", retried.replace("other = model(x[:1])", freed)) == 0
 
 
 def test_outputs_of_steps() -> None:

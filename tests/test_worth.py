@@ -418,6 +418,23 @@ def test_state_that_only_a_flag_has_samples_read(default: str, read: str, expect
     assert sorted(severities(ASKED.format(default=default, read=read))) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("RowsTest", "note"),
+        ("ValRows", "note"),
+        ("rows_eval", "note"),
+        ("TestRows", "note"),
+        ("Valuable", "warning"),
+        ("Retest", "warning"),
+        ("Rows", "warning"),
+    ],
+)
+def test_classes_for_evaluation_by_their_names(name: str, expected: str) -> None:
+    text = ROWS.format(filled=RECORDS["parsed"]) + "loader = DataLoader(Rows('.'), num_workers=4)\n"
+    assert severities(text.replace("Rows(", f"{name}(")) == [expected]
+
+
 def test_what_lies_beside_the_records_that_are_counted() -> None:
     """Numbers for each record, as a rule: a note."""
     text = ASKED.format(default="True", read="return self.rows[i], self.done[i]")

@@ -36,7 +36,9 @@ _MOST_USERS = 12
 _SINGLE = frozenset({Kind.STRING, Kind.PATH, Kind.NUMBER})
 _PARSED = frozenset({Kind.JSON, Kind.INDEX})
 """What is read from a file of annotations as a whole: records, or an index over them."""
-_OF_EVALUATION = re.compile(r"(?:^|_|(?<=[a-z]))(?:[Ee]val|[Vv]al|[Vv]alid|[Vv]alidation|[Tt]est)(?=_|[A-Z]|$)")
+_OF_EVALUATION = re.compile(
+    r"(?:(?:^|_)(?:eval|val|valid|validation|test)|(?:^|_|(?<=[a-z]))(?:Eval|Val|Valid|Validation|Test))(?=_|[A-Z]|$)"
+)
 """A word in the name of a class."""
 
 
