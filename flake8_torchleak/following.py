@@ -189,7 +189,7 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
     if kept.is_graph and kept.evaluating and may_be_frozen(module):
         return Severity.NOTE
     if (kept.how == "batch" and is_let_go(run, kept)) or _is_collected(kept):
-        return Severity.NOTE  # a descriptor for each batch of one pass, until the function returns; see there
+        return Severity.NOTE  # gone with the function that goes over the data once, or with the epoch
     freed, renewed = known is Worth.NODES or is_freed(run, kept), kept.at in run.keeper.renewed
     if kept.is_graph and freed and (renewed or kept.of_update or is_of_micro_steps(run, kept)):
         return Severity.NOTE  # the nodes of a few steps' graphs, until it starts anew

@@ -36,6 +36,10 @@ MAIN = "import torch\nfrom build import make_loader\nloader = make_loader({})\n"
         ("num_workers=8", "auto", "note"),
         ("num_workers=8, persistent_workers=True", "auto", "error"),
         ("batch_size=8", "auto", "error"),
+        ("num_workers=0", "auto", "error"),
+        ("num_workers = 0, batch_size=8", "auto", "error"),
+        ("**{'num_workers': 4}", "auto", "note"),
+        ("**{'num_workers': 0}", "auto", "error"),
         ("num_workers=8", "yes", "error"),
     ],
 )

@@ -6,12 +6,13 @@ Where no file makes an object of the class, or a file hands one to what is not s
 from __future__ import annotations
 
 import ast
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.firstparty import holds
+from flake8_torchleak.model.firstparty import holds, text_of
 from flake8_torchleak.model.importers import naming
 from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.names import last_name, mentions
@@ -25,6 +26,8 @@ from flake8_torchleak.model.values import Kind
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
+_SOME_WORKERS = re.compile(r"\bnum_workers(?:[\"']\s*:|\s*(?::\s*\w+\s*)?=(?!=))\s*(?!0\b)\S")
+"""A number of workers that is given, and not written as 0."""
 _LOOKS = frozenset({"len", "enumerate", "zip", "list", "tqdm", "trange", "print", "range"})
 
 _MOST_FILES = 200
@@ -95,18 +98,22 @@ class Served:
         Each in sight, or what the whole program says of workers.
         """
         sites = self._sites(dataset)
-        return (bool(sites) and all(_starts_anew(user, site) for user, site in sites)) or self._speaks_of_new_workers
+        if sites and all(_starts_anew(user, site) for user, site in sites):
+            return True
+        none = self.has_none_by_default(dataset) or self.module.reach.meets_no_workers(dataset)
+        return self._gives_new_workers and not none
 
     @cached_property
-    def _speaks_of_new_workers(self) -> bool:
-        """Whether files of the project speak of workers, and none of workers that go on from epoch to epoch."""
+    def _gives_new_workers(self) -> bool:
+        """Whether the project gives a number of workers that is not 0, and speaks of none that go on between epochs."""
         project = self.module.project
         files = naming(str(self.module.path), "torch") if project is not None else ()
         if project is None or not 0 < len(files) <= _MOST_FILES or self.module.config.assume_workers != "auto":
             return False
         if any(holds(each, project.top, "persistent_workers") for each in files):
             return False
-        return any(holds(each, project.top, "num_workers") for each in files)
+        named = (text_of(each, project.top) for each in files if holds(each, project.top, "num_workers"))
+        return any(text is not None and _SOME_WORKERS.search(text) for text in named)
 
     @remembered
     def has_none_by_default(self, dataset: DatasetFacts) -> bool:

@@ -45,8 +45,8 @@ Dataset only adds to, a queue of its own (its methods both fill and empty the qu
 
 A note is an edit that a second one leaves as it is (values limited by `np.clip`, a column that each read sets anew,
 what `if np.isnan(x[i])` sets, an entry made of others that stay as they are), and one where each loader that a project
-gives the Dataset has workers that start anew in every epoch, by its options' defaults too, or the project speaks of
-workers, and nowhere of `persistent_workers`.
+gives the Dataset has workers that start anew in every epoch, by its options' defaults too, or the project gives
+a number of workers, and nowhere speaks of `persistent_workers`.
 
 How to fix it
 -------------
