@@ -73,6 +73,18 @@ class Meta:
             total += F.mse_loss(net(given), wanted)
         {end}
 """
+PARTS = """
+class Meta:
+    def run(self, net: nn.Module, tasks):
+        parts = []
+        for x, y, given in tasks:
+            loss = F.mse_loss(net(x), y)
+            loss.backward()
+            part = net(given).mean()
+            {more}
+            parts.append(part)
+        {end}
+"""
 HOLDER = """
 class Trained(Framework):
     def __init__(self):
@@ -205,6 +217,11 @@ CASES = {
     "rows that are returned": (FORWARD.format(update="self.rows[at] = out", result="self.rows"), ["note"]),
     "rows that stay inside": (FORWARD.format(update="self.rows[at] = out", result="out"), ["error"]),
     "a loss over tasks": (TASKS.format(end="return total"), ["note"]),
+    "a loss over tasks, beside others": (TASKS.format(end="return total, tasks"), ["note"]),
+    "a sum that is put elsewhere": (TASKS.format(end="self.seen.append(total)"), ["note"]),
+    "parts of one update": (PARTS.format(more="", end="return torch.stack(parts)"), ["note"]),
+    "parts, one of them elsewhere": (PARTS.format(more="self.last = part", end="return torch.stack(parts)"), ["note"]),
+    "parts that stay": (PARTS.format(more="", end="self.all.append(parts)"), ["error"]),
     "a sum of one update": (TASKS.format(end="print(total)"), ["note"]),
     "an object that nobody sees": (HOLDER.format(holder="self.trainer.loop.losses"), ["note"]),
     "an own list": (HOLDER.format(holder="self.losses"), ["warning"]),

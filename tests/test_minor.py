@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from flake8_torchleak.lint import lint
 from flake8_torchleak.model import firstparty
 from tests.test_worth_of_place import severities
 
@@ -47,11 +48,10 @@ from torch.autograd import Variable
 
 def test_env(env, net):
     net.eval()
-    state, total = env.reset(), 0
-    for turn in env.turns():
+    total = 0
+    for state in env.turns():
         {}
-        state, reward = env.look(total)
-        total += reward
+        total += env.look(total)
     return total
 
 def train(env, net, optimizer, loader):
@@ -89,7 +89,7 @@ ANSWERED = """
 import torch
 import torch.nn.functional as F
 
-def test_env(env, net, table):
+def test_env(env, net):
     net.eval()
     state, total = torch.tensor(env.reset()), 0
     for turn in env.turns():
@@ -100,31 +100,29 @@ def test_env(env, net, table):
 
 
 @pytest.mark.parametrize(
-    ("body", "expected"),
+    "body",
     [
-        ("state = env.step(net(state).argmax().item())", "note"),
-        ("out = net(state)\n        action = F.softmax(out, 1).argmax().item()\n        "
-         "state, _ = env.step(action)\n        state = torch.tensor(state)", "note"),
-        ("x = torch.tensor(env.seen)\n        env.seen = env.step(net(state=x).sample())", "note"),
-        ("state = torch.tensor(net(state).argmax().item())", "warning"),
-        ("out = net(state)\n        state = out.argmax().add(out.sum().item())", "warning"),
-        ("state = env.step(net(state))", "warning"),  # with its graph: it goes on through the loop
-        ("out = net(state)\n        table.write(out.argmax().item())\n        state = env.look(total)", "warning"),
-        ("out = net(state)\n        share = table.of(out.argmax().item())", "warning"),
+        "state = env.step(net(state).argmax().item())",
+        "out = net(state)\n        action = F.softmax(out, 1).argmax().item()\n        "
+        "state, _ = env.step(action)\n        state = torch.tensor(state)",
+        "x = torch.tensor(env.seen)\n        env.seen = env.step(net(state=x).sample())",
+        "state, reward, done, cut, info = env.step(net(state))",
+        "out = net(torch.tensor(env.look(turn)))",
     ],
-)  # fmt: skip
-def test_what_somebody_answers(body: str, expected: str) -> None:
+)
+def test_inputs_that_are_made_one_by_one(body: str) -> None:
+    """A game, a robot: each input is made of the answer to what the network gave before, or asked for."""
     text = ANSWERED.format(body) + PLAYED.partition("return total\n")[2]
-    text = text.replace("test_env(env, net)", "test_env(env, net, {})")
-    assert severities("TLK501", text) == [expected]
+    assert severities("TLK501", text) == ["note"]
 
 
 def test_one_pass_at_each_call() -> None:
     """The loop is the caller's: the function runs the network once, as a step of the training does."""
-    text = PLAYED.replace(
-        "    for turn in env.turns():\n        {}\n        state, reward", "    {}\n    state, reward"
+    text = (
+        PLAYED.replace("    for state in env.turns():\n        {}\n        total", "    {}\n    total")
+        .replace("train(", "fit(")
+        .replace("total = 0", "total, state = 0, env.state")
     )
-    text = text.replace("        total += reward\n", "").replace("train(", "fit(")
     text = text.replace("def test_env", "def evaluate").replace("        test_env", "        evaluate")
     assert severities("TLK501", text.format("out = net(torch.tensor(state))")) == ["note"]
 
@@ -153,6 +151,20 @@ def fit(net: nn.Module, loader: DataLoader, opt, images):
     ("loop", "given", "expected"),
     [
         ("i in range(steps)", "images[i]", "note"),
+        ("i in range(0, steps, 8)", "images[i:i + 8]", "warning"),
+        ("i in range(0, steps, 8)", "images[i:i + 8, :, 0]", "warning"),
+        ("i in range(0, steps, 8)", "collated(images[i:i + 8])", "warning"),
+        ("i in range(0, steps, 8)", "collated(images[:8])", "note"),
+        ("i in range(steps)", "read(images[i])", "note"),
+        ("image in images", "read(image)", "note"),
+        ("path in ['a.png', 'b.png'] + names", "read(path)", "note"),
+        ("image in images", "{'x': image.float() / 255, 'size': 9}", "warning"),
+        ("image in images", "*image", "warning"),
+        ("i in range(0, steps, 8)", "collated(9)", "note"),
+        ("image in images", "image[0]", "warning"),
+        ("image in images", "image[steps]", "note"),
+        ("image in images", "torch.randn(2, 3)", "note"),
+        ("image in images", "[torch.cat((image, image))]", "note"),
         ("i in tqdm(range(steps))", "images[i]", "note"),
         ("i in range(len(images))", "images[i]", "warning"),
         ("image in images", "image", "warning"),
@@ -162,6 +174,59 @@ def fit(net: nn.Module, loader: DataLoader, opt, images):
 def test_loops_that_count(loop: str, given: str, expected: str) -> None:
     """Of 17 loops over numbers in repositories, as readers judged them, 4 were worth a change."""
     assert severities("TLK501", COUNTED.format(loop=loop, given=given)) == [expected]
+
+
+PLACES = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+def {name}(net: nn.Module, images, batches: DataLoader):
+    net.eval()
+    {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "expected"),
+    [
+        ("evaluate", "return [net(images[i]).argmax() for i in range(len(images))]", "warning"),
+        ("evaluate", "return [net(x).argmax() for x in images]", "warning"),
+        ("evaluate", "for x in batches:\n        for part in x:\n            print(net(part).argmax())", "warning"),
+        (
+            "evaluate",
+            "for x in batches:\n        for part in x:\n            print(net(part.unsqueeze(dim=0)))",
+            "note",
+        ),
+        ("evaluate", "for x in batches:\n        for i in range(9):\n            print(net(x))", "warning"),
+        ("evaluate", "for x in batches:\n        print(net(x).argmax())", "warning"),
+        (
+            "evaluate",
+            "for i in range(0, len(images), 3):\n        part = images[i:i + 3]\n        print(net(collated(part)))",
+            "warning",
+        ),
+        ("evaluate", "for x in images:\n        a = x; b = a; c = b; d = c; e = d; print(net(e))", "warning"),
+        ("evaluate", "for x in images:\n        a = x; b = a; c = b; d = c; e = d; f = e; print(net(f))", "note"),
+        ("visualize", "for x in batches:\n        print(net(x).argmax())", "note"),
+        ("eval_demo", "for x in batches:\n        print(net(x).argmax())", "note"),
+        ("evaluate_plots", "for x in batches:\n        print(net(x).argmax())", "warning"),
+        ("demonstrate_eval", "for x in batches:\n        print(net(x).argmax())", "warning"),
+        ("evaluate_provisionally", "for x in batches:\n        print(net(x).argmax())", "warning"),
+    ],
+)
+def test_places_names_and_parts_of_batches(name: str, body: str, expected: str) -> None:
+    text = PLACES.format(name=name, body=body)
+    assert severities("TLK501", text) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"), [("demo.py", "note"), ("plot_scores.py", "note"), ("scores.py", "warning")]
+)
+def test_files_for_show(tmp_path: Path, file: str, expected: str) -> None:
+    text = PLACES.format(name="evaluate", body="for x in batches:\n        print(net(x).argmax())")
+    (tmp_path / file).write_text(text)
+    found = lint(text, path=str(tmp_path / file), wanted=lambda code: code == "TLK501")
+    assert [each.severity.value for each in found] == [expected]
 
 
 HANDED = """

@@ -317,25 +317,3 @@ def test(loader):
 )
 def test_a_pass_that_makes_leaves_needs_gradients(leaf: str, expected: list[str]) -> None:
     assert [code for code, _ in found(UNROLLED.format(leaf=leaf))] == expected
-
-
-GAME = """
-def play(env, policy):
-    policy.eval()
-    state = env.reset()
-    for turn in env.turns():
-        action, value = policy.forward(state)
-        {answer} = env.step(action)
-"""
-
-
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ("state, reward, done, info", ["note"]),
-        ("state, reward, done, cut, info", ["note"]),
-        ("state, reward", ["warning"]),
-    ],
-)
-def test_steps_of_an_environment(answer: str, expected: list[str]) -> None:
-    assert [severity for _, severity in found(GAME.format(answer=answer))] == expected

@@ -186,13 +186,11 @@ def is_of_one_update(run: Run, kept: Kept) -> bool:
         return is_let_go(run, kept)
     if kept.loop.step != TRAINING or kept.loop.optimizes:
         return False
-    return kept.how == "state" or (kept.is_graph and kept.one_pass and not _is_placed(run, kept))
-
-
-def _is_placed(run: Run, kept: Kept) -> bool:
-    """Whether what keeps something was put into something else."""
-    sites = kept.holders | kept.table | {kept.value.site}
-    return not sites.isdisjoint(run.seen.placed)
+    if kept.how == "state":
+        return True
+    kept_by = kept.holders | kept.table
+    handed_on = kept_by & run.seen.placed or kept.table & run.seen.escaped
+    return kept.is_graph and kept.one_pass and not handed_on
 
 
 def is_let_go(run: Run, kept: Kept) -> bool:

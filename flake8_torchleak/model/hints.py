@@ -114,6 +114,7 @@ _TENSOR = re.compile(
 )
 _TEXT = re.compile(r"path|name|file|text|str|url|caption|word|sentence|meta|info", re.IGNORECASE)
 _EVALUATION = re.compile(r"(?:^|_)(?:eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|dev)(?:_|$|\d)", re.IGNORECASE)
+_SHOWING = re.compile(r"visuali[sz]|(?:^|_)(?:vis|demo|plot|draw)(?=_|$|\d)", re.IGNORECASE)
 _FEW = re.compile(
     r"(?:lang|domain|class|cat|category|speaker|spk|task|split|style|genre)_?(?:ids?|idx|indices)$|"
     r"(?:^|_)\w*(?:lens?|lengths?)$",
@@ -228,6 +229,11 @@ def turns_grad_off(name: str) -> bool:
 def is_evaluation(name: str) -> bool:
     """The name of a function (or loader) that evaluates."""
     return bool(_EVALUATION.search(name))
+
+
+def is_for_show(name: str) -> bool:
+    """Names of functions and files that make pictures of a few samples."""
+    return bool(_SHOWING.search(name))
 
 
 def is_small_file(text: str) -> bool:

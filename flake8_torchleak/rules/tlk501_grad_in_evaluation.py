@@ -54,13 +54,13 @@ When it stays silent
   others, as comprehensions are, if the network is given what they go over.
 
 A note where the loop goes over no loader, the network is not put in evaluation mode (here, or by all who call the
-function from other files), and nothing shows that it is run beside training; where there is no loop, or it goes over
-numbers (`range(steps)`) or a condition in no loop over batches; where the file, or one that imports it, freezes
-parameters; where the batch is one item; where the loop ends in its first round; where somebody answers each output, as
-in a game: the next input is made of the answer; where nothing shows the network's class, and a network class of the
-project turns gradients off, or differentiates, itself; where neither `eval()` nor a name says that it evaluates: then
-all outputs are turned into numbers; and in programs of before PyTorch 0.4, which make inputs volatile and know no
-`no_grad`.
+function from other files), and nothing shows that it is run beside training; where there is no loop, or one that makes
+each input by itself, of a path, a number, noise or the answer to the last output, in no loop over batches; where names
+say that it makes pictures of a few samples (a last resort, and only to say less); where the file, or one that imports
+it, freezes parameters; where the batch is one item; where the loop ends in its first round; where nothing shows the
+network's class, and a network class of the project turns gradients off, or differentiates, itself; where neither
+`eval()` nor a name says that it evaluates: then all outputs are turned into numbers; and in programs of before PyTorch
+0.4, which make inputs volatile and know no `no_grad`.
 
 How to fix it
 -------------
@@ -81,11 +81,11 @@ from flake8_torchleak.evaluations import evaluations
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject, imports_pytorch
 from flake8_torchleak.model.evaluation import Evaluation
+from flake8_torchleak.model.fed import rounds_over_batches
 from flake8_torchleak.model.minor import is_minor
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.olden import is_ended, is_old
-from flake8_torchleak.model.rounds import iterables
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -103,8 +103,7 @@ def check(module: Module) -> Iterator[Report]:
     if is_ended(text) and "volatile" in text:
         return
     for each in evaluations(module):
-        batches = each.loop is not None and any(map(module.loops.gives_batches, iterables(each.loop)))
-        unit = "every batch" if batches else "every pass"
+        unit = "every batch" if rounds_over_batches(module, each.call) else "every pass"
         named = each.function is not None and not module.loops.trains(each.function)
         where = f"{unit} of `{each.function.name}`" if each.function is not None and named else f"{unit} of this loop"
         if each.loop is None:
