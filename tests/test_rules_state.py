@@ -80,6 +80,23 @@ def test_variables_of_the_module_grow_too() -> None:
 
 
 @pytest.mark.parametrize(
+    ("body", "leaks"),
+    [
+        ("if len(kept) < 50:\n        kept.append(value)", False),
+        ("if len(kept) < 1000000000:\n        kept.append(value)", True),
+        ("if len(value) < 50:\n        kept.append(value)", True),
+        ("put_in(kept, value)", False),
+    ],
+)
+def test_who_adds_may_bound_it(body: str, leaks: bool) -> None:
+    helper = (
+        f"def put(kept, value):\n    {body}\ndef put_in(held, one):\n    if len(held) < 50:\n        held.append(one)\n"
+    )
+    sample = "put(self.c, self.data[i])\nreturn torch.tensor(self.data[i])"
+    assert found(DATA + "self.c = []", sample, before=helper) == ["TLK104"] * leaks
+
+
+@pytest.mark.parametrize(
     ("decorator", "signature", "call", "leaks"),
     [
         ("functools.cache", "read(self, n)", "self.read(i)", True),

@@ -269,22 +269,33 @@ class _Holder:
         return False
 
     def _is_capped(self) -> bool:
-        """Whether its length is compared with a bound that is not known to be large."""
-        for node in self.module.tree.within(self.function):
-            if isinstance(node, ast.Compare) and any(self._measures(each) for each in (node.left, *node.comparators)):
-                others = [each for each in (node.left, *node.comparators) if not self._measures(each)]
+        """Whether its length is compared with a bound that is not known to be large, here or by who adds for it."""
+        return any(self._is_compared(*each) for each in self._adding())
+
+    def _adding(self) -> Iterator[tuple[FunctionNode, str]]:
+        """The function that adds to it, and those that do so for this one, each with what it calls it."""
+        yield self.function, self.key
+        for node in self.change.within:
+            function = self.module.tree.function(node)
+            assert function is not None
+            for changes in self.module.flow.mutations(function).values():
+                yield from ((function, each.key) for each in changes if each.node is node)
+
+    def _is_compared(self, function: FunctionNode, key: str) -> bool:
+        for node in self.module.tree.within(function):
+            if isinstance(node, ast.Compare) and any(_measures(each, key) for each in (node.left, *node.comparators)):
+                others = [each for each in (node.left, *node.comparators) if not _measures(each, key)]
                 return not all(self._is_large(each) for each in others)
         return False
-
-    def _measures(self, node: ast.expr) -> bool:
-        """`len(self.cache)`."""
-        return (
-            isinstance(node, ast.Call)
-            and last_name(node.func) == "len"
-            and [key_of(each) for each in node.args] == [self.key]
-        )
 
     def _is_large(self, node: ast.expr) -> bool:
         """Whether a bound is a number that holds most of a Dataset."""
         found = numbers(self.module, node)
         return bool(found) and all(each >= MANY for each in found)
+
+
+def _measures(node: ast.expr, key: str) -> bool:
+    """`len(self.cache)`."""
+    if not isinstance(node, ast.Call) or last_name(node.func) != "len":
+        return False
+    return [key_of(each) for each in node.args] == [key]
