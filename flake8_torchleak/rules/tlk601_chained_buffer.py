@@ -155,6 +155,8 @@ def _is_let_go(module: Module, kept: Kept) -> bool:
     if _takes_turns(module, kept):
         return True
     attributes = set(_kept_by(module, kept))
+    if _variable(kept) and kept.at in module.tree.parents and not attributes:
+        return True  # a list of this very call, of which nothing is left
     at = kept.at if kept.at in module.tree.parents else kept.node  # a helper of another file keeps it
     putting_back = _putting_back(module, kept, at)
     for node in _of_object(module, attributes, at):
@@ -199,7 +201,7 @@ def _takes_turns(module: Module, kept: Kept) -> bool:
 
 def _putting_back(module: Module, kept: Kept, at: ast.AST) -> set[FunctionNode | None]:
     """The functions that may put a sum in a variable back into the attribute that it was read from."""
-    if kept.how == "state" or not isinstance(kept.target, ast.Name):
+    if kept.how == "state" or not _variable(kept):
         return set()
     return {module.tree.function(each) for each in (at, kept.node, *kept.calls) if each in module.tree.parents}
 
@@ -234,7 +236,8 @@ def _kept_by(module: Module, kept: Kept) -> Iterator[str]:
     if isinstance(target, ast.Attribute):
         yield target.attr
     elif kept.how != "state":
-        yield from (name for name in kept.places if isinstance(name, str))
+        yield from (name for name in kept.places if isinstance(name, str) and name.isidentifier())
+        yield from _given_to(module, _variable(kept), kept.at)
     else:
         statement = module.tree.statement(kept.at) if kept.at in module.tree.parents else None
         for node in ast.walk(statement) if isinstance(statement, ast.Assign) else ():
@@ -244,6 +247,26 @@ def _kept_by(module: Module, kept: Kept) -> Iterator[str]:
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):  # `h, c = self.state` above
                 made = [each.value for each in module.flow.reaching(node.id, node)]
                 yield from (each.attr for each in made if isinstance(each, ast.Attribute))
+
+
+def _variable(kept: Kept) -> str:
+    """The variable that keeps something, itself or in a list or dict that it is; "" for an attribute."""
+    target = kept.target
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _given_to(module: Module, name: str, at: ast.AST) -> Iterator[str]:
+    """The attributes of its object that a function gives a variable, or takes it from: `self.hidden = [hx, cx]`."""
+    function = module.tree.function(at) if name and at in module.tree.parents else None
+    for node in module.tree.within(function) if function is not None else ():
+        if not isinstance(node, ast.Assign):
+            continue
+        if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node.value)):
+            yield from filter(None, (_attribute(module, each) for each in node.targets))
+        elif any(isinstance(each, ast.Name) and each.id == name for each in node.targets):
+            yield from filter(None, (_attribute(module, each) for each in ast.walk(node.value)))
 
 
 def _said(module: Module, kept: Kept) -> Said | None:
@@ -261,6 +284,13 @@ def _said(module: Module, kept: Kept) -> Said | None:
                 f"earlier ones; {how} {detached}",
                 terms,
             )
+    attributes = [*_given_to(module, _variable(kept), kept.at)]
+    if attributes and kept.how != "state" and kept.node is kept.at:
+        return Said(
+            f"memory grows every call of `{where}`: `self.{attributes[0]}` keeps the autograd graphs of all "
+            "earlier ones; put only detached values there",
+            kept,
+        )
     return None
 
 
