@@ -85,6 +85,30 @@ class Meta:
             parts.append(part)
         {end}
 """
+UNSEEN = """
+import dataclasses
+from elsewhere import Engine
+
+@dataclasses.dataclass
+class Runtime:
+    engine: Engine
+
+class Trainer:
+    def __init__(self, runtime: Runtime):
+        self.runtime, self.sums, self.whole = runtime, {{}}, 0.0
+
+    @property
+    def state(self):
+        return self.runtime.engine.state
+
+    def fit(self, loader: DataLoader, opt):
+        self.sums = {{h: 0.0 for h in self.state.heads}}
+        for x in loader:
+            self.runtime.engine.run()
+            total = self.state.out.total
+            total.backward(); opt.step()
+            {keep}
+"""
 HOLDER = """
 class Trained(Framework):
     def __init__(self):
@@ -219,6 +243,11 @@ CASES = {
     "a loss over tasks": (TASKS.format(end="return total"), ["note"]),
     "a loss over tasks, beside others": (TASKS.format(end="return total, tasks"), ["note"]),
     "a sum that is put elsewhere": (TASKS.format(end="self.seen.append(total)"), ["note"]),
+    "beside what an object that nobody sees gives": (
+        UNSEEN.format(keep="for name, loss in self.state.out.losses.items():\n                self.sums[name] += loss"),
+        ["note"],
+    ),
+    "what it gives": (UNSEEN.format(keep="self.whole += total"), ["warning"]),
     "parts of one update": (PARTS.format(more="", end="return torch.stack(parts)"), ["note"]),
     "parts, one of them elsewhere": (PARTS.format(more="self.last = part", end="return torch.stack(parts)"), ["note"]),
     "parts that stay": (PARTS.format(more="", end="self.all.append(parts)"), ["error"]),

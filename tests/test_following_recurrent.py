@@ -39,6 +39,16 @@ ROWS = """rows = [None, None]
         {end}
         return rows[1]"""
 
+LISTS = """hx, out = [None], [None]
+        for j in range(3):
+            if j == 0:
+                hx[0] = self.hidden[0]
+            hx[0] = torch.tanh(self.inner(x) + hx[0])
+            out[0] = hx[0]
+        x = torch.stack(out)
+        self.hidden = [hx]
+        return x"""
+
 
 def told(body: str, more: str = "") -> list[str]:
     found = lint(CELL.format(body=body, more=more), wanted=lambda code: code == "TLK601")
@@ -58,6 +68,7 @@ def test_a_state_says_what_its_object_may_keep() -> None:
         (CARRIED.format("pass"), ""),
         (ROWS.format(start="self.hidden", end="self.hidden = rows[1].detach()"), ""),
         (ROWS.format(start="self.hidden", end="pass"), ""),
+        (LISTS.replace("[hx]", "None"), ""),
         (ROWS.format(start="self.hidden", end="self.hidden = rows[1]"), RESET),
     ],
 )
@@ -65,19 +76,57 @@ def test_nothing_is_left_of_the_call(body: str, more: str) -> None:
     assert told(body, more) == []
 
 
-LISTS = """hx, out = [None], [None]
-        for j in range(3):
-            if j == 0:
-                hx[0] = self.hidden[0]
-            hx[0] = torch.tanh(self.inner(x) + hx[0])
-            out[0] = hx[0]
-        x = torch.stack(out)
-        self.hidden = [hx]
-        return x"""
-
-
 @pytest.mark.parametrize("more", ["", RESET])
 def test_lists_of_one_call(more: str) -> None:
     """Only what its object is given is told, and never the list that the call gives."""
     assert all("out" not in each for each in told(LISTS, more))
     assert not more or told(LISTS, more) == []
+
+
+STACKED = """import torch
+from torch import nn
+
+
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.count = nn.Linear(4, 4), nn.ModuleList([nn.Linear(4, 4)])
+        self.hidden = None
+
+    def start(self, size):
+        return [[torch.zeros(size)], [torch.zeros(size)]]
+
+    def forward(self, x, hidden=None):
+        hx, cx = [None for _ in range(len(self.count))], [None for _ in range(len(self.count))]
+        for i in range(len(self.count)):
+            y = [None for _ in range(x.size(1))]
+            for j in range(x.size(1)):
+                gates = self.count[i](x[:, j])
+                if hidden is None:
+                    if self.hidden is None:
+                        self.hidden = self.start(4)
+                    elif i == len(self.hidden[0]):
+                        more = self.start(4)
+                        self.hidden[0].extend(more[0])
+                        self.hidden[1].extend(more[1])
+                else:
+                    self.hidden = hidden
+                if j == 0:
+                    hx[i], cx[i] = self.hidden[0][i], self.hidden[1][i]
+                gates += self.inner(hx[i])
+                cx[i] = torch.sigmoid(gates) * cx[i]
+                hx[i] = torch.tanh(cx[i]) if i < len(self.count) - 1 else torch.tanh(gates + cx[i])
+                y[j] = hx[i]
+            x = torch.stack(y, dim=1)
+        self.hidden = [hx, cx]
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"), [("", [KEPT, KEPT]), ("\n    def free(self):\n        self.hidden = None\n", [])]
+)
+def test_a_recurrence_in_lists(more: str, expected: list[str]) -> None:
+    """`cx[i]` and `hx[i]` go on from what the last call left; `y[j]` only gathers what this call gives."""
+    found = lint(STACKED + more, wanted=lambda code: code == "TLK601")
+    assert [each.message.partition(": ")[2] for each in found] == expected

@@ -25,6 +25,7 @@ from flake8_torchleak.lifetime.values import (
     Site,
     is_marked,
 )
+from flake8_torchleak.model.sums import same
 
 
 class Worth(IntEnum):
@@ -186,11 +187,8 @@ def is_of_one_update(run: Run, kept: Kept) -> bool:
         return is_let_go(run, kept)
     if kept.loop.step != TRAINING or kept.loop.optimizes:
         return False
-    if kept.how == "state":
-        return True
-    kept_by = kept.holders | kept.table
-    handed_on = kept_by & run.seen.placed or kept.table & run.seen.escaped
-    return kept.is_graph and kept.one_pass and not handed_on
+    handed_on = (kept.holders | kept.table) & run.seen.placed or kept.table & run.seen.escaped
+    return kept.how == "state" or (kept.is_graph and kept.one_pass and not handed_on)
 
 
 def is_let_go(run: Run, kept: Kept) -> bool:
@@ -265,7 +263,16 @@ def _is_beside_loss(run: Run, value: Atom) -> bool:
                 if any(isinstance(each, tuple) and each[0] is base for each in roots):
                     return True
             beside = base
-    return _is_held_beside(run, value)
+    return _is_held_beside(run, value) or _is_attribute_beside(run, value)
+
+
+def _is_attribute_beside(run: Run, value: Atom) -> bool:
+    """Whether something is read of an object that nobody can see, beside the attribute that is differentiated."""
+    if any(is_marked(site, BY_CALL, BY_NAME) for site in value.parts):
+        return False
+    read = [each for each in value.parts - run.seen.roots if isinstance(each, ast.Attribute)]
+    roots = [each for each in run.seen.roots if isinstance(each, ast.Attribute)] if read else []
+    return any(each.attr != root.attr and same(each.value, root.value) for each in read for root in roots)
 
 
 def _is_held_beside(run: Run, value: Atom) -> bool:

@@ -110,10 +110,10 @@ class _Fed:
             return node.values
         if isinstance(node, ast.BinOp):
             return [node.left, node.right]
-        if not isinstance(node, ast.Call):
-            return []
-        is_method = isinstance(node.func, ast.Attribute) and not self.module.names.qualname(node.func)
-        return [*([node.func.value] if isinstance(node.func, ast.Attribute) and is_method else []), *node.args[:1]]
+        given = node.args[:1] if isinstance(node, ast.Call) else []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            return [*given, *([] if self.module.names.qualname(node.func) else [node.func.value])]
+        return given
 
 
 def _moves_on(index: ast.expr) -> bool:
