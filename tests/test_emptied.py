@@ -231,6 +231,33 @@ def test_hooks_for_one_run(body: str, found: bool) -> None:
     ] * found
 
 
+MEASURE = """
+import torch
+from zoo import measure
+
+{decorator}
+def count(net, x):
+    for part in net.modules():
+        part.register_forward_hook(lambda part, given, out: print(out.shape))
+    return net(x)
+
+{after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "after", "expected"),
+    [
+        ("", "", "warning"),
+        ("@measure('count')", "", "note"),  # who calls it may copy the network for it
+        ("@measure('count')", "for x in rows: count(net, x)", "warning"),
+    ],
+)
+def test_hooks_for_one_run_of_what_is_registered(decorator: str, after: str, expected: str) -> None:
+    found = lint(MEASURE.format(decorator=decorator, after=after))
+    assert [(each.code, each.severity.value) for each in found] == [("TLK604", expected)]
+
+
 def test_hooks_of_tests() -> None:
     text = FUNCTION.format("self.net.register_forward_hook(self.keep)\n        self.net(x)")
     assert [each.code for each in lint(text)] == ["TLK604"]

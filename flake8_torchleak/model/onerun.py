@@ -39,6 +39,15 @@ def one_run(module: Module, call: ast.Call) -> ast.Call | None:
     return None
 
 
+def may_be_called_with_others(module: Module, call: ast.Call) -> bool:
+    """Whether who calls a function by what its decorator makes of it may hand it another module each time.
+
+    A registry of measures, as searches for architectures have it: each gets a copy of the network of its own.
+    """
+    function = functions_around(module, call)[-1]
+    return bool(function.decorator_list) and not module.classes.calls_of(function)
+
+
 def is_of_one_run(module: Module, call: ast.Call) -> bool:
     """Whether a program's own statements hook a module, and call it by its name, outside of every loop."""
     root = key_of(call.func.value).partition(".")[0] if isinstance(call.func, ast.Attribute) else ""
