@@ -72,6 +72,43 @@ def test_names_that_nothing_binds(tmp_path: Path, place: str, code: str, expecte
     assert severity(tmp_path, program(**lines)) == expected
 
 
+CALLS = [
+    ("shown(x)", "note"),
+    ("shown(x, 1)", "warning"),
+    ("shown(x, 1, 2)", "note"),
+    ("shown(x, size=1)", "warning"),
+    ("shown(size=1, x=x)", "warning"),
+    ("shown(x, size=1, colour=2)", "note"),
+    ("shown(*x)", "warning"),
+    ("shown(**flag)", "warning"),
+    ("flag and shown(x)", "warning"),
+    ("kept(x)", "note"),
+    ("kept(x, key=1)", "warning"),
+    ("kept(x, key=1, more=2)", "warning"),
+    ("kept(x, 1, 2, key=1)", "warning"),
+    ("wrapped(x)", "warning"),
+    ("Row(x)", "warning"),
+    ("flag.shown(x)", "warning"),
+]
+HELPERS = """
+    def shown(x, size): print(x, size)
+
+    def kept(x, *rest, key, name="", **more): print(x, rest, key, name, more)
+
+    @retried
+    def wrapped(x, size): print(x, size)
+
+    class Row:
+        def __init__(self, x, size): self.x = x
+"""
+
+
+@pytest.mark.parametrize(("call", "expected"), CALLS)
+def test_calls_that_do_not_fit(tmp_path: Path, call: str, expected: str) -> None:
+    above = "from elsewhere import retried\n" + HELPERS
+    assert severity(tmp_path, program(above=above, inside=call)) == expected
+
+
 def test_an_arm_that_holds_the_finding(tmp_path: Path) -> None:
     text = program().replace(
         "        for x in DataLoader(rows):", "        if flag:\n            log(1)\n        for x in DataLoader(rows):"

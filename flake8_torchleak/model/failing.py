@@ -1,4 +1,4 @@
-"""Code that fails before it comes to a place: names that nothing binds, imports that lead nowhere in the project."""
+"""Code that fails before it comes to a place: unbound names, calls without arguments, imports that lead nowhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.firstparty import Finder, listing
 from flake8_torchleak.model.importers import files_below, importers
 from flake8_torchleak.model.reading import reader
-from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -32,12 +32,13 @@ _PERHAPS = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ExceptHandler, ast.match_case
 
 
 def fails(module: Module, node: ast.AST) -> bool:
-    """Whether the function around a node, or the module where none is, fails by a name that it reads.
+    """Whether the function around a node, or the module where none is, fails by a name that it reads, or by a call.
 
     Nothing binds the name in sight, no star import can, and it is read on every way to the node, or behind it: no arm
-    of an `if` or `try` that the node is not in counts. A notebook's names come from cells that are run in any order.
-    Or all who call the function fail so, and no other file imports the module. A file that is in no project is an
-    example, or a part of one, which leaves names to who reads it.
+    of an `if` or `try` that the node is not in counts. So does a call of a function of the project that lacks an
+    argument, or has one too many. A notebook's names come from cells that are run in any order. Or all who call the
+    function fail so, and no other file imports the module. A file that is in no project is an example, or a part of
+    one, which leaves names to who reads it.
     """
     text, project = module.source.text, module.project
     if project is None or not project.is_marked:
@@ -52,12 +53,15 @@ def fails(module: Module, node: ast.AST) -> bool:
 
 
 def _fails_at(module: Module, node: ast.AST) -> bool:
-    """Whether the function around a node, or the module, reads such a name on every way to it."""
+    """Whether the function around a node, or the module, reads such a name, or so calls, on every way to it."""
     scope = module.tree.function(node) or module.root
     reads = (
         each for each in module.tree.within(scope) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
     )
-    return any(_is_unbound(module, each) and _is_come_to(module, each, node, scope) for each in reads)
+    if any(_is_unbound(module, each) and _is_come_to(module, each, node, scope) for each in reads):
+        return True
+    calls = module.tree.calls(scope)
+    return any(_is_refused(module, each) and _is_come_to(module, each, node, scope) for each in calls)
 
 
 def _is_imported(module: Module) -> bool:
@@ -72,8 +76,24 @@ def _is_unbound(module: Module, name: ast.Name) -> bool:
     return module.names.scope_of(name.id, name) is None
 
 
-def _is_come_to(module: Module, name: ast.Name, node: ast.AST, scope: FunctionNode | ast.Module) -> bool:
-    """Whether nothing around a name in its function may leave it out that does not hold the node as well."""
+def _is_refused(module: Module, call: ast.Call) -> bool:
+    """Whether a call by a name does not fit the one function of that name: a method may be another class's."""
+    function = module.names.definition(call.func) if isinstance(call.func, ast.Name) else None
+    if not isinstance(function, FUNCTIONS) or function.decorator_list:
+        return False
+    if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
+        return False
+    taken, given = function.args, {each.arg for each in call.keywords}
+    rows = [*taken.posonlyargs, *taken.args]
+    needed = rows[len(call.args) : len(rows) - len(taken.defaults)]
+    needed += [each for each, default in zip(taken.kwonlyargs, taken.kw_defaults, strict=True) if default is None]
+    if any(each.arg not in given for each in needed) or (taken.vararg is None and len(call.args) > len(rows)):
+        return True
+    return taken.kwarg is None and not given <= {each.arg for each in (*rows, *taken.kwonlyargs)}
+
+
+def _is_come_to(module: Module, name: ast.expr, node: ast.AST, scope: FunctionNode | ast.Module) -> bool:
+    """Whether nothing around a name or call in its function may leave it out that does not hold the node as well."""
     inner: ast.AST = name
     for outer in takewhile(lambda each: each is not scope, module.tree.ancestors(name)):
         if isinstance(outer, _PERHAPS) or (isinstance(outer, ast.Try) and outer.handlers):

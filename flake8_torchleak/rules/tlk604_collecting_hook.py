@@ -39,8 +39,8 @@ The list is emptied or bound anew, the handle is kept and one is removed anywher
 removes it (`contextlib.closing` does not: a handle has no `close`), the hook overwrites one slot or keeps numbers only,
 or it is a test. A function that runs the model in a loop is a program of its own, and hooks it once. An object that
 is a module itself, or lives as long as its model (an optimizer, a trainer, a callback), may leave its hooks on it. What
-is registered under a condition, in the first step, or on a network of the same step is not registered again and again. A
-note where a decorator decides who calls the function that hooks what it is given: a registry may copy the network.
+is registered under a condition, in the first step, or on a network of the same step is not registered again and again.
+A note where a decorator decides who calls the function that hooks what it is given: a registry may copy the network.
 
 How to fix it
 -------------
