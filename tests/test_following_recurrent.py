@@ -60,6 +60,11 @@ def test_a_state_says_what_its_object_may_keep() -> None:
     assert told(CARRIED.format("self.hidden = state")) == [KEPT]
 
 
+def test_what_only_makes_a_state_keeps_none() -> None:
+    body = "state = self.inner(x)\n        print(state.shape)\n        " + CARRIED.format("self.hidden = state")
+    assert told(body) == [KEPT]
+
+
 @pytest.mark.parametrize(
     ("body", "more"),
     [
@@ -74,13 +79,6 @@ def test_a_state_says_what_its_object_may_keep() -> None:
 )
 def test_nothing_is_left_of_the_call(body: str, more: str) -> None:
     assert told(body, more) == []
-
-
-@pytest.mark.parametrize("more", ["", RESET])
-def test_lists_of_one_call(more: str) -> None:
-    """Only what its object is given is told, and never the list that the call gives."""
-    assert all("out" not in each for each in told(LISTS, more))
-    assert not more or told(LISTS, more) == []
 
 
 STACKED = """import torch

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 _MOST_LEVELS = 6
+"""Names, calls and operations between the network and what is gone through."""
 _MOVES = frozenset({
     "to", "cuda", "cpu", "Variable", "tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor", "LongTensor",
     "items", "values", "tuple", "list", "dict",
@@ -29,8 +30,11 @@ _NO_BATCHES = frozenset({Kind.RANGE, Kind.NUMBER, Kind.STRING})
 
 def rounds_over_batches(module: Module, call: ast.Call) -> list[Round]:
     """The loops and comprehensions around a call that go over a loader, innermost first."""
-    around: list[Round] = [*comprehensions(module.tree, call), *module.tree.loops(call)]
-    return [each for each in around if any(map(module.loops.gives_batches, iterables(each)))]
+    return [each for each in _around(module, call) if any(map(module.loops.gives_batches, iterables(each)))]
+
+
+def _around(module: Module, call: ast.Call) -> list[Round]:
+    return [*comprehensions(module.tree, call), *module.tree.loops(call)]
 
 
 def is_fed(module: Module, call: ast.Call) -> bool:
@@ -38,9 +42,8 @@ def is_fed(module: Module, call: ast.Call) -> bool:
 
     Moved, cast or calculated with at most: what is read or made for each item is another thing.
     """
-    around: list[Round] = [*comprehensions(module.tree, call), *module.tree.loops(call)]
     given = [*call.args, *(each.value for each in call.keywords)]
-    fed = _Fed(module, around)
+    fed = _Fed(module, _around(module, call))
     return any(fed.is_item(each, _MOST_LEVELS) for each in given)
 
 
@@ -49,17 +52,18 @@ class _Fed:
 
     def __init__(self, module: Module, around: list[Round]) -> None:
         self.module = module
-        self.over = [each for each in around if not self._goes_over(each, _NO_BATCHES)]
+        self.over = [each for each in around if not self._gives_single(each)]
         """The loops that nothing shows to go over numbers or texts."""
         self.by_place = [each for each in around if any(map(_is_of_length, iterables(each)))]
         """Those that go over the places of something."""
 
-    def _goes_over(self, around: Round, kinds: frozenset[Kind]) -> bool:
+    def _gives_single(self, around: Round) -> bool:
         values = [self.module.infer.value(each) for each in iterables(around)]
         parts = [each.element for each in values if each.element is not None]
-        return any(each.kind in kinds for each in (*values, *parts))
+        return any(each.kind in _NO_BATCHES for each in (*values, *parts))
 
     def is_item(self, node: ast.expr, levels: int) -> bool:
+        """Whether an expression is what a loop around it goes over, or rows of what it counts. levels: of names."""
         if not levels:
             return False
         if isinstance(node, ast.Name):
@@ -68,7 +72,7 @@ class _Fed:
             return any(self._is_bound(each, levels) for each in self.module.flow.reaching(node.id, node))
         if isinstance(node, ast.Subscript):
             return self._is_row(node) or (isinstance(node.slice, ast.Constant) and self.is_item(node.value, levels))
-        if isinstance(node, ast.Call) and not self._gives_on(node):
+        if isinstance(node, ast.Call) and not _gives_on(node):
             return any(self._is_of_rows(each, levels - 1) for each in node.args)  # whatever is made of a batch
         return any(self.is_item(each, levels - 1) for each in self._made_of(node))
 
@@ -95,11 +99,6 @@ class _Fed:
         found = [each.value for each in self.module.flow.reaching(node.id, node) if each.is_plain]
         return any(each is not None and self._is_of_rows(each, levels - 1) for each in found)
 
-    def _gives_on(self, node: ast.Call) -> bool:
-        """Whether a call gives the rows of what it is given, moved, cast or calculated with."""
-        name = last_name(node.func)
-        return name in _MOVES or name in TENSOR_METHODS
-
     def _made_of(self, node: ast.expr) -> list[ast.expr]:
         """What an expression gives on, or calculates with."""
         if isinstance(node, (ast.Attribute, ast.Starred)):
@@ -114,6 +113,12 @@ class _Fed:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             return [*given, *([] if self.module.names.qualname(node.func) else [node.func.value])]
         return given
+
+
+def _gives_on(node: ast.Call) -> bool:
+    """Whether a call gives the rows of what it is given, moved, cast or calculated with."""
+    name = last_name(node.func)
+    return name in _MOVES or name in TENSOR_METHODS
 
 
 def _moves_on(index: ast.expr) -> bool:

@@ -65,6 +65,7 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.following import FOLLOWED, Said, reports
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.model.bindings import container_of
 from flake8_torchleak.model.classes import ClassFacts, self_name
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import hands_over, last_name
@@ -230,14 +231,13 @@ def _is_elsewhere(module: Module, node: ast.Attribute, at: ast.AST) -> bool:
 
 def _kept_by(module: Module, kept: Kept) -> Iterator[str]:
     """The attributes that keep it: what is set, or what the call sets whose state it is."""
-    target = kept.target
-    while isinstance(target, ast.Subscript):
-        target = target.value
+    target = container_of(kept.target)[0] if kept.target is not None else None
     if isinstance(target, ast.Attribute):
         yield target.attr
     elif kept.how != "state":
         yield from (name for name in kept.places if isinstance(name, str) and name.isidentifier())
         yield from _given_to(module, _variable(kept), kept.at)
+        yield from _taken_from(module, _variable(kept), kept.at)
     else:
         statement = module.tree.statement(kept.at) if kept.at in module.tree.parents else None
         for node in ast.walk(statement) if isinstance(statement, ast.Assign) else ():
@@ -251,22 +251,30 @@ def _kept_by(module: Module, kept: Kept) -> Iterator[str]:
 
 def _variable(kept: Kept) -> str:
     """The variable that keeps something, itself or in a list or dict that it is; "" for an attribute."""
-    target = kept.target
-    while isinstance(target, ast.Subscript):
-        target = target.value
-    return target.id if isinstance(target, ast.Name) else ""
+    inner = container_of(kept.target)[0] if kept.target is not None else None
+    return inner.id if isinstance(inner, ast.Name) else ""
+
+
+def _assigned(module: Module, name: str, at: ast.AST) -> Iterator[ast.Assign]:
+    """The assignments of the function that a variable is of; none if it has no name."""
+    function = module.tree.function(at) if name and at in module.tree.parents else None
+    for node in module.tree.within(function) if function is not None else ():
+        if isinstance(node, ast.Assign):
+            yield node
 
 
 def _given_to(module: Module, name: str, at: ast.AST) -> Iterator[str]:
-    """The attributes of its object that a function gives a variable, or takes it from: `self.hidden = [hx, cx]`."""
-    function = module.tree.function(at) if name and at in module.tree.parents else None
-    for node in module.tree.within(function) if function is not None else ():
-        if not isinstance(node, ast.Assign):
-            continue
+    """The attributes of its object that a function makes of a variable: `self.hidden = [hx, cx]`."""
+    for node in _assigned(module, name, at):
         if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node.value)):
             yield from filter(None, (_attribute(module, each) for each in node.targets))
-        elif any(isinstance(each, ast.Name) and each.id == name for each in node.targets):
-            yield from filter(None, (_attribute(module, each) for each in ast.walk(node.value)))
+
+
+def _taken_from(module: Module, name: str, at: ast.AST) -> Iterator[str]:
+    """The attributes of its object that a function binds a variable to, or to an entry of: `state = self.states[i]`."""
+    for node in _assigned(module, name, at):
+        if any(isinstance(each, ast.Name) and each.id == name for each in node.targets):
+            yield from filter(None, [_attribute(module, container_of(node.value)[0])])
 
 
 def _said(module: Module, kept: Kept) -> Said | None:
@@ -284,10 +292,10 @@ def _said(module: Module, kept: Kept) -> Said | None:
                 f"earlier ones; {how} {detached}",
                 terms,
             )
-    attributes = [*_given_to(module, _variable(kept), kept.at)]
-    if attributes and kept.how != "state" and kept.node is kept.at:
+    given = next(_given_to(module, _variable(kept), kept.at), "")
+    if given and kept.how != "state" and kept.node is kept.at:
         return Said(
-            f"memory grows every call of `{where}`: `self.{attributes[0]}` keeps the autograd graphs of all "
+            f"memory grows every call of `{where}`: `self.{given}` keeps the autograd graphs of all "
             "earlier ones; put only detached values there",
             kept,
         )
