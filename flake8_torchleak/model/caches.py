@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, Mutation, container_of, key_of
@@ -60,22 +60,62 @@ def growing(module: Module) -> Iterator[Growing]:
     for dataset in with_holdings(module):
         if not module.loaders.may_have_workers(dataset.owner.facts.node):
             continue
+        changed = {function: _changed(module, dataset, function) for function in dataset.calls_in}
         every = [
-            (function, change)
-            for function in dataset.calls_in
-            for changes in module.flow.mutations(function).values()
+            (function, key, change)
+            for function, found in changed.items()
+            for key, changes in found.items()
             for change in changes
             if change.method in _ADDS | _KEYED
         ]
-        for function, change in sorted(every, key=lambda each: bool(each[1].within)):
+        for function, key, change in sorted(every, key=lambda each: bool(each[2].within)):
             if not seen.isdisjoint((change.node, *change.within)):
                 continue  # a method that is told of where it adds
-            found = _Holder(module, dataset, function, change)
-            if found.grows:
+            holder = _Holder(module, dataset, function, change, key, [each.get(key, []) for each in changed.values()])
+            if holder.grows:
                 seen.add(change.node)
                 keyed = change.method in _KEYED
-                shown = (function, dataset, found.kind, keyed, found.bound, found.is_chosen)
-                yield Growing(change.node, found.name, *shown)
+                shown = (function, dataset, holder.kind, keyed, holder.bound, holder.is_chosen)
+                yield Growing(change.node, holder.shown, *shown)
+
+
+def _changed(module: Module, dataset: DatasetFacts, function: FunctionNode) -> dict[str, list[Mutation]]:
+    """What a function changes in place: `self.cache`, whatever name that has there, `Scans.cache`, `CACHE`."""
+    found: dict[str, list[Mutation]] = {}
+    for key, changes in module.flow.mutations(function).items():
+        for change in changes:
+            held = _held(module, dataset, function, change)
+            found.setdefault(held or key, []).extend(_by_key(change))
+    return found
+
+
+def _held(module: Module, dataset: DatasetFacts, function: FunctionNode, change: Mutation) -> str:
+    """The attribute that a change is made of: `self.cache`, `Scans.cache`; "" for what is none."""
+    holder = container_of(change.target or change.node)[0]
+    if isinstance(holder, ast.Name):
+        values = [each.value if each.is_plain else None for each in module.flow.reaching(holder.id, holder)]
+        found = {_attribute(dataset, function, each) for each in values}
+        return found.pop() if len(found) == 1 else ""
+    return _attribute(dataset, function, holder)
+
+
+def _attribute(dataset: DatasetFacts, function: FunctionNode, node: ast.AST | None) -> str:
+    if not isinstance(node, ast.Attribute):
+        return ""
+    own = self_name(function)
+    if own and isinstance(node.value, ast.Name) and node.value.id == own:
+        return f"self.{node.attr}"
+    classes = {each.node.name for each in dataset.facts.lineage} | {"cls", f"{own}.__class__", f"type({own})"}
+    return f"{dataset.name}.{node.attr}" if ast.unparse(node.value) in classes else ""
+
+
+def _by_key(change: Mutation) -> list[Mutation]:
+    """A change, entry by entry: `cache.update({key: value})` sets what it names."""
+    given = change.value
+    if change.method != "update" or not isinstance(given, ast.Dict):
+        return [change]
+    pairs = zip(given.keys, given.values, strict=True)
+    return [replace(change, method="setitem", index=key, value=value) for key, value in pairs if key is not None]
 
 
 def _is_none(node: ast.expr | None) -> bool:
@@ -85,13 +125,21 @@ def _is_none(node: ast.expr | None) -> bool:
 class _Holder:
     """The container that one change of a sample function goes into."""
 
-    def __init__(self, module: Module, dataset: DatasetFacts, function: FunctionNode, change: Mutation) -> None:
+    def __init__(
+        self,
+        module: Module,
+        dataset: DatasetFacts,
+        function: FunctionNode,
+        change: Mutation,
+        name: str,
+        changes: list[list[Mutation]],
+    ) -> None:
         self.module, self.dataset, self.function, self.change = module, dataset, function, change
-        self.key = change.key
-        head, _, self.attr = change.key.rpartition(".")
-        self.of_self = bool(self.attr) and head == self_name(function)
-        self.of_class = bool(head) and head in {each.node.name for each in dataset.facts.lineage} | {"cls"}
-        self.name = f"self.{self.attr}" if self.of_self else change.key
+        self.name, self.key = name, change.key
+        self.changes = [each for found in changes for each in found]
+        """What sample functions do to it."""
+        head, _, self.attr = name.rpartition(".")
+        self.of_self, self.of_class = head == "self", head == dataset.name
 
     @property
     def grows(self) -> bool:
@@ -107,8 +155,16 @@ class _Holder:
     @property
     def kind(self) -> str:
         """A list, a dict, or what else it may be."""
+        if self.change.depth:
+            return "dict" if self.change.method in _KEYED else "list"
         kinds = {self.module.infer.definition(d, NO_ENV).kind for d in self._definitions()}
         return next((each.value for each in (Kind.DICT, Kind.LIST, Kind.DEQUE) if each in kinds), "container")
+
+    @property
+    def shown(self) -> str:
+        """What grows, in words of the source: it, or a part."""
+        part = self.change.target
+        return f"{self.name}[{ast.unparse(part.slice)}]" if isinstance(part, ast.Subscript) else self.name
 
     @property
     def is_chosen(self) -> bool:
@@ -137,7 +193,7 @@ class _Holder:
         """What it is, if it outlives the sample: an attribute, a class's, a module's variable."""
         if self.of_self or self.of_class:
             return self.module.infer.attributes.built(self.dataset.facts, self.attr)
-        if "." in self.key or not self._is_global():
+        if "." in self.name or not self._is_global():
             return None
         definitions = self._definitions()
         values = [self.module.infer.definition(d, NO_ENV) for d in definitions]
@@ -169,12 +225,12 @@ class _Holder:
         if change.method in _KEYED:
             key = change.index
             return (
-                change.depth == 0
+                (change.depth == 0 or self._is_in_a_part())
                 and key is not None
                 and not isinstance(key, ast.Slice)
                 and follows(module, self.dataset, key)
             )
-        if change.depth:
+        if change.depth and not self._is_in_a_part():
             return False
         places: list[ast.AST] = [change.node]
         called: FunctionNode | None = self.function
@@ -182,6 +238,19 @@ class _Holder:
             places.append(call)
             called = module.tree.function(call)
         return not any(self._runs_once(up) for place in places for up in module.tree.ancestors(place))
+
+    def _is_in_a_part(self) -> bool:
+        """Whether the change is made in a container inside, which stays there: `self.cache["x"][i] = x`.
+
+        Of lists, in any: `self.of_label[label].append(i)`.
+        """
+        change = self.change
+        if change.depth != 1 or any(each.method in _KEYED and not each.depth for each in self.changes):
+            return False
+        if all(map(_is_empty, (each.value for each in self._definitions()))):
+            return False  # there is no such part, but for who makes it
+        within = change.target.slice if isinstance(change.target, ast.Subscript) else None
+        return isinstance(within, ast.Constant) or change.method not in _KEYED
 
     def _runs_once(self, up: ast.AST) -> bool:
         """Whether what stands below runs for the first sample only (`if self.index is None:`), or in a failure."""
@@ -242,16 +311,9 @@ class _Holder:
                 return False
         return True
 
-    def _changes(self) -> Iterator[Mutation]:
-        """What sample functions do to it."""
-        for function in self.dataset.calls_in:
-            owner = self_name(function)
-            key = f"{owner}.{self.attr}" if self.of_self else self.key
-            yield from self.module.flow.mutations(function).get(key, [])
-
     def _is_taken_from(self) -> bool:
         """Whether sample functions take entries out, or overwrite them with None."""
-        for change in self._changes():
+        for change in self.changes:
             if change.method in _TAKES:
                 return True
             if change.method == "setitem" and (_is_none(change.value) or isinstance(change.index, ast.Slice)):
@@ -292,6 +354,13 @@ class _Holder:
         """Whether a bound is a number that holds most of a Dataset."""
         found = numbers(self.module, node)
         return bool(found) and all(each >= MANY for each in found)
+
+
+def _is_empty(node: ast.expr | None) -> bool:
+    """`{}`, `[]`, `dict()`."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func) in ("dict", "list", "OrderedDict") and not (node.args or node.keywords)
+    return (isinstance(node, ast.Dict) and not node.keys) or (isinstance(node, ast.List) and not node.elts)
 
 
 def _measures(node: ast.expr, key: str) -> bool:

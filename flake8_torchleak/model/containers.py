@@ -286,9 +286,10 @@ def _place(module: Module, state: StateFacts) -> ast.AST:
 
     facts = state.dataset.facts
 
-    def makes(binding: Definition) -> bool:
+    def makes(binding: Definition) -> tuple[bool, bool]:
         value = module.infer.definition(binding, given(module.infer, facts, binding))
-        return value.is_container or value.kind is state.value.kind
+        is_made = value.is_container or value.kind is state.value.kind
+        return is_made and binding.how is not How.AUGMENT, is_made
 
     bindings = sorted(state.bindings, key=makes, reverse=True)
     if bindings:

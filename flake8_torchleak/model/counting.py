@@ -129,7 +129,7 @@ def _numbers(module: Module, node: ast.expr, depth: int) -> list[int]:
         return numbers(module, node)
     every: list[int] = []
     for each in found:
-        values = _given(module, each) if each.how is How.PARAMETER else [each.value if each.is_plain else None]
+        values = given(module, each) if each.how is How.PARAMETER else [each.value if each.is_plain else None]
         inner = [_numbers(module, value, depth - 1) if value is not None else [] for value in values]
         if not inner or not all(inner):
             return []
@@ -137,7 +137,7 @@ def _numbers(module: Module, node: ast.expr, depth: int) -> list[int]:
     return every
 
 
-def _given(module: Module, parameter: Definition) -> list[ast.expr | None]:
+def given(module: Module, parameter: Definition) -> list[ast.expr | None]:
     """What a parameter is by default, and in each call of the file; None for what is not seen."""
     function, node = parameter.statement, parameter.node
     assert isinstance(function, FUNCTIONS)

@@ -60,9 +60,22 @@ class DatasetFacts:
         """The Dataset that loaders get."""
         return self
 
-    def place(self, node: ast.AST) -> ast.AST:
-        """Where a finding about a node of the class stands."""
-        return node
+    def place(self, node: ast.AST, function: FunctionNode) -> ast.AST:
+        """Where a finding about a node stands: there, or where this file leads there, if no other file shows that.
+
+        function: the one that samples run.
+        """
+        if self.module.tree.is_own(node) or self._is_told_there(function):
+            return node
+        leading = (call for call, _ in reversed(self.chain(function)))
+        return next(filter(self.module.tree.is_own, leading), self.facts.node)
+
+    def _is_told_there(self, function: FunctionNode) -> bool:
+        """Whether a base class shows by itself that samples run a function: what is found then is its file's."""
+        owner = self.module.classes.around(function)
+        if owner is None or owner is self.facts or not self.module.datasets.is_dataset(owner):
+            return False
+        return function in DatasetFacts(self.module, owner).calls_in
 
     @property
     def elsewhere(self) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.attributes import is_property
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.handles import Handle, opened
@@ -21,18 +23,31 @@ if TYPE_CHECKING:
 _IN_MAIN = ("__init__", "__len__")
 """What runs before the workers start; samplers ask for the length."""
 _MOST_FUNCTIONS = 30
+_MOST_STEPS = 200
+"""Calls of methods that are replayed, one after the other."""
+_Step = tuple[tuple[int, int, int], Callable[[], None]]
+"""A call, or a change, by where it ends: changes are made behind the calls of their statement."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Early:
-    """An attribute that a function of the main process opens for the workers, too. call: the way there."""
+    """An attribute that a function of the main process opens for the workers, too. call: the way there.
+
+    function: what opens it.
+    """
 
     dataset: DatasetFacts
     name: str
     handle: Handle
     place: ast.AST
+    function: FunctionNode
     entry: FunctionNode
     call: ast.AST
+
+    @property
+    def is_property(self) -> bool:
+        """Whether a property opens it that is worked out once, and kept under its name."""
+        return self.function.name == self.name.removeprefix("self.")
 
 
 def early(module: Module) -> Iterator[Early]:
@@ -43,15 +58,15 @@ def early(module: Module) -> Iterator[Early]:
         told: set[str] = set()
         ways = list(_ways(module, dataset))
         for entry, way, reached in ways:
+            # An object is asked by the Dataset's own methods, one after the other.
+            run = [first for _, _, each in ways for first in [next(iter(each))]] if way is not None else [entry]
             for function, call in reached.items():
                 for attr, handle, place in _opened_in(module, dataset, function):
-                    if attr in told or _is_closed(module, attr, reached, call):
-                        continue
-                    if way is not None and any(_is_closed(module, attr, each, next(iter(each))) for _, _, each in ways):
+                    if attr in told or not _Replay(module, dataset, attr).leaves_open(run):
                         continue
                     if _is_left_open(module, dataset, attr) and attr not in _renewed(module):
                         told.add(attr)
-                        yield Early(dataset, f"self.{attr}", handle, place, entry, way or call)
+                        yield Early(dataset, f"self.{attr}", handle, place, function, entry, way or call)
 
 
 def _ways(
@@ -91,7 +106,7 @@ def _properties(
     """The properties that a method reads, with where it does."""
     for name, nodes in module.classes.self_uses(function).items():
         found = dataset.facts.methods.get(name)
-        if found is not None and any(last_name(each) == "property" for each in found.decorator_list):
+        if found is not None and is_property(found):
             yield from ((found, node) for node in nodes if isinstance(node.ctx, ast.Load))
 
 
@@ -102,23 +117,74 @@ def _opened_in(module: Module, dataset: DatasetFacts, function: FunctionNode) ->
                 handle = opened(module, each.value)
                 if handle is not None:
                     yield key.removeprefix("self."), handle, each.statement
+    for node, handle in _kept_by(module, function):
+        yield function.name, handle, node
 
 
-def _is_closed(module: Module, attr: str, reached: dict[FunctionNode, ast.AST], call: ast.AST) -> bool:
-    """Whether the main process closes it again, sets it to None or deletes it: in the entry, behind the call."""
-    entry = next(iter(reached))
-    for function in reached:
-        for node in module.classes.self_uses(function).get(attr, ()):
-            parent = module.tree.parents[node]
-            if function is entry and getattr(parent, "lineno", 0) <= getattr(call, "lineno", 0):
-                continue
-            statement = module.tree.statement(node)
-            none = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
-            if isinstance(node.ctx, ast.Del) or (isinstance(node.ctx, ast.Store) and none):
-                return True
-            if isinstance(parent, ast.Attribute) and parent.attr == "close":
-                return True
-    return False
+def _kept_by(module: Module, function: FunctionNode) -> Iterator[tuple[ast.Return, Handle]]:
+    """What a property opens that is worked out once, and kept under its name."""
+    if any(last_name(each) == "cached_property" for each in function.decorator_list):
+        for node in module.tree.within(function):
+            handle = opened(module, node.value) if isinstance(node, ast.Return) and node.value is not None else None
+            if isinstance(node, ast.Return) and handle is not None:
+                yield node, handle
+
+
+class _Replay:
+    """What a run of methods does to an attribute that holds a handle, statement by statement, as they stand."""
+
+    def __init__(self, module: Module, dataset: DatasetFacts, attr: str) -> None:
+        self._module, self._dataset, self._attr = module, dataset, attr
+        self._is_open = False
+        self._running: list[FunctionNode] = []
+        self._left = _MOST_STEPS
+
+    def leaves_open(self, functions: Iterable[FunctionNode]) -> bool:
+        """Whether it is open when these methods have run, one after the other."""
+        for each in functions:
+            self._run(each)
+        return self._is_open
+
+    def _run(self, function: FunctionNode) -> None:
+        if function in self._running or not self._left:
+            return
+        self._left -= 1
+        self._running.append(function)
+        steps = [*self._called(function), *self._changed(function)]
+        for _, work in sorted(steps, key=lambda each: each[0]):
+            work()
+        self._running.pop()
+
+    def _called(self, function: FunctionNode) -> Iterator[_Step]:
+        own = self._dataset.facts.all_functions
+        found = [(self._dataset.resolve(call), call) for call in self._module.tree.calls(function)]
+        for callee, node in (*found, *_properties(self._module, self._dataset, function)):
+            if callee is not None and callee in own:
+                yield (*_end(node), 0), partial(self._run, callee)
+
+    def _changed(self, function: FunctionNode) -> Iterator[_Step]:
+        module = self._module
+        if function.name == self._attr:
+            yield from (((*_end(node), 1), partial(self._set, True)) for node, _ in _kept_by(module, function))
+        for node in module.classes.self_uses(function).get(self._attr, ()):
+            if any(isinstance(up, ast.ExceptHandler) for up in module.tree.ancestors(node)):
+                continue  # where something failed
+            statement, parent = module.tree.statement(node), module.tree.parents[node]
+            value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+            if isinstance(node.ctx, ast.Del) or (isinstance(parent, ast.Attribute) and parent.attr == "close"):
+                yield (*_end(node), 0), partial(self._set, False)
+            elif isinstance(node.ctx, ast.Store) and value is not None:
+                is_none = isinstance(value, ast.Constant)
+                if is_none or opened(module, value) is not None:
+                    yield (*_end(statement), 1), partial(self._set, not is_none)
+
+    def _set(self, is_open: bool) -> None:
+        self._is_open = is_open
+
+
+def _end(node: ast.AST) -> tuple[int, int]:
+    """Where something ends: what a call is given ends, and is worked out, before it."""
+    return getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0)
 
 
 def _is_left_open(module: Module, dataset: DatasetFacts, attr: str) -> bool:
@@ -129,9 +195,9 @@ def _is_left_open(module: Module, dataset: DatasetFacts, attr: str) -> bool:
     uses = {function: module.classes.self_uses(function).get(attr, ()) for function in functions}
     if not any(_is_use(module, node) for found in uses.values() for node in found):
         return False
-    opens = False
+    opens = any(each.name == attr for each in functions)  # a property that opens it
     for function, found in uses.items():
-        stores = [node for node in found if isinstance(node.ctx, ast.Store)]
+        stores = [node for node in found if isinstance(node.ctx, ast.Store) and not _is_picked(module, node)]
         calls = [c for f in dataset.calls_in for c in module.tree.calls(f) if dataset.resolve(c) is function]
         opens = opens or bool(stores)
         if all(_is_first(module, each, attr) for each in stores):
@@ -139,6 +205,12 @@ def _is_left_open(module: Module, dataset: DatasetFacts, attr: str) -> bool:
         if not calls or not all(_is_first(module, each, attr) for each in calls):
             return False
     return opens
+
+
+def _is_picked(module: Module, node: ast.Attribute) -> bool:
+    """Whether it is set to one of several that there are: none is opened by that."""
+    value = getattr(module.tree.statement(node), "value", None)
+    return isinstance(value, ast.Subscript) and opened(module, value) is None
 
 
 def _is_use(module: Module, node: ast.Attribute) -> bool:

@@ -76,7 +76,8 @@ class Growth:
                 size, why = inner, put.why
             elif inner is Size.UNKNOWN and (size is Size.SMALL or not loops):
                 size = Size.UNKNOWN if put.kind is not Kind.NUMBER else size
-        element = put.element if bulk else put
+        inside = put if put.kind is Kind.JSON and put.element is None else put.element  # parsed data is of parsed data
+        element = inside if bulk else put
         if change.method not in ("update", "augment") and self._is_outer_counter(change.value, loops):
             element = put = FLAG
         text = f"filled by `{_verb(change.method)}`"
@@ -85,10 +86,10 @@ class Growth:
             over = _text(gone)
             text += f" in a loop over `{over}`" if over != "..." else " in a loop"
         field = _field(change) if change.depth == 1 else ""
-        inside = dict(value.fields)
-        if field in inside and inside[field].is_container:
-            inside[field] = self._put(inside[field], replace(change, depth=0, target=None), loops, env)
-            value = value.but(fields=tuple(inside.items()))
+        parts = dict(value.fields)
+        if field in parts and parts[field].is_container:
+            parts[field] = self._put(parts[field], replace(change, depth=0, target=None), loops, env)
+            value = value.but(fields=tuple(parts.items()))
         if change.depth or change.method == "setitem":
             if isinstance(change.index, ast.Constant) and change.method == "setitem" and not change.depth:
                 fields, key = dict(value.fields), change.index.value

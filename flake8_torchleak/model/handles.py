@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.classes import self_name
+from flake8_torchleak.model.counting import given
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.names import last_name, mentions
@@ -49,13 +50,17 @@ class Handle:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shared:
-    """A Dataset's attribute that is opened before the workers start and used by all of them."""
+    """A Dataset's attribute, or a variable of its module, that is opened before the workers start and used by them."""
 
     dataset: DatasetFacts
     name: str
     place: ast.AST
     handle: Handle
     read: Read
+    is_handed: bool = False
+    """Whether who makes the Dataset hands it over."""
+    at_import: bool = False
+    """Whether it is opened when the module is imported: workers that are not forked open it anew."""
 
 
 def is_only_read(module: Module, dataset: DatasetFacts, handle: Handle) -> bool:
@@ -99,6 +104,7 @@ def opened(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> Handle |
             return None
         found = module.flow.reaching(node.id, node)
         inner = [d.value for d in found if d.value is not None and not d.path and _hands_on(module, d)]
+        inner += [value for d in found if d.how is How.PARAMETER for value in given(module, d) if value is not None]
     elif (owned := module.classes.self_attribute(node)) is not None:
         inner = [d.value for d in owned[0].attributes.get(f"self.{owned[1]}", []) if d.how is How.ASSIGN and d.value]
     elif isinstance(node, (ast.Subscript, ast.Attribute)):
@@ -164,6 +170,27 @@ def shared(module: Module) -> Iterator[Shared]:
             if found is not None and found.handle.call not in seen:
                 seen.add(found.handle.call)
                 yield found
+        for found in _of_module(module, dataset):
+            if found.handle.call not in seen:
+                seen.add(found.handle.call)
+                yield found
+
+
+def _of_module(module: Module, dataset: DatasetFacts) -> Iterator[Shared]:
+    """Handles in variables of the module, bound once, that samples use."""
+    for function in dataset.calls_in:
+        for node in module.tree.within(function):
+            if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+                continue
+            if module.names.scope_of(node.id, node) is not module.root:
+                continue
+            bound = module.flow.definitions(module.root).get(node.id, [])
+            handle = (
+                opened(module, bound[0].value) if len(bound) == 1 and bound[0].is_plain and bound[0].value else None
+            )
+            read = Read(node, Use.OTHER, None, function)
+            if handle is not None and _uses(module, read) and not _opens_too(module, dataset, handle):
+                yield Shared(dataset, node.id, bound[0].statement, handle, read, at_import=True)
 
 
 def _building(module: Module, dataset: DatasetFacts) -> list[FunctionNode]:
@@ -181,7 +208,10 @@ def _kept(module: Module, dataset: DatasetFacts, attr: str, building: list[Funct
     state = StateFacts(module, dataset, attr)
     if attr in dataset.rebound:
         return None
-    places = [(each.statement, each.value) for each in state.bindings if _is_built(module, each, building)]
+    bindings = state.bindings
+    places = [(each.statement, each.value) for each in bindings if _is_built(module, each, building)]
+    at_import = len(bindings) == 1 and bindings[0].is_plain and module.tree.function(bindings[0].node) is None
+    places += [(bindings[0].statement, bindings[0].value)] if at_import else []
     for function in building:
         changes = module.flow.mutations(function).get(f"{self_name(function)}.{attr}", [])
         if any(change.method == "close" for change in changes):
@@ -192,8 +222,14 @@ def _kept(module: Module, dataset: DatasetFacts, attr: str, building: list[Funct
         read = next((each for each in state.reads if _uses(module, each)), None)
         if handle is not None and read is not None and not _opens_too(module, dataset, handle):
             own = module.tree.function(handle.call) in building
-            return Shared(dataset, f"self.{attr}", module.tree.statement(handle.call) if own else place, handle, read)
+            place = module.tree.statement(handle.call) if own else place
+            is_handed = isinstance(value, ast.Name) and _is_parameter(module, value)
+            return Shared(dataset, f"self.{attr}", place, handle, read, is_handed, at_import)
     return None
+
+
+def _is_parameter(module: Module, name: ast.Name) -> bool:
+    return any(each.how is How.PARAMETER for each in module.flow.reaching(name.id, name))
 
 
 def _is_built(module: Module, binding: Definition, building: list[FunctionNode]) -> bool:

@@ -46,8 +46,11 @@ class Holding(DatasetFacts):
     def _indices(self) -> dict[FunctionNode, frozenset[str]]:
         return dict(self.outer.indices)
 
-    def place(self, node: ast.AST) -> ast.AST:
-        return node if self.module.tree.is_own(node) else self.outer.place(self._bound)
+    def place(self, node: ast.AST, function: FunctionNode) -> ast.AST:
+        first = self.module.tree.function(self._bound)
+        if self.module.tree.is_own(node) or first is None:
+            return node
+        return self.outer.place(self._bound, first)
 
     @property
     def elsewhere(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.attributes import is_property
-from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.dataset import Asked, DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
@@ -16,8 +16,8 @@ from flake8_torchleak.model.few import narrowed
 from flake8_torchleak.model.handles import opened
 from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.names import last_name, parameters
-from flake8_torchleak.model.tree import FunctionNode
-from flake8_torchleak.model.values import Kind
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+from flake8_torchleak.model.values import Kind, Size
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -50,16 +50,34 @@ def memos(module: Module) -> Iterator[Memo]:
     for dataset in with_holdings(module):
         if not module.loaders.may_have_workers(dataset.owner.facts.node):
             continue
-        for function, call in dataset.calls_in.items():
-            for decorator in function.decorator_list:
-                found = _limit(module, decorator)
-                if found is None or decorator in seen or not _varies(module, dataset, function, call):
-                    continue
-                opens = _opens(module, function)
-                if opens or module.infer.returned(function, NO_ENV).kind not in _SMALL:
-                    seen.add(decorator)
-                    limit = found if isinstance(found, ast.Constant) else None
-                    yield Memo(decorator, function, dataset, limit, opens)
+        for function, decorator in (*_decorated(module, dataset), *_wrapped(module, dataset)):
+            opens = _opens(module, function)
+            if decorator not in seen and (opens or module.infer.returned(function, NO_ENV).kind not in _SMALL):
+                seen.add(decorator)
+                limit = _limit(module, decorator)
+                yield Memo(decorator, function, dataset, limit if isinstance(limit, ast.Constant) else None, opens)
+
+
+def _decorated(module: Module, dataset: DatasetFacts) -> Iterator[tuple[FunctionNode, ast.expr]]:
+    """Sample functions with what makes them remember all."""
+    for function, call in dataset.calls_in.items():
+        for decorator in function.decorator_list:
+            if _limit(module, decorator) is not None and _varies(module, dataset, function, call):
+                yield function, decorator
+
+
+def _wrapped(module: Module, dataset: DatasetFacts) -> Iterator[tuple[FunctionNode, ast.expr]]:
+    """The same of functions that an attribute holds: `self.load = lru_cache(maxsize=None)(self._load)`."""
+    for call in (each for function in dataset.calls_in for each in module.tree.calls(function)):
+        owned = module.classes.self_attribute(call.func)
+        bound = dataset.facts.attributes.get(f"self.{owned[1]}", []) if owned is not None else []
+        made = bound[0].value if len(bound) == 1 and bound[0].is_plain else None
+        if not isinstance(made, ast.Call) or len(made.args) != 1 or _limit(module, made.func) is None:
+            continue
+        inner = module.classes.self_attribute(made.args[0])
+        function = dataset.facts.methods.get(inner[1]) if inner is not None else module.names.definition(made.args[0])
+        if isinstance(function, FUNCTIONS) and any(follows(module, dataset, each) for each in call.args):
+            yield function, made.func
 
 
 def _opens(module: Module, function: FunctionNode) -> str:
@@ -97,6 +115,16 @@ def _varies(module: Module, dataset: DatasetFacts, function: FunctionNode, call:
     return any(follows(module, dataset, each) for each in given)
 
 
+def _goes_over_samples(module: Module, dataset: DatasetFacts, function: FunctionNode, found: Definition) -> bool:
+    """Whether a variable is bound by a loop of `__iter__` that gives out samples."""
+    loop = found.statement
+    if function not in dataset.entries or found.how is not How.ITERATE or not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    if module.infer.value(loop.iter).size is Size.SMALL:
+        return False
+    return any(isinstance(each, (ast.Yield, ast.YieldFrom)) for each in ast.walk(loop))
+
+
 def follows(module: Module, dataset: DatasetFacts, node: ast.expr) -> bool:
     """Whether an expression is the sample's index, or looked up with it, and so another for each sample.
 
@@ -123,6 +151,8 @@ def follows(module: Module, dataset: DatasetFacts, node: ast.expr) -> bool:
         if each.id in dataset.indices.get(function, ()):
             return True
         for found in module.flow.reaching(each.id, each):
+            if _goes_over_samples(module, dataset, function, found):
+                return True
             if found.value is not None:
                 queue.append(found.value)
             elif found.how is How.PARAMETER and isinstance(found.node, ast.arg):

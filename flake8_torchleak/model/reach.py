@@ -91,7 +91,10 @@ class Reach:
         """Whether the project shows that no worker ever gets an object of the class."""
         if self.is_unused(dataset) or self.meets_no_workers(dataset):
             return True
-        return self.module.served.has_no_workers(dataset) or self.module.served.is_in_no_loader(dataset)
+        served, project = self.module.served, self.module.project
+        if project is not None and not is_packaged(project.top) and served.gets_no_workers(dataset):
+            return True
+        return served.has_no_workers(dataset) or served.is_in_no_loader(dataset)
 
     @remembered
     def is_unused(self, dataset: DatasetFacts) -> bool:

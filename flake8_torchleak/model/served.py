@@ -10,7 +10,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.firstparty import holds, text_of
 from flake8_torchleak.model.importers import naming
@@ -90,6 +90,19 @@ class Served:
         own = all(_is_alone(self.module, each) for each in self.module.loaders.sites)
         programs = [alone for user, alone in answers if not user.is_test]  # a library's class is made in tests alone
         return own and bool(programs) and all(programs)
+
+    @remembered
+    def gets_no_workers(self, dataset: DatasetFacts) -> bool:
+        """Whether each loader of torch's that is seen to be given the class has no workers, and there is one.
+
+        Those of tests tell nothing of a library's class.
+        """
+        sites = self._sites(dataset) if self.module.config.assume_workers == "auto" else []
+        programs = [(user, site) for user, site in sites if not user.is_test]
+        return bool(programs) and all(
+            site.workers is Workers.NO and user.names.qualname(site.call.func) == "torch.utils.data.DataLoader"
+            for user, site in programs
+        )
 
     @remembered
     def starts_anew(self, dataset: DatasetFacts) -> bool:
@@ -194,10 +207,10 @@ def _is_trial(user: Module, site: Site) -> bool:
 
 def _serving(user: Module, name: str) -> list[Site]:
     """The loaders of a file that are given an object of the class, or something that is not known to be another's."""
-    found = [(site, _class_of(user, site.dataset)) for site in user.loaders.sites if site.dataset is not None]
-    if all(made != name for _, made in found) and not _is_chosen(user, name):
+    found = [(site, _classes_of(user, site.dataset)) for site in user.loaders.sites if site.dataset is not None]
+    if all(name not in made for _, made in found) and not _is_chosen(user, name):
         return []
-    served = [site for site, made in found if made in (name, "")]
+    served = [site for site, made in found if made & {name, ""}]
     for collate, given in map(_collate, served):
         function = _named(user, collate) if collate is not None else None
         if function is not None:
@@ -212,16 +225,21 @@ def _is_chosen(user: Module, name: str) -> bool:
     return any(isinstance(parents[each], ast.Dict) for each in named)
 
 
-def _class_of(user: Module, dataset: ast.expr | None) -> str:
-    """The name of the class that a Dataset is made of; "" if that is not seen."""
-    made = user.infer.value(dataset).made if dataset is not None else None
-    if isinstance(made, ast.ClassDef):
-        return made.name
-    values = [dataset]
+def _classes_of(user: Module, dataset: ast.expr | None) -> set[str]:
+    """The names of the classes that a Dataset may be made of; "" for what is not seen."""
+    owned = user.classes.self_attribute(dataset) if dataset is not None else None
+    bound: list[Definition] = []
     if isinstance(dataset, ast.Name):
-        values = [each.value if each.is_plain else None for each in user.flow.reaching(dataset.id, dataset)]
-    names = {_made_by(user, each.func) if isinstance(each, ast.Call) else "" for each in values}
-    return names.pop() if len(names) == 1 else ""
+        bound = user.flow.reaching(dataset.id, dataset)
+    elif owned is not None:  # None is what it is before it is made
+        bound = [
+            each for each in owned[0].attributes.get(f"self.{owned[1]}", []) if not isinstance(each.value, ast.Constant)
+        ]
+    made = user.infer.value(dataset).made if dataset is not None and len(bound) < 2 else None
+    if isinstance(made, ast.ClassDef):
+        return {made.name}
+    values = [each.value if each.is_plain else None for each in bound] or [dataset]
+    return {_made_by(user, each.func) if isinstance(each, ast.Call) else "" for each in values}
 
 
 def _made_by(user: Module, func: ast.expr) -> str:
@@ -247,7 +265,7 @@ def _looks(user: Module, name: str, handed: bool) -> bool | None:
     """Whether a file only reads what objects of a class give, as far as is seen; None if it makes none."""
     if any(last_name(base) == name for each in user.tree.all(ast.ClassDef) for base in each.bases):
         return False
-    if any(_class_of(user, site.dataset) in (name, "") for site in user.loaders.sites):
+    if any(_classes_of(user, site.dataset) & {name, ""} for site in user.loaders.sites):
         return False
     made = [call for call in user.tree.all(ast.Call) if last_name(call.func) == name]
     named = sum(each.id == name for each in user.tree.all(ast.Name))

@@ -23,12 +23,13 @@ Instead
 
 Why
 ---
-Each worker fills a cache of its own; the main process's stays empty. All workers together hold as many copies
-as there are workers, and by default they end with the epoch: the cache is never hit a second time and memory
-saws up and down. With persistent_workers it is kept for the run. `lru_cache(maxsize=None)` and `functools.cache`
-on a method do the same, and hold the Dataset itself besides. So does an object that the Dataset holds and its samples
-use: a reader with a cache, a step of a pipeline. A memoized function that opens files keeps each of them open: of 3,000
-a worker that may have 1,024 fails ("Too many open files"), and with a bound of 128 none does.
+Each worker fills a cache of its own; the main process's stays empty. All workers together hold as many copies as there
+are workers, and by default they end with the epoch: the cache is never hit a second time and memory saws up and down.
+With persistent_workers it is kept for the run. `lru_cache(maxsize=None)` and `functools.cache` on a method do the same,
+and hold the Dataset itself besides. So does an object that the Dataset holds and its samples use: a reader with a
+cache, a step of a pipeline; and a base class or a function of another file, which is told where this file leads there
+if its own does not show that samples run it. A memoized function that opens files keeps each of them open: of 3,000 a
+worker that may have 1,024 fails ("Too many open files"), and with a bound of 128 none does.
 
 Measured
 --------
@@ -91,11 +92,12 @@ def check(module: Module) -> Iterator[Report]:
         if module.reach.is_out(each.dataset.owner):
             continue
         what = "gains an entry per sample" if each.keyed else "grows with every sample"
+        place, where = each.dataset.place(each.place, each.function), _where(module, each)
         yield Report(
-            each.dataset.place(each.place),
-            fitting(f"memory grows in every worker: `{_name(each)}` ({each.kind}) {what}", *_limit(each)),
+            place,
+            fitting(f"memory grows in every worker: `{_name(each)}` ({each.kind}) {what}", *_limit(each, where)),
             notes=(
-                *(((each.place, "an entry is added here"),) if each.dataset.elsewhere else ()),
+                *(((each.place, "an entry is added here"),) if where else ()),
                 (each.bound, "made here, then copied into every worker"),
                 *each.dataset.chain(each.function),
             ),
@@ -112,7 +114,7 @@ def check(module: Module) -> Iterator[Report]:
         grows = f"memory grows in every worker: `{name}` caches its result for every sample"
         piles = f"files stay open: in each worker `{name}` keeps every {memo.opens} that it was ever asked for"
         yield Report(
-            memo.dataset.place(memo.decorator),
+            memo.dataset.place(memo.decorator, memo.function),
             f"{piles if memo.opens else grows}; use `@lru_cache(maxsize=128)`",
             severity=Severity.NOTE if memo.opens or _has_none(module, memo.dataset) else Severity.ERROR,
             notes=tuple(memo.dataset.chain(memo.function)),
@@ -133,11 +135,21 @@ def _name(growing: Growing) -> str:
     return f"{elsewhere}.{growing.name.removeprefix('self.')}" if elsewhere else growing.name
 
 
-def _limit(growing: Growing) -> tuple[str, ...]:
-    """What a reader may write: a list's oldest entries can go only where nobody counts on their numbers."""
+def _where(module: Module, growing: Growing) -> str:
+    """The class of another file that adds to it; "" for one of this file."""
+    owner = module.classes.around(growing.function)
+    there = owner is not None and not module.tree.is_own(growing.place)
+    return owner.node.name if owner is not None and there else growing.dataset.elsewhere
+
+
+def _limit(growing: Growing, where: str) -> tuple[str, ...]:
+    """What a reader may write: a list's oldest entries can go only where nobody counts on their numbers.
+
+    where: the class of another file that adds to it, if one does.
+    """
     name = growing.name
-    if growing.dataset.elsewhere:
-        return (f"limit its size in `{growing.dataset.elsewhere}`: drop the oldest entry when it is full",)
+    if where:
+        return (f"limit its size in `{where}`: drop the oldest entry when it is full",)
     if growing.kind == "list" and growing.keyed:
         return ("do without it, and make each entry anew",)
     if growing.kind == "list":
