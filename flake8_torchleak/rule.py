@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.model.failing import fails, is_broken
+from flake8_torchleak.model.failing import fails
 from flake8_torchleak.model.leftover import is_left_over
+from flake8_torchleak.model.missing import is_broken
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.words import holds_any
 

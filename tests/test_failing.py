@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flake8_torchleak.lint import lint
-from flake8_torchleak.model import importers
+from flake8_torchleak.model import importers, missing
 from tests.test_project import put
 
 PROGRAM = """
@@ -171,12 +171,15 @@ def test_callers_in_other_files_may_not_fail(tmp_path: Path) -> None:
         ("from tools.text import log", {"tools____init__": ""}, "note"),
         ("import tools.text", {"tools____init__": ""}, "note"),
         ("from tools.deep.text import log", {"tools____init__": "", "tools__deep____init__": ""}, "note"),
-        ("from tools.text import log", {"tools____init__": "", "tools__text": ""}, "warning"),
-        ("from tools.text import log", {"tools____init__": "", "lib__tools__text": ""}, "warning"),  # by sys.path
-        ("from tools.text import log", {"tools____init__": "", "lib__tools__text____init__": ""}, "warning"),
+        ("from tools.text import log", {"tools____init__": "", "tools__text": "log = print"}, "warning"),
+        (
+            "from tools.text import log",
+            {"tools____init__": "", "lib__tools__text": "log = 1"},
+            "warning",
+        ),  # by sys.path
+        ("from tools.text import log", {"tools____init__": "", "lib__tools__text____init__": "log = 1"}, "warning"),
         ("from tools.text import log", {"tools__other": ""}, "warning"),  # a folder alone may be any library
         ("from tools.text import log", {"tools": ""}, "warning"),
-        ("from tools import text", {"tools____init__": ""}, "warning"),
         ("from tools._C import log", {"tools____init__": ""}, "warning"),  # built
         ("from tools.text_pb2 import log", {"tools____init__": ""}, "warning"),
         ("from tools.version import log", {"tools____init__": ""}, "warning"),
@@ -191,7 +194,59 @@ def test_modules_of_the_project_that_are_not_there(
     assert severity(tmp_path, program(above=imports), **files) == expected
 
 
+@pytest.mark.parametrize(
+    ("imports", "files", "expected"),
+    [
+        ("from tools import text", {"tools____init__": ""}, "note"),
+        ("from tools import text", {"tools": "def log(): pass"}, "note"),
+        ("from tools import log, text", {"tools": "def log(): pass"}, "note"),
+        ("from tools import log", {"tools": "def log(): pass"}, "warning"),
+        ("from tools import text", {"tools____init__": "", "tools__text": ""}, "warning"),
+        ("from tools import text", {"tools____init__": "", "tools__text____init__": ""}, "warning"),
+        ("from tools import *", {"tools": ""}, "warning"),
+        ("from tools import text", {"tools": "from os import *"}, "warning"),
+        ("from tools import text", {"tools": "def __getattr__(name): return name"}, "warning"),
+        ("from tools import text", {"tools": "globals().update(a=1)"}, "warning"),
+        ("from tools import __version__", {"tools": ""}, "warning"),  # written by a build
+        ("try:\n        from tools import text\n    except ImportError: pass", {"tools": ""}, "warning"),
+        ("from tools.deep import text", {"tools__deep": ""}, "warning"),  # a folder alone may be any library
+        ("import first", {"first": "import second", "second": "from tools import text", "tools": ""}, "note"),
+        ("import first", {"first": "import second", "second": "import first"}, "warning"),
+        ("from first import log", {"first": "log = (", "tools": ""}, "warning"),  # another Python's, or half
+        ("from .first import log", {"first": "log = 1"}, "warning"),
+        ("from .first import text", {"first": "log = 1"}, "note"),
+        ("from . import text", {"first": "log = 1"}, "warning"),
+        ("from tools.Text import log", {"tools____init__": "", "tools__text": "log = 1"}, "warning"),  # no capitals
+        ("from logging import log", {"logging": ""}, "warning"),
+        ("from tools import text", {"tools": "", "__init__": ""}, "warning"),  # not what is beside, in a package
+    ],
+)
+def test_names_that_are_not_in_modules_of_the_project(
+    tmp_path: Path, imports: str, files: dict[str, str], expected: str
+) -> None:
+    assert severity(tmp_path, program(above=imports), **files) == expected
+
+
+def test_names_that_are_not_in_a_module_beside_in_a_bare_folder(tmp_path: Path) -> None:
+    text = program(above="from jobs.parts.text import missing")
+    assert severity(tmp_path, text, name="jobs__run", jobs__parts__text="log = 1") == "note"
+    assert severity(tmp_path, text, name="jobs__run", jobs__parts__text="missing = 1") == "warning"
+
+
+def test_more_modules_than_are_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missing, "_MOST_IMPORTED", 2)
+    files = {"first": "import second", "second": "from tools import text", "tools": ""}
+    assert severity(tmp_path, program(above="import first"), **files) == "warning"
+
+
 def test_a_module_that_is_an_extension(tmp_path: Path) -> None:
     put(tmp_path, tools____init__="")
     (tmp_path / "tools" / "text.cpp").touch()
+    assert severity(tmp_path, program(above="from tools.text import log")) == "warning"
+
+
+@pytest.mark.parametrize("source", ["all.cpp", "all.pyx", "setup.py", "CMakeLists.txt"])
+def test_a_module_that_may_be_built(tmp_path: Path, source: str) -> None:
+    put(tmp_path, tools____init__="")
+    (tmp_path / "tools" / source).touch()
     assert severity(tmp_path, program(above="from tools.text import log")) == "warning"

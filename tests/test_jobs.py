@@ -28,7 +28,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pyproject.toml").write_text('[tool.torchleak]\nper-file-ignores = { "leak3.py" = ["TLK4"] }\n')
     for count in range(16):
         (tmp_path / f"leak{count}.py").write_text(f"from helper import keep{count % 3}\n{LEAK}" + "#" * count)
-    (tmp_path / "helper.py").write_text("import torch\nkept = []\ndef keep0(x):\n    kept.append(x)\n")
+    helpers = "".join(f"def keep{each}(x):\n    kept.append(x)\n" for each in range(3))
+    (tmp_path / "helper.py").write_text(f"import torch\nkept = []\n{helpers}")
     (tmp_path / "evaluation.py").write_text(
         "import torch\n\ndef evaluate(model, loader):\n    model.eval()\n    right = 0\n    for x, y in loader:\n"
         "        right += (model(x).argmax(1) == y).sum().item()\n    return right\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flake8_torchleak.lint import lint
-from flake8_torchleak.model import importers
+from flake8_torchleak.model import importers, mentions
 from flake8_torchleak.model.mentions import stands_beside
 from tests.test_project import put
 
@@ -133,3 +133,18 @@ def test_past_so_many_texts_any_name_may_stand_in_one(tmp_path: Path) -> None:
     importers.forget()
     assert not stands_beside(str(tmp_path), "b")
     assert stands_beside(str(tmp_path), "a")
+
+
+@pytest.mark.parametrize("readme", ["", "Run steps.py first."])
+@pytest.mark.parametrize("program", ["", "if __name__ == '__main__':\n    print(1)\n"])
+def test_what_nothing_imports_among_programs(tmp_path: Path, program: str, readme: str) -> None:
+    if readme:
+        (tmp_path / "README.md").write_text(readme)
+    files = {"run": program} if program else {}
+    expected = "note" if program and not readme else "warning"
+    assert severity(tmp_path, place="lib__steps", **files) == expected
+
+
+def test_more_files_than_are_asked_whether_they_are_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mentions, "_MOST_PROGRAMS", 1)
+    assert severity(tmp_path, place="lib__steps", run="if __name__ == '__main__':\n    print(1)\n") == "warning"

@@ -112,7 +112,7 @@ def test_a_module_that_cannot_be_imported(tmp_path: Path, imports: str, there: s
     (tmp_path / ".git").mkdir()
     if there:
         (tmp_path / there).parent.mkdir(exist_ok=True)
-        (tmp_path / there).write_text("", encoding="utf-8")
+        (tmp_path / there).write_text("log = print\n", encoding="utf-8")
     assert severities("TLK604", path.read_text(encoding="utf-8"), path) == [expected]
 
 

@@ -1,24 +1,18 @@
-"""Code that fails before it comes to a place: unbound names, calls without arguments, imports that lead nowhere."""
+"""Code that fails before it comes to a place: unbound names, calls without arguments."""
 
 from __future__ import annotations
 
 import ast
 import builtins
-import os
-from collections.abc import Iterator
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.firstparty import Finder, listing
-from flake8_torchleak.model.importers import files_below, importers
-from flake8_torchleak.model.reading import reader
+from flake8_torchleak.model.importers import importers
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_SUBMODULES = ".gitmodules"
-_MOST_FILES = 3000
 _BUILTIN = frozenset(dir(builtins))
 _PYTHON_2 = frozenset({
     "apply", "basestring", "buffer", "cmp", "coerce", "execfile", "file", "intern", "long", "raw_input", "reduce",
@@ -104,71 +98,3 @@ def _is_come_to(module: Module, name: ast.expr, node: ast.AST, scope: FunctionNo
                 return False
         inner = outer
     return inner in scope.body
-
-
-def is_broken(module: Module) -> bool:
-    """Whether importing a module fails: what it imports first, of its own project, is not there.
-
-    Not where another repository, or a build, may put it there.
-    """
-    project = module.project
-    if project is None or not project.is_marked or reader().has(project.top, _SUBMODULES):
-        return False
-    path = os.path.abspath(str(module.path))
-    for each in module.root.body:
-        if isinstance(each, ast.ImportFrom) and each.level and each.module:
-            if not _is_built(each.module.split(".")) and _is_missing(path, each, project.top):
-                return True
-        elif isinstance(each, (ast.Import, ast.ImportFrom)):
-            if any(_leads_nowhere(path, name, project.top) for name in _modules(each)):
-                return True
-    return False
-
-
-def _is_missing(path: str, statement: ast.ImportFrom, top: str) -> bool:
-    """Whether a relative import names a module that is no file, folder or extension where it would have to be."""
-    folder = path
-    for _ in range(statement.level):
-        folder = os.path.dirname(folder)
-    inside = os.path.commonpath((folder, top)) == top
-    return inside and _ends_at(folder, (statement.module or "").split("."))
-
-
-def _modules(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """The dotted names of the modules that an absolute import needs."""
-    if isinstance(statement, ast.Import):
-        yield from (each.name for each in statement.names)
-    elif not statement.level and statement.module:
-        yield statement.module
-
-
-def _leads_nowhere(path: str, name: str, top: str) -> bool:
-    """Whether an absolute import names a module in a package of the project, and no file anywhere has such a path.
-
-    Scripts add folders to `sys.path`.
-    """
-    head, *rest = name.split(".")
-    homes = Finder(path).packages(head) if rest else []
-    if not homes or _is_built(rest):
-        return False
-    if not all(_ends_at(os.path.join(home, head), rest) for home in homes):
-        return False
-    files = files_below(top)
-    place = os.sep + os.path.join(head, *rest)
-    ends = (f"{place}.py", os.path.join(place, "__init__.py"))
-    return len(files) <= _MOST_FILES and not any(each.endswith(ends) for each in files)
-
-
-def _is_built(parts: list[str]) -> bool:
-    """Whether a module may be written by a build: extensions, versions, protocol buffers."""
-    return any(each.startswith("_") or each == "version" or each.endswith("_pb2") for each in parts)
-
-
-def _ends_at(folder: str, parts: list[str]) -> bool:
-    """Whether a path of folders and a module breaks off below a folder."""
-    for part in parts:
-        names = listing(folder)
-        if part not in names:
-            return bool(names) and not any(each.startswith(f"{part}.") for each in names)
-        folder = os.path.join(folder, part)
-    return False

@@ -95,6 +95,11 @@ class File:
                 found = ".".join([first, *rest]) if first else found
         return found
 
+    @property
+    def statements(self) -> list[ast.stmt]:
+        """Its top-level statements, without definitions that stand by themselves."""
+        return self._rest.body
+
     @cached_property
     def stars(self) -> list[ast.ImportFrom]:
         """Its `from x import *`."""

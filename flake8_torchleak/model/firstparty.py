@@ -67,7 +67,7 @@ class Finder:
         parts = qualname[level:].split(".")
         if not level and (parts[0] in sys.stdlib_module_names or not self.is_near(parts[0])):
             return None
-        for root in [_upwards(importer, level)] if level else self._homes(parts[0]):
+        for root in [_upwards(importer, level)] if level else self.homes(parts[0]):
             for count in range(len(parts) - 1, -1, -1):
                 file = self._module(os.path.join(root, *parts[:count])) if count or level else None
                 if file is not None and count == len(parts) - 1:
@@ -162,19 +162,23 @@ class Finder:
         return _roots(os.path.dirname(self.path))
 
     @remembered
-    def _homes(self, head: str) -> list[str]:
-        """Those of these folders that hold a module or folder of this name."""
+    def homes(self, head: str) -> list[str]:
+        """Those of the folders that absolute imports can start from that hold a module or folder of this name."""
         has = reader().has
         return [root for root in self._roots if has(root, f"{head}.py") or has(root, head)]
 
     def packages(self, head: str) -> list[str]:
         """The folders that hold a package of this name; none if a module, or a bare folder, is called so as well."""
-        homes = self._homes(head)
+        homes = self.homes(head)
         return homes if all(reader().has(os.path.join(root, head), "__init__.py") for root in homes) else []
+
+    def is_within(self, head: str) -> bool:
+        """Whether the module lies in a package, or bare folder, of this name, from which imports can start."""
+        return any(self.path.startswith(os.path.join(root, head, "")) for root in self.homes(head))
 
     def is_near(self, head: str) -> bool:
         """Whether a top-level name is a module of the project (or the import is relative)."""
-        return head == "" or bool(self._homes(head))
+        return head == "" or bool(self.homes(head))
 
 
 def _is_marked(folder: str) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.firstparty import Finder, holds, text_of, whole
 from flake8_torchleak.model.importers import files_below, importers, naming
-from flake8_torchleak.model.mentions import Definition, gets_by_text, looks_up, mentioning, stands_beside
+from flake8_torchleak.model.mentions import Definition, gets_by_text, looks_up, mentioning, programs, stands_beside
 from flake8_torchleak.model.reading import made, reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
@@ -29,6 +29,8 @@ _ITSELF = "sys.modules[__name__]"
 """How a module gets at what is in itself."""
 _MOST_OTHERS = 600
 """Files whose texts are searched for a name."""
+_READ = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md")
+"""What tells people which file to run."""
 _MOST_LEVELS = 4
 """Definitions that name the definition that names it, and so on."""
 
@@ -36,7 +38,7 @@ _MOST_LEVELS = 4
 def is_left_over(module: Module, node: ast.AST) -> bool:
     """Whether nothing in the project runs the function or class at module level around a node, as far as names tell.
 
-    Only where its module is run as a program, or other files import it, so that its use would be seen.
+    Only where its module is run as a program, lies among programs, or other files import it: its use would be seen.
     """
     project = module.project
     definition = _outermost(module, node) if project is not None else None
@@ -102,7 +104,7 @@ class _Search:
         users, complete = importers(path, (), _MOST_USERS)
         if not complete or looks_up(root, text) or self._may_be_loaded(path, users):
             return False
-        if not users and "__main__" not in text:
+        if not users and "__main__" not in text and not self._is_beside_programs(path):
             return False
         self._asked.add((path, name))
         files = [(path, root, text)]
@@ -117,6 +119,17 @@ class _Search:
             if name in file[2]
             for holder in mentioning(file[1], name, Finder(file[0]).is_near)
         )
+
+    def _is_beside_programs(self, path: str) -> bool:
+        """Whether a module that nothing imports, and that is no program, lies among programs, and no text names it.
+
+        Else it may be all that there is, for others to copy.
+        """
+        top, stem = self._top, _stem(path)
+        read = (each for each in _READ if reader().has(top, each))
+        if stands_beside(top, stem) or any(holds(os.path.join(top, each), top, stem) for each in read):
+            return False
+        return bool(reader().row(programs, (top, ""), ""))
 
     def _is_unused_too(self, path: str, root: ast.Module, text: str, holder: Definition | None) -> bool:
         """Whether what mentions a name is left over itself."""

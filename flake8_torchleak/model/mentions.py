@@ -7,8 +7,8 @@ import os
 import re
 from collections.abc import Callable, Iterator
 
-from flake8_torchleak.model.firstparty import listing, text_of
-from flake8_torchleak.model.importers import SKIPPED
+from flake8_torchleak.model.firstparty import holds, listing, text_of
+from flake8_torchleak.model.importers import SKIPPED, files_below
 from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
@@ -16,6 +16,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 _MOST_TEXTS = 400
 """Texts of a project that are looked into; past that, any name may stand in them."""
+_MOST_PROGRAMS = 600
+"""Files that are asked whether they are programs."""
 _SETTINGS = (".bash", ".cfg", ".gin", ".ini", ".ipynb", ".json", ".jsonnet", ".sh", ".slurm", ".toml", ".yaml", ".yml")
 """What names a program's modules and classes beside its code."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -113,6 +115,14 @@ def _is_list_of_names(statement: ast.stmt) -> bool:
 def stands_beside(top: str, name: str) -> bool:
     """Whether a name stands in a text of the project that is no Python, or may do so."""
     return bool(reader().row(names_beside, (top, ""), name) != ())
+
+
+def programs(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
+    """Under "", whether some file below a folder says what it does as a program; None for too many files."""
+    files = files_below(top)
+    if len(files) > _MOST_PROGRAMS:
+        return None
+    return {"": ("",)} if any(holds(each, top, "__main__") for each in files) else {}
 
 
 def names_beside(top: str, _: str) -> dict[str, tuple[str, ...]] | None:

@@ -1,0 +1,184 @@
+"""Imports of a program's own modules that fail: of a module that is not there, or of a name that is not in it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.firstparty import Finder, holds, listing, parsed
+from flake8_torchleak.model.importers import files_below
+from flake8_torchleak.model.reading import reader
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_SUBMODULES = ".gitmodules"
+_MOST_FILES = 3000
+_MOST_IMPORTED = 30
+"""Modules that are looked into, one imported by the other."""
+_SOURCES = (
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cu",
+    ".pyx",
+    ".pyf",
+    ".f90",
+    ".i",
+    "setup.py",
+    "build.py",
+    "CMakeLists.txt",
+    "Makefile",
+)
+"""Of what modules are built."""
+_BINDING = ("import *", "__getattr__", "globals(", "locals(", "exec(", "sys.modules", "setattr(", "__dict__")
+"""What may bind names of a module that do not stand in it."""
+
+
+def is_broken(module: Module) -> bool:
+    """Whether importing a module fails: what it imports first, of its own project, is not there.
+
+    Itself, or a module of the project that it imports. Not where another repository, or a build, may put it there.
+    """
+    project = module.project
+    if project is None or not project.is_marked:
+        return False
+    known = module.shared.get(_KNOWN)
+    if known is None:
+        known = module.shared[_KNOWN] = _fails(os.path.abspath(str(module.path)), module.root.body, project.top)
+    return bool(known)
+
+
+_KNOWN = "imports that fail"
+
+
+def _fails(path: str, body: Iterable[ast.stmt], top: str) -> bool:
+    if reader().has(top, _SUBMODULES):
+        return False
+    seen: dict[str, None] = {path: None}
+    waiting: list[tuple[str, Iterable[ast.stmt]]] = [(path, body)]
+    while waiting:
+        here, statements = waiting.pop()
+        for each in statements:
+            if isinstance(each, (ast.Import, ast.ImportFrom)):
+                if _leads_nowhere(here, each, top):
+                    return True
+                for file in _imported(here, each):
+                    if file not in seen and len(seen) < _MOST_IMPORTED:
+                        seen[file] = None
+                        found = parsed(file, top)
+                        waiting += [(file, found.statements)] if found is not None else []
+    return False
+
+
+def _leads_nowhere(path: str, statement: ast.Import | ast.ImportFrom, top: str) -> bool:
+    """Whether an import names a module of the project, or a name in one, that there is not."""
+    if isinstance(statement, ast.Import):
+        return any(_is_nowhere(path, each.name, top) for each in statement.names)
+    if not statement.module:
+        return False
+    if statement.level:
+        is_missing = not _is_built(statement.module.split(".")) and _is_missing(path, statement, top)
+    else:
+        is_missing = _is_nowhere(path, statement.module, top)
+    return is_missing or any(_is_unbound(path, statement, each.name, top) for each in statement.names)
+
+
+def _is_missing(path: str, statement: ast.ImportFrom, top: str) -> bool:
+    """Whether a relative import names a module that is no file, folder or extension where it would have to be."""
+    folder = _start(path, statement.level)
+    inside = os.path.commonpath((folder, top)) == top
+    return inside and _ends_at(folder, (statement.module or "").split("."))
+
+
+def _start(path: str, level: int) -> str:
+    """The folder that a relative import starts from."""
+    for _ in range(level):
+        path = os.path.dirname(path)
+    return path
+
+
+def _is_nowhere(path: str, name: str, top: str) -> bool:
+    """Whether an absolute import names a module in a package of the project, and no file anywhere has such a path.
+
+    Scripts add folders to `sys.path`.
+    """
+    head, *rest = name.split(".")
+    homes = Finder(path).packages(head) if rest else []
+    if not homes or _is_built(rest):
+        return False
+    if not all(_ends_at(os.path.join(home, head), rest) for home in homes):
+        return False
+    return _ending(top, [head, *rest]) == []
+
+
+def _ending(top: str, parts: list[str]) -> list[str] | None:
+    """The files of the project whose path ends like a module's; None where there are too many to look at."""
+    files, place = files_below(top), os.sep + os.path.join(*parts).casefold()
+    ends = (f"{place}.py", os.path.join(place, "__init__.py"))
+    return [each for each in files if each.casefold().endswith(ends)] if len(files) <= _MOST_FILES else None
+
+
+def _is_unbound(path: str, statement: ast.ImportFrom, name: str, top: str) -> bool:
+    """Whether a name stands in none of the files that a module may be, nor is it a module below it.
+
+    An import of one word may mean a library that is called as something of the project, unless that lies beside a
+    script.
+    """
+    files = list(_imported(path, statement))
+    if name == "*" or not files or _is_built([name]):
+        return False
+    folders = {os.path.dirname(each) for each in files if os.path.basename(each) == "__init__.py"}
+    if any(each.partition(".")[0] == name for folder in folders for each in listing(folder)):
+        return False
+    words = (name, *_BINDING)
+    if any(holds(each, top, word) for each in files for word in words):
+        return False
+    # Programs add folders to `sys.path`: another module of that path may be meant.
+    others = [] if statement.level else _ending(top, (statement.module or "").split("."))
+    return others is not None and not any(holds(each, top, word) for each in others for word in words)
+
+
+def _imported(path: str, statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The files of the project that an import may run, as far as that is certain."""
+    if isinstance(statement, ast.ImportFrom) and statement.level:
+        place = os.path.join(_start(path, statement.level), *(statement.module or "").split("."))
+        yield from _files_at(os.path.normpath(place))
+        return
+    names = [each.name for each in statement.names] if isinstance(statement, ast.Import) else [statement.module or ""]
+    for name in names:
+        parts, finder = name.split("."), Finder(path)
+        if len(parts) > 1 and (finder.packages(parts[0]) or finder.is_within(parts[0])):
+            yield from (file for home in finder.homes(parts[0]) for file in _files_at(os.path.join(home, *parts)))
+        elif len(parts) == 1 and name not in sys.stdlib_module_names:
+            folder = os.path.dirname(path)
+            yield from () if reader().has(folder, "__init__.py") else _files_at(os.path.join(folder, name))
+
+
+def _files_at(place: str) -> Iterator[str]:
+    """The files that a module at a path without its ending may be."""
+    for each in (f"{place}.py", os.path.join(place, "__init__.py")):
+        if reader().has(*os.path.split(each)):
+            yield each
+
+
+def _is_built(parts: list[str]) -> bool:
+    """Whether a module may be written by a build: extensions, versions, protocol buffers."""
+    return any(each.startswith("_") or each == "version" or each.endswith("_pb2") for each in parts)
+
+
+def _ends_at(folder: str, parts: list[str]) -> bool:
+    """Whether a path of folders and a module breaks off below a folder, where nothing is built.
+
+    Some file systems know no capitals.
+    """
+    for part in parts:
+        names = listing(folder)
+        if part not in names:
+            known = {each.partition(".")[0].casefold() for each in names}
+            return bool(names) and part.casefold() not in known and not any(each.endswith(_SOURCES) for each in names)
+        folder = os.path.join(folder, part)
+    return False
