@@ -187,3 +187,19 @@ def test_what_has_no_name_is_called_the_list() -> None:
     text = ON_GPU.format(body="found = torch.cat([model(x.to(device)) for x, _ in loader])")
     (told,) = lint(text, wanted=lambda each: each == "TLK905")
     assert "every step: the list keeps" in told.message
+
+
+ASKED = [
+    ("rows = iter(loader)\n    for _ in range(9999):\n        x, y = next(rows)", "warning"),
+    ("rows = iter(loader)\n    while True:\n        x, y = next(rows)", "warning"),
+    ("rows = iter(loader)\n    for _ in range(9999):\n        x, y = next(rows, None)", "warning"),
+    ("for _ in range(9999):\n        x, y = next(iter(loader))", "note"),  # one batch, again and again
+    ("for _ in range(9999):\n        x, y = next()", "note"),
+    ("rows = iter(images)\n    for _ in range(9999):\n        x = next(rows)", "note"),
+]
+
+
+@pytest.mark.parametrize(("body", "severity"), ASKED)
+def test_batches_that_a_loop_asks_for(body: str, severity: str) -> None:
+    text = SCORES.format(before=SWITCHED, body=f"{body}\n        print(model(x).argmax(1).tolist())")
+    assert [each.value for each in found(text)] == [severity]

@@ -1,4 +1,5 @@
-"""What parameters are by their annotations, where no caller is seen: networks, loaders, tensors, numbers, objects."""
+"""What annotations say: networks, loaders, tensors, numbers, objects. Of parameters where no caller is seen, of results
+where nobody sees what is called."""
 
 from __future__ import annotations
 
@@ -10,13 +11,14 @@ from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model import declared, hints
 from flake8_torchleak.model.names import dotted
 from flake8_torchleak.model.networks import WITH_PARAMETERS
+from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.model.values import Kind as Declared
 
 _PLAIN = frozenset({Declared.NUMBER, Declared.STRING, Declared.PATH})
 
 
 class Annotations(Part):
-    """Reads annotations of parameters."""
+    """Reads annotations of parameters and results."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
@@ -28,10 +30,16 @@ class Annotations(Part):
             return ()
         if node not in self._known:
             self._known[node] = ()  # of a class whose constructor has a parameter of the same class
-            self._known[node] = self._said(node, node.annotation, place)
+            self._known[node] = self._said(node, node.arg, node.annotation, place)
         return self._known[node]
 
-    def _said(self, node: ast.arg, annotation: ast.expr, place: Place) -> Value:
+    def of_result(self, function: ast.AST, call: ast.AST, place: Place) -> Value:
+        """What a function is said to give, in this call; () if nothing that matters here, or a tensor: with history?"""
+        said = function.returns if isinstance(function, FUNCTIONS) else None
+        found = self._said(call, "", said, place) if said is not None else ()
+        return () if any(each.kind is Kind.TENSOR for each in found) else found
+
+    def _said(self, node: ast.AST, name: str, annotation: ast.expr, place: Place) -> Value:
         cls = declared.named_class(annotation)
         parts = dotted(cls) if cls is not None else None
         for atom in self.run.names.named(parts, place) if parts else ():
@@ -41,15 +49,15 @@ class Annotations(Part):
                 found = self._of_torch(node, atom.made)
                 if found:
                     return found
-        return self._of_kind(node, declared.annotated(annotation).kind)
+        return self._of_kind(node, name, declared.annotated(annotation).kind)
 
-    def _object(self, node: ast.arg, cls: ClassInfo) -> Value:
+    def _object(self, node: ast.AST, cls: ClassInfo) -> Value:
         if cls.is_network and not cls.place.is_own:
             return self._network(node)
         with self.run.functions.before_all(cls.place):
             return self.run.instances.unseen(cls, node)
 
-    def _of_torch(self, node: ast.arg, path: str) -> Value:
+    def _of_torch(self, node: ast.AST, path: str) -> Value:
         if path.startswith("torch.optim.") and "lr_scheduler" not in path:
             return (Atom(Kind.OPTIMIZER, node),)
         name = path.removeprefix("torch.nn.")
@@ -59,12 +67,12 @@ class Annotations(Part):
             return self._network(node)
         return ()
 
-    def _of_kind(self, node: ast.arg, kind: Declared) -> Value:
+    def _of_kind(self, node: ast.AST, name: str, kind: Declared) -> Value:
         if kind in _PLAIN:
             return PLAIN
         if kind is Declared.LOADER:
             return (Atom(Kind.LOADER, node),)
-        if kind is Declared.MODULE and not hints.computes_loss(node.arg):
+        if kind is Declared.MODULE and not hints.computes_loss(name):
             return self._network(node)
         if kind is Declared.TENSOR:
             return (Atom(Kind.TENSOR, node, Graph.MAYBE, parts=frozenset({node})),)
@@ -72,6 +80,6 @@ class Annotations(Part):
             return (Atom(Kind.UNKNOWN, node),)
         return ()
 
-    def _network(self, node: ast.arg) -> Value:
+    def _network(self, node: ast.AST) -> Value:
         self.run.seen.networks.add(node)
         return (Atom(Kind.NETWORK, node),)

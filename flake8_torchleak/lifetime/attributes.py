@@ -106,6 +106,8 @@ class Attributes(Part):
         shared = self._class_attribute(cls, name)
         if shared:
             return shared
+        if cls.is_network and name == "module" and name not in self._set_in(cls):
+            return (atom,)  # what a wrapper holds, of which nothing else is known (`DataParallel`)
         if cls.is_network and name == "training" and any(loop.step == FORWARD for loop in self.run.loops):
             return number(True)
         if cls.is_network and name in ("parameters", "named_parameters"):

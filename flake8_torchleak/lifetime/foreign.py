@@ -67,6 +67,12 @@ class Foreign(Part):
             return run.make.tensor(node, Graph.YES if created else Graph.NO)
         if path == "torch.utils.checkpoint.checkpoint" and args:
             return run.calls.apply(args[0], args[1:], {}, node)
+        if path in table.WITHOUT_HISTORY:
+            return (Atom(Kind.NETWORK, node, made=path, born=run.tick()),)
+        if table.EVALUATING.fullmatch(path):
+            network = Atom(Kind.NETWORK, node, born=run.tick())
+            run.modes.switch(network, False, node, is_part=True)
+            return (network,)
         if path in ("torch.hub.load", "torch.jit.load"):
             return (Atom(Kind.NETWORK, node, born=run.tick()),)
         if path == "torch.load":

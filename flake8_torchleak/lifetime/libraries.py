@@ -5,6 +5,9 @@ Of torch only what differs from "the result is a tensor that carries the history
 
 from __future__ import annotations
 
+import re
+
+from flake8_torchleak.model.effects import FORWARDS as FORWARDS
 from flake8_torchleak.model.effects import MODULE_SELF as MODULE_SELF
 
 RECURRENT = frozenset({"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"})
@@ -131,12 +134,19 @@ PROVE_NETWORK = frozenset({
 OF_OPTIMIZERS = frozenset({"zero_grad", "state_dict", "load_state_dict"})
 """Those of them that optimizers have, too."""
 
-FORWARDS = frozenset({
-    "forward", "forward_train", "forward_features", "training_step", "encode", "decode", "log_prob", "rsample",
-    "extract_features", "get_text_features", "get_image_features", "encode_image", "encode_text",
-})  # fmt: skip
-"""Methods of networks whose results carry history; of others nothing is known."""
+WITHOUT_HISTORY = {
+    "sentence_transformers.SentenceTransformer": frozenset({"encode", "encode_query", "encode_document"}),
+    "sentence_transformers.CrossEncoder": frozenset({"predict", "rank"}),
+}
+"""Classes of libraries that are networks -> their methods that turn gradients off themselves.
 
+Measured with sentence-transformers 6.2 and torch 2.13, with parameters that need gradients.
+"""
+EVALUATING = re.compile(r"(?:transformers|diffusers)\.(?:\w+\.)*\w*(?:Model|For[A-Z])\w*\.from_pretrained")
+"""Constructors of libraries that give networks in evaluation mode, whose parameters need gradients.
+
+Measured with transformers 5.24 and diffusers 0.42.
+"""
 PARAMETERS = frozenset({"parameters", "named_parameters"})
 EACH = "each of its modules"
 """What stands for every network in a network, and for itself, as `modules()` gives them."""

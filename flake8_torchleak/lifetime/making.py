@@ -85,6 +85,12 @@ class Making(Part):
         parts = NOTHING if graph is Graph.NO else frozenset({site})
         return (_new(Atom, (Kind.UNKNOWN, site, graph, None, parts, NO_PAST, NOTHING, vary, born, born, None)),)
 
+    def moved(self, site: Site, atom: Atom) -> Atom:
+        """What nothing is known of, known by another place than where it was made."""
+        proven = atom.graph is Graph.MAYBE and site in self.run.seen.proven and not self.run.grad_off
+        parts = frozenset(site if each == atom.site else each for each in atom.parts)
+        return atom.but(site=site, parts=parts, graph=Graph.YES if proven else atom.graph)
+
     def tensor(self, site: Site, graph: Graph, vary: frozenset[int] = NO_LOOPS) -> Value:
         """A new tensor."""
         born = self.run.tick()

@@ -23,6 +23,7 @@ from flake8_torchleak.lifetime.values import (
     Kind,
     Obj,
     Value,
+    all_vary,
     constant,
     join,
     number,
@@ -167,6 +168,9 @@ class Networks(Part):
         receiver: ast.expr | None = None,
     ) -> Value:
         """Call a method of a network: some only networks have, whatever it is called."""
+        if isinstance(atom.made, str) and name in table.WITHOUT_HISTORY.get(atom.made, ()):
+            self.run.seen.recording.setdefault(node, False)
+            return self.run.make.tensor(node, Graph.NO, all_vary([*args, *keywords.values()]))
         if atom.site in self.run.seen.named and name in table.PROVE_NETWORK - table.OF_OPTIMIZERS:
             if name != "train" or not args:
                 self.run.seen.networks.add(atom.site)

@@ -16,6 +16,8 @@ _REPEATING = frozenset({*_LOOPS, ast.comprehension})
 _CHANGING = frozenset({ast.Assign, ast.AugAssign, ast.Call})
 _ADDING = frozenset({"append", "appendleft", "extend", "add", "update", "setdefault"})
 _DIFFERENTIATING = frozenset({"backward", "manual_backward"})
+_EVALUATING = frozenset({"eval", "from_pretrained"})
+"""Methods that give a network in evaluation mode."""
 _PREPARING = frozenset({"eval", "DataLoader"})
 _STEPS = hints.STEP_METHODS | hints.STEP_HOOKS
 _TRAINING = _DIFFERENTIATING | {"autograd", "grad", "minimize"}
@@ -160,7 +162,7 @@ class _Uses:
             return True
         if not (self.loops or self.comprehends):
             return False
-        if "eval" in self.read or "DataLoader" in self.over or any(map(hints.is_loader, self.over)):
+        if not _EVALUATING.isdisjoint(self.read) or "DataLoader" in self.over or any(map(hints.is_loader, self.over)):
             return True
         return "next" in self.read and any(map(hints.is_loader, self.read))
 

@@ -34,6 +34,8 @@ from flake8_torchleak.model.names import last_name
 
 _STEPPING = frozenset({"on", "add_event_handler", "attach", "step", "register_step", "map", "apply"})
 """Methods that are handed functions which they call once per step."""
+_ONCE = frozenset({"Thread", "Process", "Timer"})
+"""Classes whose objects call what they are handed once."""
 _PUTTING = frozenset({"append", "appendleft", "extend"})
 
 
@@ -64,7 +66,7 @@ class Unseen(Part):
             if not carrying:  # what is given history gives what is made of that
                 run.seen.drawn.add(node)
         for value in values:
-            why = "one call per step" if name[:1].isupper() or name in _STEPPING else ""
+            why = "one call per step" if (name[:1].isupper() and name not in _ONCE) or name in _STEPPING else ""
             run.functions.hand_over(value, node, why)
             if name not in table.READ_ONLY_METHODS:
                 run.escape(value)
@@ -143,7 +145,7 @@ class Unseen(Part):
             key = constant(args[0])
             part = run.make.part(atom, key if isinstance(key, str) else ELEMENTS)
             return join([part, *args[1:2]])
-        if name in table.READ_ONLY_METHODS:
+        if name in table.READ_ONLY_METHODS and (name != "log" or args or keywords):  # without: a tensor's logarithm
             return NONE
         if name == "step":
             stepped(run)

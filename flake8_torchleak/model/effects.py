@@ -135,6 +135,12 @@ MODULE_SELF = frozenset({
     "share_memory", "compile",
 })  # fmt: skip
 """Methods of a network that give the network."""
+FORWARDS = frozenset({
+    "forward", "forward_train", "forward_features", "training_step", "encode", "decode", "log_prob", "rsample",
+    "extract_features", "get_text_features", "get_image_features", "encode_image", "encode_text", "get_loss",
+    "calculate_loss",
+})  # fmt: skip
+"""Methods of networks whose results carry history; of others nothing is known."""
 
 
 def shares(effect: Effect) -> bool:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SWITCHED = "`eval()` does not turn autograd off"
 """What a note says of what put a network in evaluation mode."""
+MADE_SO = "`from_pretrained` gives a network in evaluation mode, which does not turn autograd off"
+"""What a note says of a network that was put in evaluation mode by the library that made it."""
 SWITCHED_ELSEWHERE = "who calls it puts the network in evaluation mode, which does not turn autograd off"
 """What a note says of a function whose callers are in other files."""
 
@@ -57,7 +59,7 @@ class Evaluation:
     @property
     def is_switched(self) -> bool:
         """Whether the program puts the network in evaluation mode."""
-        return any(text in (SWITCHED, SWITCHED_ELSEWHERE) for _, text in self.evidence)
+        return any(text in (SWITCHED, MADE_SO, SWITCHED_ELSEWHERE) for _, text in self.evidence)
 
 
 def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
@@ -151,7 +153,8 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_
     function = scope if isinstance(scope, FUNCTIONS) else None
     if function is not None and is_called_without(module, function, call):
         return None
-    evidence = ((switched, SWITCHED),) if switched in module.tree.parents else ()
+    is_made = isinstance(switched, ast.Call) and last_name(switched.func) == "from_pretrained"
+    evidence = ((switched, MADE_SO if is_made else SWITCHED),) if switched in module.tree.parents else ()
     return Evaluation(call, loop, function, evidence, followed=True)
 
 

@@ -29,8 +29,20 @@ _NO_BATCHES = frozenset({Kind.RANGE, Kind.NUMBER, Kind.STRING})
 
 
 def rounds_over_batches(module: Module, call: ast.Call) -> list[Round]:
-    """The loops and comprehensions around a call that go over a loader, innermost first."""
-    return [each for each in _around(module, call) if any(map(module.loops.gives_batches, iterables(each)))]
+    """The loops and comprehensions around a call that take batches of a loader, innermost first."""
+    return [
+        each
+        for each in _around(module, call)
+        if any(map(module.loops.gives_batches, (*iterables(each), *_asked(module, each))))
+    ]
+
+
+def _asked(module: Module, around: Round) -> list[ast.expr]:
+    """The variables that a loop asks for the next: `next(batches)`. One batch of a loader anew is another thing."""
+    if isinstance(around, COMPREHENSIONS):
+        return []
+    calls = (each for each in module.classes.called("next", ast.Name) if module.tree.inside(each, around))
+    return [each.args[0] for each in calls if each.args and isinstance(each.args[0], (ast.Name, ast.Attribute))]
 
 
 def _around(module: Module, call: ast.Call) -> list[Round]:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.effects import ARRAY_METHODS
+from flake8_torchleak.model.effects import ARRAY_METHODS, FORWARDS
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.tensors import Tensors
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 _MODULE_RETURNS_SELF = frozenset(
     {"to", "cuda", "cpu", "eval", "train", "half", "float", "double", "requires_grad_", "apply"}
-)
-_MODULE_FORWARDS = frozenset(
-    {"forward", "forward_train", "training_step", "encode", "decode", "log_prob", "get_loss", "calculate_loss"}
 )
 _TEXT_TESTS = frozenset({"endswith", "startswith", "isdigit", "isalpha", "is_file", "exists", "is_dir"})
 _PER_ELEMENT = frozenset({"astype", "fillna", "dropna", "replace"})
@@ -59,7 +56,7 @@ class Methods:
     def _module_method(self, node: ast.Call, name: str, env: Env) -> Value:
         if name in _MODULE_RETURNS_SELF:
             return Value(Kind.MODULE)
-        if name in _MODULE_FORWARDS or (hints.computes_loss(name)):
+        if name in FORWARDS or (hints.computes_loss(name)):
             return Value(graph=True)
         return UNKNOWN
 

@@ -126,6 +126,8 @@ def _assigned(module: Module, evidence: ast.AST) -> str:
     loop = module.tree.parents[module.tree.parents[evidence]]
     if isinstance(loop, ast.For) and is_long(loop.iter):
         return "assign what `.detach()` gives"
+    if isinstance(loop, ast.For) and not isinstance(loop.iter, (ast.Name, ast.Attribute)):
+        return f"write `{short(part)}.detach_()`"  # what is gone over is no variable: `self.state.values()`
     if isinstance(loop, ast.For):
         whole, each = short(loop.iter), short(loop.target)
         return f"write `{whole} = tuple({each}.detach() for {each} in {whole})`"

@@ -53,6 +53,10 @@ When it stays silent
 - A generator expression that is gone through elsewhere. Those that `sum`, `list` and `extend` take are loops like
   others, as comprehensions are, if the network is given what they go over.
 
+`from_pretrained` of transformers and diffusers gives networks in evaluation mode, whose parameters need gradients:
+measured with transformers 5.24 and diffusers 0.42. `encode` of a SentenceTransformer and `predict` of a CrossEncoder
+turn gradients off themselves (sentence-transformers 6.2).
+
 A note where the loop goes over no loader, the network is not put in evaluation mode (here, or by all who call the
 function from other files), and nothing shows that it is run beside training; where there is no loop, or one that makes
 each input by itself, of a path, a number, noise or the answer to the last output, in no loop over batches; where names
