@@ -11,7 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from flake8_torchleak.shells.cache import evidence
 from flake8_torchleak.shells.cli import main
+
+
+@pytest.fixture(autouse=True)
+def one_file_is_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the first file are looked up as in a run over thousands: once for all that they rest on."""
+    monkeypatch.setattr(evidence, "_MANY", 1)
+
 
 STEP = """\
 import torch

@@ -13,6 +13,9 @@ from flake8_torchleak.source import NAMES
 Complain = Callable[[str], None]
 """Told one line for each path that cannot be read."""
 
+_HERE = os.path.join(".", "")
+_ENVIRONMENT = "pyvenv.cfg"
+"""What a virtual environment holds, whatever it is called: no setting changes that it is left out."""
 NOT_OURS = (".*/", "__pycache__/", "node_modules/", "site-packages/", "venv/", "build/", "dist/", "*.egg-info/")
 """What the setting `exclude` is unless someone changes it: what is hidden, generated, or someone else's code."""
 
@@ -47,7 +50,7 @@ def python_files(paths: Iterable[str], complain: Complain, excluded: Globs, forc
         else:
             found = (path,)
         for each in found:
-            name = each.removeprefix(os.path.join(".", ""))
+            name = each.removeprefix(_HERE)
             if name not in seen:
                 seen.add(name)
                 yield name
@@ -88,7 +91,10 @@ def _walk(folder: str, ignores: _Ignores | None, excluded: Globs, complain: Comp
         except OSError as error:
             complain(f"{path}: {error.strerror or error}")
             continue
-        if any(entry.name == ".gitignore" for entry in entries):
+        names = {entry.name for entry in entries}
+        if _ENVIRONMENT in names and path is not folder:
+            continue
+        if ".gitignore" in names:
             ignores = _read(path, ".gitignore", ignores)
         here = os.path.join(os.path.abspath(path), "")
         for entry in entries:
@@ -98,13 +104,7 @@ def _walk(folder: str, ignores: _Ignores | None, excluded: Globs, complain: Comp
             place = here + entry.name
             if excluded.verdict(place, is_folder) or (ignores is not None and ignores.ignores(place, is_folder)):
                 continue
-            if not (is_folder and _is_environment(entry)):
-                stack.append((entry.path, is_folder, ignores))
-
-
-def _is_environment(folder: os.DirEntry[str]) -> bool:
-    """Whether `folder` is a virtual environment, whatever it is called: no setting changes that."""
-    return os.path.exists(os.path.join(folder.path, "pyvenv.cfg"))
+            stack.append((entry.path, is_folder, ignores))
 
 
 def _is_python(file: os.DirEntry[str], top: str) -> bool:

@@ -40,6 +40,8 @@ class Policy:
         self._by_file = [(Globs([glob]), codes) for glob, codes in value["per-file-ignores"]]
         self._takers: dict[tuple[str, ...], Callable[[str], bool]] = {}
         self._hidden = self._below = 0
+        self._read: tuple[str, Suppressions] | None = None
+        """The text whose comments were asked for last."""
 
     def takes(self, path: str) -> Callable[[str], bool]:
         """Whether findings of a code are reported in the file at `path`."""
@@ -70,7 +72,11 @@ class Policy:
 
     def _hides(self, text: str) -> Callable[[str, int], bool]:
         """Whether a comment in a text hides findings of a code in a line."""
-        return Suppressions(text).hides if self._heeds else lambda code, line: False
+        if not self._heeds:
+            return lambda code, line: False
+        if self._read is None or self._read[0] is not text:  # several things are asked of one after the other
+            self._read = text, Suppressions(text)
+        return self._read[1].hides
 
     def _standing(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
         """As `selected`, of every severity."""

@@ -20,6 +20,9 @@ _OF_FOLDERS = frozenset({"names", "has"})
 _ALONE = frozenset({"real", "is_folder"})
 """Kinds that cost no more than to see whether anything is new."""
 
+_MANY = 100
+"""Files after which a run is taken for one over most of what is known."""
+
 
 class Known:
     """The numbers here of what another process numbers from 0 on."""
@@ -40,6 +43,9 @@ class Evidence:
         self.reader = reader
         self.places, self.tables, self.questions = places, tables, questions
         self._answers: dict[int, bool] = {}
+        self._asked = 0
+        self._whole: bool | None = None
+        """Whether all that there was has its answers, once somebody asked for many."""
         self._same: dict[int, bool] = {}
         self._tables: dict[int, bool] = {}
         self.is_new = False
@@ -55,6 +61,20 @@ class Evidence:
             self._answers[number] = False  # a table that is made of itself never holds
             found = self._answers[number] = self._holds(self.questions[number])
         return found
+
+    def all_hold(self, numbers: Sequence[int]) -> bool:
+        """Whether these questions have the answers that they had.
+
+        Most files ask the same: who looks up many of them asks everything once, and then only whether it all held.
+        """
+        if self._asked < _MANY:
+            self._asked += 1
+            return all(map(self.holds, numbers))
+        if self._whole is None:
+            self._whole = all(map(self.holds, range(len(self.questions))))
+        if self._whole and numbers:
+            return min(numbers) >= 0 and max(numbers) < len(self.questions)
+        return all(map(self.holds, numbers))
 
     def _holds(self, question: Row) -> bool:
         kind, at, mark, rest = question

@@ -209,8 +209,7 @@ class Store:
             is_same = seen.digest == content
             if is_same and seen.sign:
                 entry[0], self._is_new = seen.sign, True
-        holds = self._evidence.holds
-        self._fine[path] = is_same and all(map(holds, numbers))
+        self._fine[path] = is_same and self._evidence.all_hold(numbers)
         return self._fine[path]
 
 
