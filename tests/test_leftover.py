@@ -145,6 +145,11 @@ def test_what_nothing_imports_among_programs(tmp_path: Path, program: str, readm
     assert severity(tmp_path, place="lib__steps", **files) == expected
 
 
+def test_what_a_program_imports_by_names_that_it_works_out(tmp_path: Path) -> None:
+    run = "import importlib\nif __name__ == '__main__':\n    importlib.import_module(input())\n"
+    assert severity(tmp_path, place="lib__steps", run=run) == "warning"
+
+
 def test_more_files_than_are_asked_whether_they_are_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mentions, "_MOST_PROGRAMS", 1)
     assert severity(tmp_path, place="lib__steps", run="if __name__ == '__main__':\n    print(1)\n") == "warning"

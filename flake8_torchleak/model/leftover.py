@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.firstparty import Finder, holds, text_of, whole
 from flake8_torchleak.model.importers import files_below, importers, naming
-from flake8_torchleak.model.mentions import Definition, gets_by_text, looks_up, mentioning, programs, stands_beside
+from flake8_torchleak.model.mentions import (
+    IMPORTING,
+    Definition,
+    gets_by_text,
+    looks_up,
+    mentioning,
+    programs,
+    stands_beside,
+)
 from flake8_torchleak.model.reading import made, reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
@@ -24,7 +32,6 @@ _PACKAGING = {"setup.py": "setup(", "setup.cfg": "[metadata]", "pyproject.toml":
 """What stands in the files of a project that others install: who uses its names is not in sight."""
 _MOST_USERS = 40
 """Files that import a module, itself or through another."""
-_IMPORTING = ("import_module", "__import__")
 _ITSELF = "sys.modules[__name__]"
 """How a module gets at what is in itself."""
 _MOST_OTHERS = 600
@@ -90,7 +97,7 @@ def _others(path: str, top: str) -> str:
 def gets_modules(top: str) -> bool:
     """Whether some file of a project imports modules by names that it works out, or there are too many to tell."""
     files = files_below(top)
-    return len(files) > _MOST_OTHERS or any(holds(each, top, word) for each in files for word in _IMPORTING)
+    return len(files) > _MOST_OTHERS or any(holds(each, top, word) for each in files for word in IMPORTING)
 
 
 class _Search:

@@ -16,6 +16,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 _MOST_TEXTS = 400
 """Texts of a project that are looked into; past that, any name may stand in them."""
+IMPORTING = ("import_module", "__import__")
+"""What imports modules by names that a program works out."""
 _MOST_PROGRAMS = 600
 """Files that are asked whether they are programs."""
 _SETTINGS = (".bash", ".cfg", ".gin", ".ini", ".ipynb", ".json", ".jsonnet", ".sh", ".slurm", ".toml", ".yaml", ".yml")
@@ -118,10 +120,15 @@ def stands_beside(top: str, name: str) -> bool:
 
 
 def programs(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
-    """Under "", whether some file below a folder says what it does as a program; None for too many files."""
+    """Under "", whether some file below a folder says what it does as a program, and none works out what it imports.
+
+    None for too many files.
+    """
     files = files_below(top)
     if len(files) > _MOST_PROGRAMS:
         return None
+    if any(holds(each, top, word) for each in files for word in IMPORTING):
+        return {}
     return {"": ("",)} if any(holds(each, top, "__main__") for each in files) else {}
 
 
