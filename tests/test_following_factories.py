@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from textwrap import indent
 
 import pytest
 
 from flake8_torchleak.finding import Finding
+from flake8_torchleak.lifetime.stepping import Stepping
 from flake8_torchleak.lint import lint
 from tests.test_project import put
 
@@ -232,3 +234,24 @@ class State:
     assert found.message.endswith("write `part.detach_()`")
     (found,) = (each for each in told(text.replace("{0}", "")) if each.code == "TLK406")
     assert found.message.endswith("write `self.parts = tuple(part.detach() for part in self.parts)`")
+
+
+ORDERS = [
+    ("def a(): b()\ndef b(): c()\ndef c(): pass", "abc"),
+    ("def c(): pass\ndef b(): c()\ndef a(): b()\na()", "abc"),
+    ("def a(): b()\ndef b(): a()\ndef c(): b()\nc()\ndef d(): c()", "dcba"),  # what is in a circle: when it is its turn
+    ("def a(): b()\ndef b(): a()\na()", "ab"),
+    ("def a(): a()\na()\ndef b(): a()", "ba"),
+    ("def a(): pass\nclass C:\n    def a(self): pass\n    def b(self): self.a()", "baa"),
+]
+
+
+@pytest.mark.parametrize(("text", "order"), ORDERS)
+def test_callers_are_followed_first(text: str, order: str) -> None:
+    assert "".join(function.name for function, _ in Stepping(ast.parse(text)).callers_first()) == order
+
+
+def test_who_is_handed_on_is_followed_before_what_it_calls() -> None:
+    """What it calls is then seen as it is called: without gradients."""
+    text = WRAPPED.format(set="pass") + "\nif __name__ == '__main__':\n    spawn(run, 4)\n"
+    assert not told(text)

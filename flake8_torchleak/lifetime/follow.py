@@ -161,10 +161,9 @@ class Runner:
             run.whole = steps.in_vain
             self._bounded(root, partial(run.statements.block, root.body))
             run.whole = False
-        for wanted in (False, True):
-            for function, owner in steps.functions:
-                if steps.is_called(function) is wanted and function not in run.visited and steps.matters(function):
-                    self._bounded(function, partial(self._root, function, owner))
+        for function, owner in steps.callers_first():
+            if function not in run.visited and steps.matters(function):
+                self._bounded(function, partial(self._root, function, owner))
 
     def _bounded(self, node: FunctionNode | ast.Module, work: Callable[[], object]) -> None:
         """Follow something within its share of the steps that are left.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 
 from flake8_torchleak.lifetime.nodes import below, of_node, walk
 from flake8_torchleak.model import hints
@@ -41,9 +43,34 @@ class Stepping:
         self.in_vain = self._read.isdisjoint(_TRAINING)
         """Whether nothing is differentiated, by the text."""
 
-    def is_called(self, function: FunctionNode) -> bool:
-        """Whether something in the module reads a name that is the function's."""
-        return function.name in self._read
+    def callers_first(self) -> list[tuple[FunctionNode, ast.ClassDef | None]]:
+        """The functions, each behind those that read its name, as far as these go in no circle: then as they stand.
+
+        What nothing reads comes first, then what only the module's own statements do.
+        """
+        found = [each for each in self.functions if each[0].name not in self._read]
+        waiting = [each for each in self.functions if each[0].name in self._read]
+        named: dict[str, list[int]] = {}
+        calls = [(self._uses[function].read & self._names) - {function.name} for function, _ in waiting]
+        for at, (function, _) in enumerate(waiting):
+            named.setdefault(function.name, []).append(at)
+        left = Counter(name for each in calls for name in each)
+        ready = [at for name, places in named.items() if not left[name] for at in places]
+        heapify(ready)
+        done: set[int] = set()
+        for first in range(len(waiting)):
+            ready += [first] if not ready else []  # all are in circles: the next that stands there
+            while ready:
+                at = heappop(ready)
+                if at in done:
+                    continue
+                done.add(at)
+                found.append(waiting[at])
+                for name in calls[at]:
+                    left[name] -= 1
+                    for each in named[name] if not left[name] else ():
+                        heappush(ready, each)
+        return found
 
     def matters(self, function: FunctionNode) -> bool:
         """Whether it may hold a step, calls what may, or is a network's forward pass that may keep something."""
