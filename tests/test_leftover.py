@@ -145,6 +145,19 @@ def test_what_nothing_imports_among_programs(tmp_path: Path, program: str, readm
     assert severity(tmp_path, place="lib__steps", **files) == expected
 
 
+def test_where_the_project_ends_is_not_known(tmp_path: Path) -> None:
+    text = STEPS + "\n    def unused():\n        fit(1, 2, 3)\n"
+    put(tmp_path, lib____init__="", lib__steps=text, lib__run="if __name__ == '__main__':\n    print(1)\n")
+    path = tmp_path / "lib" / "steps.py"
+    importers.forget()
+    (found,) = lint(path.read_text(encoding="utf-8"), path=str(path))
+    assert found.severity.value == "warning"
+    (tmp_path / ".git").mkdir()
+    importers.forget()
+    (found,) = lint(path.read_text(encoding="utf-8"), path=str(path))
+    assert found.severity.value == "note"
+
+
 def test_what_a_program_imports_by_names_that_it_works_out(tmp_path: Path) -> None:
     run = "import importlib\nif __name__ == '__main__':\n    importlib.import_module(input())\n"
     assert severity(tmp_path, place="lib__steps", run=run) == "warning"

@@ -130,9 +130,11 @@ class _Search:
     def _is_beside_programs(self, path: str) -> bool:
         """Whether a module that nothing imports, and that is no program, lies among programs, and no text names it.
 
-        Else it may be all that there is, for others to copy.
+        Else it may be all that there is, for others to copy; or its users lie above what is taken for the project.
         """
         top, stem = self._top, _stem(path)
+        if not Finder(path).is_marked:
+            return False
         read = (each for each in _READ if reader().has(top, each))
         if stands_beside(top, stem) or any(holds(os.path.join(top, each), top, stem) for each in read):
             return False
