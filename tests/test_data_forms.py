@@ -60,6 +60,8 @@ FILLED = [
     ("self.c = {}", f"cache = self.c if i else {{}}\ncache[i] = {LOAD}", "", False),
     ("self.c = {}", f"cache = self.c\ncache[i] = {LOAD}\nif len(cache) > 9:\n    cache.popitem()", "", False),
     ("self.c = {}", f"cache = self.c\ncache[i] = {LOAD}\nif len(self.c) > 9:\n    self.c.clear()", "", False),
+    ("self.c = {}", f"self.d[i] = {LOAD}", "@property\ndef d(self): return self.c", True),
+    ("self.c = {}", f"cache = self.d\ncache[i] = {LOAD}", "@property\ndef d(self): return self.c", True),
     ("pass", f"cache = type(self).c\ncache[i] = {LOAD}", "c = {}", True),
     ("pass", f"self.__class__.c[i] = {LOAD}", "c = {}", True),
     ("pass", f"Scans.c[i] = {LOAD}", "c = {}", True),

@@ -104,7 +104,7 @@ def _attribute(dataset: DatasetFacts, function: FunctionNode, node: ast.AST | No
         return ""
     own = self_name(function)
     if own and isinstance(node.value, ast.Name) and node.value.id == own:
-        return f"self.{node.attr}"
+        return f"self.{dataset.facts.aliases.get(node.attr, node.attr)}"
     classes = {each.node.name for each in dataset.facts.lineage} | {"cls", f"{own}.__class__", f"type({own})"}
     return f"{dataset.name}.{node.attr}" if ast.unparse(node.value) in classes else ""
 
