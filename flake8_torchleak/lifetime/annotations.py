@@ -34,7 +34,7 @@ class Annotations(Part):
         return self._known[node]
 
     def of_result(self, function: ast.AST, call: ast.AST, place: Place) -> Value:
-        """What a function is said to give, in this call; () if nothing that matters here, or a tensor: with history?"""
+        """What a function is said to give, in this call; () where that tells nothing of its history, as of tensors."""
         said = function.returns if isinstance(function, FUNCTIONS) else None
         found = self._said(call, "", said, place) if said is not None else ()
         return () if any(each.kind is Kind.TENSOR for each in found) else found

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 
 from flake8_torchleak.lifetime import gradmode
+from flake8_torchleak.lifetime.factories import made_to_order
 from flake8_torchleak.lifetime.frames import CALLED, Frame, Function
 from flake8_torchleak.lifetime.journal import Flow, Journal
-from flake8_torchleak.lifetime.nodes import has_fewer, of_node, walk
+from flake8_torchleak.lifetime.nodes import has_fewer, of_node
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -112,10 +113,10 @@ class Functions(Part):
             run.journal.leave(mark, variables.fields)
         found = [*frame.returns, *([NONE] if flow is Flow.NEXT else [])]
         result = join(found) if found else NONE
-        made_to_order = _made_to_order(made.node)
-        if any(atom.site in made_to_order for atom in result):
+        ordered = made_to_order(made.node)
+        if any(atom.site in ordered for atom in result):
             # Who calls a factory twice gets two things, which must not be taken for one.
-            kept = tuple(atom for atom in result if atom.site not in made_to_order)
+            kept = tuple(atom for atom in result if atom.site not in ordered)
             said = run.annotations.of_result(made.node, node, made.place)
             result = join([kept, said or tuple(run.make.moved(node, each) for each in result if each not in kept)])
         if run.carries(result):
@@ -320,26 +321,3 @@ def _is_of_torch(atom: Atom) -> bool:
 
 def _expression(node: ast.AST) -> ast.expr:
     return node if isinstance(node, ast.expr) else ast.Name("_", ast.Load())
-
-
-@of_node
-def _made_to_order(function: ast.AST) -> frozenset[ast.AST]:
-    """Calls by which a factory gives what it is asked for: of what it looks up first (`getattr(module, name)(...)`).
-
-    Of two such results one may be a network and the other none.
-    """
-    nodes = list(walk(function))
-    bound: dict[str, list[ast.expr]] = {}
-    for node in nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            bound.setdefault(node.targets[0].id, []).append(node.value)
-    given = [node.value for node in nodes if isinstance(node, ast.Return)]
-    given += [value for each in given if isinstance(each, ast.Name) for value in bound.get(each.id, ())]
-    return frozenset(each for each in given if isinstance(each, ast.Call) and _is_looked_up(each.func, bound))
-
-
-def _is_looked_up(called: ast.expr, bound: dict[str, list[ast.expr]]) -> bool:
-    """Whether what is called is itself the result of a call, an entry, or a variable that was bound to one."""
-    if isinstance(called, ast.Name):
-        return any(not isinstance(value, ast.Name) and _is_looked_up(value, {}) for value in bound.get(called.id, ()))
-    return isinstance(called, (ast.Call, ast.Subscript))

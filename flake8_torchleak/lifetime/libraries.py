@@ -142,10 +142,12 @@ WITHOUT_HISTORY = {
 
 Measured with sentence-transformers 6.2 and torch 2.13, with parameters that need gradients.
 """
-EVALUATING = re.compile(r"(?:transformers|diffusers)\.(?:\w+\.)*\w*(?:Model|For[A-Z])\w*\.from_pretrained")
+EVALUATING = re.compile(
+    r"(?:transformers\.(?:\w+\.)*(?!TF|Flax)\w*(?:Model|For[A-Z])\w*|diffusers\.(?:\w+\.)*(?!Flax)\w*Model)\.from_pretrained"
+)
 """Constructors of libraries that give networks in evaluation mode, whose parameters need gradients.
 
-Measured with transformers 5.24 and diffusers 0.42.
+Measured with transformers 5.24 and diffusers 0.42. What is of other frameworks, or a pipeline, is none.
 """
 PARAMETERS = frozenset({"parameters", "named_parameters"})
 EACH = "each of its modules"

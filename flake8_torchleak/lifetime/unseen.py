@@ -34,8 +34,6 @@ from flake8_torchleak.model.names import last_name
 
 _STEPPING = frozenset({"on", "add_event_handler", "attach", "step", "register_step", "map", "apply"})
 """Methods that are handed functions which they call once per step."""
-_ONCE = frozenset({"Thread", "Process", "Timer"})
-"""Classes whose objects call what they are handed once."""
 _PUTTING = frozenset({"append", "appendleft", "extend"})
 
 
@@ -65,8 +63,9 @@ class Unseen(Part):
             feed(run, values)
             if not carrying:  # what is given history gives what is made of that
                 run.seen.drawn.add(node)
+        may_repeat = name[:1].isupper() and not _is_of_python(path)  # `threading.Thread(target=work)` calls it once
         for value in values:
-            why = "one call per step" if (name[:1].isupper() and name not in _ONCE) or name in _STEPPING else ""
+            why = "one call per step" if may_repeat or name in _STEPPING else ""
             run.functions.hand_over(value, node, why)
             if name not in table.READ_ONLY_METHODS:
                 run.escape(value)
@@ -191,4 +190,9 @@ class Unseen(Part):
 def _is_outside(path: str) -> bool:
     """Whether a dotted name is that of a class of a library: its objects keep what they are handed as they like."""
     head, _, name = path.rpartition(".")
-    return bool(head) and name[:1].isupper() and path.partition(".")[0] not in sys.stdlib_module_names
+    return bool(head) and name[:1].isupper() and not _is_of_python(path)
+
+
+def _is_of_python(path: str) -> bool:
+    """Whether a dotted name is one of the standard library."""
+    return path.partition(".")[0] in sys.stdlib_module_names
