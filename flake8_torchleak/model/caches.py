@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How, Mutation, container_of, key_of
-from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.contents import holds_file, is_decoded
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import MANY, numbers
 from flake8_torchleak.model.handles import opened
 from flake8_torchleak.model.holdings import with_holdings
+from flake8_torchleak.model.inplace import changed_in
 from flake8_torchleak.model.memos import follows
 from flake8_torchleak.model.names import defaults, last_name
 from flake8_torchleak.model.present import is_present
@@ -60,7 +60,7 @@ def growing(module: Module) -> Iterator[Growing]:
     for dataset in with_holdings(module):
         if not module.loaders.may_have_workers(dataset.owner.facts.node):
             continue
-        changed = {function: _changed(module, dataset, function) for function in dataset.calls_in}
+        changed = {function: changed_in(module, dataset, function) for function in dataset.calls_in}
         every = [
             (function, key, change)
             for function, found in changed.items()
@@ -71,51 +71,13 @@ def growing(module: Module) -> Iterator[Growing]:
         for function, key, change in sorted(every, key=lambda each: bool(each[2].within)):
             if not seen.isdisjoint((change.node, *change.within)):
                 continue  # a method that is told of where it adds
-            holder = _Holder(module, dataset, function, change, key, [each.get(key, []) for each in changed.values()])
+            changes = [each for found in changed.values() for each in found.get(key, [])]
+            holder = _Holder(module, dataset, function, change, key, changes)
             if holder.grows:
                 seen.add(change.node)
                 keyed = change.method in _KEYED
                 shown = (function, dataset, holder.kind, keyed, holder.bound, holder.is_chosen)
                 yield Growing(change.node, holder.shown, *shown)
-
-
-def _changed(module: Module, dataset: DatasetFacts, function: FunctionNode) -> dict[str, list[Mutation]]:
-    """What a function changes in place: `self.cache`, whatever name that has there, `Scans.cache`, `CACHE`."""
-    found: dict[str, list[Mutation]] = {}
-    for key, changes in module.flow.mutations(function).items():
-        for change in changes:
-            held = _held(module, dataset, function, change)
-            found.setdefault(held or key, []).extend(_by_key(change))
-    return found
-
-
-def _held(module: Module, dataset: DatasetFacts, function: FunctionNode, change: Mutation) -> str:
-    """The attribute that a change is made of: `self.cache`, `Scans.cache`; "" for what is none."""
-    holder = container_of(change.target or change.node)[0]
-    if isinstance(holder, ast.Name):
-        values = [each.value if each.is_plain else None for each in module.flow.reaching(holder.id, holder)]
-        found = {_attribute(dataset, function, each) for each in values}
-        return found.pop() if len(found) == 1 else ""
-    return _attribute(dataset, function, holder)
-
-
-def _attribute(dataset: DatasetFacts, function: FunctionNode, node: ast.AST | None) -> str:
-    if not isinstance(node, ast.Attribute):
-        return ""
-    own = self_name(function)
-    if own and isinstance(node.value, ast.Name) and node.value.id == own:
-        return f"self.{dataset.facts.aliases.get(node.attr, node.attr)}"
-    classes = {each.node.name for each in dataset.facts.lineage} | {"cls", f"{own}.__class__", f"type({own})"}
-    return f"{dataset.name}.{node.attr}" if ast.unparse(node.value) in classes else ""
-
-
-def _by_key(change: Mutation) -> list[Mutation]:
-    """A change, entry by entry: `cache.update({key: value})` sets what it names."""
-    given = change.value
-    if change.method != "update" or not isinstance(given, ast.Dict):
-        return [change]
-    pairs = zip(given.keys, given.values, strict=True)
-    return [replace(change, method="setitem", index=key, value=value) for key, value in pairs if key is not None]
 
 
 def _is_none(node: ast.expr | None) -> bool:
@@ -132,11 +94,11 @@ class _Holder:
         function: FunctionNode,
         change: Mutation,
         name: str,
-        changes: list[list[Mutation]],
+        changes: list[Mutation],
     ) -> None:
         self.module, self.dataset, self.function, self.change = module, dataset, function, change
         self.name, self.key = name, change.key
-        self.changes = [each for found in changes for each in found]
+        self.changes = changes
         """What sample functions do to it."""
         head, _, self.attr = name.rpartition(".")
         self.of_self, self.of_class = head == "self", head == dataset.name

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -25,8 +24,8 @@ _IN_MAIN = ("__init__", "__len__")
 _MOST_FUNCTIONS = 30
 _MOST_STEPS = 200
 """Calls of methods that are replayed, one after the other."""
-_Step = tuple[tuple[int, int, int], Callable[[], None]]
-"""A call, or a change, by where it ends: changes are made behind the calls of their statement."""
+_Step = tuple[tuple[int, int, int], FunctionNode | bool]
+"""A method that is called, or whether it is open from there on, by where that ends: changes are made behind calls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +58,7 @@ def early(module: Module) -> Iterator[Early]:
         ways = list(_ways(module, dataset))
         for entry, way, reached in ways:
             # An object is asked by the Dataset's own methods, one after the other.
-            run = [first for _, _, each in ways for first in [next(iter(each))]] if way is not None else [entry]
+            run = [next(iter(each)) for _, _, each in ways] if way is not None else [entry]
             for function, call in reached.items():
                 for attr, handle, place in _opened_in(module, dataset, function):
                     if attr in told or not _Replay(module, dataset, attr).leaves_open(run):
@@ -150,9 +149,11 @@ class _Replay:
             return
         self._left -= 1
         self._running.append(function)
-        steps = [*self._called(function), *self._changed(function)]
-        for _, work in sorted(steps, key=lambda each: each[0]):
-            work()
+        for _, step in sorted([*self._called(function), *self._changed(function)], key=lambda each: each[0]):
+            if isinstance(step, bool):
+                self._is_open = step
+            else:
+                self._run(step)
         self._running.pop()
 
     def _called(self, function: FunctionNode) -> Iterator[_Step]:
@@ -160,26 +161,23 @@ class _Replay:
         found = [(self._dataset.resolve(call), call) for call in self._module.tree.calls(function)]
         for callee, node in (*found, *_properties(self._module, self._dataset, function)):
             if callee is not None and callee in own:
-                yield (*_end(node), 0), partial(self._run, callee)
+                yield (*_end(node), 0), callee
 
     def _changed(self, function: FunctionNode) -> Iterator[_Step]:
         module = self._module
         if function.name == self._attr:
-            yield from (((*_end(node), 1), partial(self._set, True)) for node, _ in _kept_by(module, function))
+            yield from (((*_end(node), 1), True) for node, _ in _kept_by(module, function))
         for node in module.classes.self_uses(function).get(self._attr, ()):
             if any(isinstance(up, ast.ExceptHandler) for up in module.tree.ancestors(node)):
                 continue  # where something failed
             statement, parent = module.tree.statement(node), module.tree.parents[node]
             value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
             if isinstance(node.ctx, ast.Del) or (isinstance(parent, ast.Attribute) and parent.attr == "close"):
-                yield (*_end(node), 0), partial(self._set, False)
+                yield (*_end(node), 0), False
             elif isinstance(node.ctx, ast.Store) and value is not None:
                 is_none = isinstance(value, ast.Constant)
                 if is_none or opened(module, value) is not None:
-                    yield (*_end(statement), 1), partial(self._set, not is_none)
-
-    def _set(self, is_open: bool) -> None:
-        self._is_open = is_open
+                    yield (*_end(statement), 1), not is_none
 
 
 def _end(node: ast.AST) -> tuple[int, int]:

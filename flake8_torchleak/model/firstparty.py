@@ -67,7 +67,7 @@ class Finder:
         parts = qualname[level:].split(".")
         if not level and (parts[0] in sys.stdlib_module_names or not self.is_near(parts[0])):
             return None
-        for root in [_upwards(importer, level)] if level else self.homes(parts[0]):
+        for root in [upwards(importer, level)] if level else self.homes(parts[0]):
             for count in range(len(parts) - 1, -1, -1):
                 file = self._module(os.path.join(root, *parts[:count])) if count or level else None
                 if file is not None and count == len(parts) - 1:
@@ -127,14 +127,14 @@ class Finder:
                 name = imported(statement, alias) if isinstance(statement, ast.ImportFrom) else alias.name
                 level = len(name) - len(name.lstrip("."))
                 parts = name[level:].split(".")
-                for root in [_upwards(self.path, level)] if level else self._roots:
+                for root in [upwards(self.path, level)] if level else self._roots:
                     whole, holder = os.path.join(root, *parts), os.path.join(root, *parts[:-1])
-                    found.update(dict.fromkeys(_files_of(whole) or (_files_of(holder) if len(parts) > 1 else ())))
+                    found.update(dict.fromkeys(files_of(whole) or (files_of(holder) if len(parts) > 1 else ())))
         return list(found)
 
     def _module(self, place: str) -> File | None:
         """The module at a path without its ending: a file, or a package's `__init__`."""
-        return next((self._read(path) for path in _files_of(place)), None)
+        return next((self._read(path) for path in files_of(place)), None)
 
     def _read(self, path: str) -> File | None:
         if path not in self._files:
@@ -214,7 +214,7 @@ def _roots(folder: str) -> tuple[str, ...]:
         folder = os.path.dirname(folder)
 
 
-def _upwards(importer: str, level: int) -> str:
+def upwards(importer: str, level: int) -> str:
     """The folder that a relative import starts from."""
     folder = importer
     for _ in range(level):
@@ -223,7 +223,7 @@ def _upwards(importer: str, level: int) -> str:
 
 
 @made(8192)
-def _files_of(place: str) -> tuple[str, ...]:
+def files_of(place: str) -> tuple[str, ...]:
     """The files that a module at a path without its ending may be, those that exist."""
     paths = (f"{place}.py", os.path.join(place, "__init__.py"))
     return tuple(path for path in paths if reader().has(*os.path.split(path)))

@@ -165,13 +165,9 @@ def shared(module: Module) -> Iterator[Shared]:
         if not module.loaders.may_have_workers(dataset.owner.facts.node):
             continue
         building = _building(module, dataset)
-        for key in dataset.facts.attributes:
-            found = _kept(module, dataset, key.removeprefix("self."), building)
+        kept = (_kept(module, dataset, key.removeprefix("self."), building) for key in dataset.facts.attributes)
+        for found in (*kept, *_of_module(module, dataset)):
             if found is not None and found.handle.call not in seen:
-                seen.add(found.handle.call)
-                yield found
-        for found in _of_module(module, dataset):
-            if found.handle.call not in seen:
                 seen.add(found.handle.call)
                 yield found
 

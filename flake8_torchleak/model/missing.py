@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.firstparty import Finder, holds, listing, parsed
+from flake8_torchleak.model.firstparty import Finder, files_of, holds, listing, parsed, upwards
 from flake8_torchleak.model.importers import files_below
 from flake8_torchleak.model.reading import reader
 
@@ -20,19 +20,8 @@ _MOST_FILES = 3000
 _MOST_IMPORTED = 30
 """Modules that are looked into, one imported by the other."""
 _SOURCES = (
-    ".c",
-    ".cc",
-    ".cpp",
-    ".cu",
-    ".pyx",
-    ".pyf",
-    ".f90",
-    ".i",
-    "setup.py",
-    "build.py",
-    "CMakeLists.txt",
-    "Makefile",
-)
+    ".c", ".cc", ".cpp", ".cu", ".pyx", ".pyf", ".f90", ".i", "setup.py", "build.py", "CMakeLists.txt", "Makefile",
+)  # fmt: skip
 """Of what modules are built."""
 _BINDING = ("import *", "__getattr__", "globals(", "locals(", "exec(", "sys.modules", "setattr(", "__dict__")
 """What may bind names of a module that do not stand in it."""
@@ -89,16 +78,9 @@ def _leads_nowhere(path: str, statement: ast.Import | ast.ImportFrom, top: str) 
 
 def _is_missing(path: str, statement: ast.ImportFrom, top: str) -> bool:
     """Whether a relative import names a module that is no file, folder or extension where it would have to be."""
-    folder = _start(path, statement.level)
+    folder = upwards(path, statement.level)
     inside = os.path.commonpath((folder, top)) == top
     return inside and _ends_at(folder, (statement.module or "").split("."))
-
-
-def _start(path: str, level: int) -> str:
-    """The folder that a relative import starts from."""
-    for _ in range(level):
-        path = os.path.dirname(path)
-    return path
 
 
 def _is_nowhere(path: str, name: str, top: str) -> bool:
@@ -145,24 +127,16 @@ def _is_unbound(path: str, statement: ast.ImportFrom, name: str, top: str) -> bo
 def _imported(path: str, statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """The files of the project that an import may run, as far as that is certain."""
     if isinstance(statement, ast.ImportFrom) and statement.level:
-        place = os.path.join(_start(path, statement.level), *(statement.module or "").split("."))
-        yield from _files_at(os.path.normpath(place))
+        yield from files_of(os.path.join(upwards(path, statement.level), *(statement.module or "").split(".")))
         return
     names = [each.name for each in statement.names] if isinstance(statement, ast.Import) else [statement.module or ""]
     for name in names:
         parts, finder = name.split("."), Finder(path)
         if len(parts) > 1 and (finder.packages(parts[0]) or finder.is_within(parts[0])):
-            yield from (file for home in finder.homes(parts[0]) for file in _files_at(os.path.join(home, *parts)))
+            yield from (file for home in finder.homes(parts[0]) for file in files_of(os.path.join(home, *parts)))
         elif len(parts) == 1 and name not in sys.stdlib_module_names:
             folder = os.path.dirname(path)
-            yield from () if reader().has(folder, "__init__.py") else _files_at(os.path.join(folder, name))
-
-
-def _files_at(place: str) -> Iterator[str]:
-    """The files that a module at a path without its ending may be."""
-    for each in (f"{place}.py", os.path.join(place, "__init__.py")):
-        if reader().has(*os.path.split(each)):
-            yield each
+            yield from () if reader().has(folder, "__init__.py") else files_of(os.path.join(folder, name))
 
 
 def _is_built(parts: list[str]) -> bool:

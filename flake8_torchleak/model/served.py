@@ -10,7 +10,6 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.firstparty import holds, text_of
 from flake8_torchleak.model.importers import naming
@@ -19,6 +18,7 @@ from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.options import option_default
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.samples import Given
+from flake8_torchleak.model.servedclass import classes_of, is_chosen
 from flake8_torchleak.model.tracing import only_reads
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import Kind
@@ -207,8 +207,8 @@ def _is_trial(user: Module, site: Site) -> bool:
 
 def _serving(user: Module, name: str) -> list[Site]:
     """The loaders of a file that are given an object of the class, or something that is not known to be another's."""
-    found = [(site, _classes_of(user, site.dataset)) for site in user.loaders.sites if site.dataset is not None]
-    if all(name not in made for _, made in found) and not _is_chosen(user, name):
+    found = [(site, classes_of(user, site.dataset)) for site in user.loaders.sites if site.dataset is not None]
+    if all(name not in made for _, made in found) and not is_chosen(user, name):
         return []
     served = [site for site, made in found if made & {name, ""}]
     for collate, given in map(_collate, served):
@@ -216,38 +216,6 @@ def _serving(user: Module, name: str) -> list[Site]:
         if function is not None:
             only_reads(user, function, None, False, given)  # what it calls in other files is asked for now
     return served
-
-
-def _is_chosen(user: Module, name: str) -> bool:
-    """Whether a file puts a class into a table, from which it takes one by name: `{"photos": Photos}[kind]`."""
-    parents = user.tree.parents
-    named = (each for each in user.tree.all(ast.Name) if each.id == name)
-    return any(isinstance(parents[each], ast.Dict) for each in named)
-
-
-def _classes_of(user: Module, dataset: ast.expr | None) -> set[str]:
-    """The names of the classes that a Dataset may be made of; "" for what is not seen."""
-    owned = user.classes.self_attribute(dataset) if dataset is not None else None
-    bound: list[Definition] = []
-    if isinstance(dataset, ast.Name):
-        bound = user.flow.reaching(dataset.id, dataset)
-    elif owned is not None:  # None is what it is before it is made
-        bound = [
-            each for each in owned[0].attributes.get(f"self.{owned[1]}", []) if not isinstance(each.value, ast.Constant)
-        ]
-    made = user.infer.value(dataset).made if dataset is not None and len(bound) < 2 else None
-    if isinstance(made, ast.ClassDef):
-        return {made.name}
-    values = [each.value if each.is_plain else None for each in bound] or [dataset]
-    return {_made_by(user, each.func) if isinstance(each, ast.Call) else "" for each in values}
-
-
-def _made_by(user: Module, func: ast.expr) -> str:
-    """The name of what is called; "" for a variable that may be any class: `kind = TABLE[name]`."""
-    bound = user.flow.reaching(func.id, func) if isinstance(func, ast.Name) else []
-    if any(each.how is How.ASSIGN for each in bound):
-        return ""
-    return last_name(func)
 
 
 def _place(module: Module, given: Given) -> object:
@@ -265,7 +233,7 @@ def _looks(user: Module, name: str, handed: bool) -> bool | None:
     """Whether a file only reads what objects of a class give, as far as is seen; None if it makes none."""
     if any(last_name(base) == name for each in user.tree.all(ast.ClassDef) for base in each.bases):
         return False
-    if any(_classes_of(user, site.dataset) & {name, ""} for site in user.loaders.sites):
+    if any(classes_of(user, site.dataset) & {name, ""} for site in user.loaders.sites):
         return False
     made = [call for call in user.tree.all(ast.Call) if last_name(call.func) == name]
     named = sum(each.id == name for each in user.tree.all(ast.Name))

@@ -225,8 +225,8 @@ def _ended(module: Module, first: Early) -> Iterator[str]:
         return
     is_own = first.is_property or _bound(module, first.handle) == first.name
     closed = f"{first.name}.close(); " if is_own and first.handle.what != "video" else ""
-    opens, last = module.tree.function(first.place), first.entry.body[-1]
-    again = f"`{opens.name}` reopens" if opens is not None and opens is not first.entry else "the next read reopens"
+    opens, last = first.function, first.entry.body[-1]
+    again = f"`{opens.name}` reopens" if opens is not first.entry else "the next read reopens"
     code = f"{closed}del {first.name}" if first.is_property else f"{closed}{first.name} = None"
     if first.entry.name == "__len__" and isinstance(last, ast.Return) and last.value is not None:
         code = f"n = {ast.unparse(last.value)}; {code}; return n"
