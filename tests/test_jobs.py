@@ -194,7 +194,7 @@ def test_the_work_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Ended
 
     monkeypatch.setattr(os, "_exit", end)
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    before = [(each, signal.getsignal(each)) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     given = [b"[]", json.dumps([("a", "x"), ("b", "y")]).encode()]
     sent: list[bytes] = []
     closed: list[int] = []
@@ -222,13 +222,18 @@ def test_the_work_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
         assert [json.loads(each) for each in sent] == [["a", "x"], ["b", "y"]]
         assert not closed
         given = [json.dumps([("a", "x"), ("b", "y")]).encode()]
+        # On Windows there is neither.
+        monkeypatch.delattr(signal, "pthread_sigmask")
+        monkeypatch.delattr(signal, "SIGHUP")
+        with pool._uninterrupted():
+            pass
         Line.send_bytes = staticmethod(gone)
         with pytest.raises(Ended):
             pool._serve(Line(), lambda: lambda job: list(job), [Line(), Line()])  # type: ignore[arg-type, list-item]
         assert (len(sent), closed) == (2, [1, 1])
     finally:
-        signal.signal(signal.SIGINT, before[0])
-        signal.signal(signal.SIGTERM, before[1])
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 PROGRAM = """
@@ -258,6 +263,40 @@ def test_an_interrupt_ends_all_at_once(project: Path, number: signal.Signals, st
         with pytest.raises(ProcessLookupError):
             os.kill(int(each.name.partition("-")[2]), 0)
     assert not (project / ".torchleak_cache").exists()
+
+
+FORKING = """
+import os, signal
+fork = os.fork
+def interrupted():
+    number = fork()
+    if number:
+        os.kill(os.getpid(), signal.{name})
+    return number
+os.fork = interrupted
+"""
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_an_interrupt_while_a_worker_starts_leaves_none_behind(project: Path, name: str, status: int) -> None:
+    """Where the number of the worker has not been noted yet: the worst place for it."""
+    busy = PROGRAM.replace("    return lambda job: time.sleep(600)", "    time.sleep(600)")
+    command = [sys.executable, "-c", FORKING.format(name=name) + busy, "check", "-j2"]
+    with started(command, limit=60, cwd=project, stderr=subprocess.PIPE) as run:
+        assert run.stderr is not None
+        assert run.stderr.read() == b""  # a worker that is left has it open
+        assert run.wait() == status
+
+
+def test_a_worker_goes_by_what_was_set_for_a_hangup(project: Path) -> None:
+    ignoring = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+    telling = PROGRAM.replace("time.sleep(600)", "open(f'told-{signal.getsignal(signal.SIGHUP)!r}', 'a').close()")
+    for before, shown in ((ignoring, "SIG_IGN"), ("import signal\n", "SIG_DFL")):
+        with started([sys.executable, "-c", before + telling, "check", "-j2"], cwd=project) as run:
+            run.wait()
+        assert [each.name for each in project.glob("told-*")] == [f"told-<Handlers.{shown}: {int(shown == 'SIG_IGN')}>"]
+        for each in project.glob("told-*"):
+            each.unlink()
 
 
 def test_workers_end_where_the_process_that_reports_is_killed(project: Path) -> None:

@@ -12,8 +12,8 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ _AT_A_TIME = 8
 """Files that a worker is given at once: neighbours, which look at the same other files."""
 _START = "fork" if sys.platform == "linux" else "spawn"
 """How a worker starts: as a copy of this process, which costs nothing, where that is safe."""
+
+_ENDING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+"""The signals that end a run."""
 
 Job = tuple[str, str]
 """Path of a file, and what is looked for in it."""
@@ -84,7 +87,8 @@ class Pool:
         # A copy of this process has our ends of all lines open as well, and would never see that nobody is there.
         ours = [line, *self._workers] if _START == "fork" else []
         process = context.Process(target=_serve, args=(theirs, self._start, ours), daemon=True)
-        process.start()
+        with _uninterrupted():
+            process.start()
         theirs.close()
         worker = self._workers[line] = _Worker(self._started, process, line)
         self._started += 1
@@ -129,13 +133,32 @@ def _reason(status: int | None) -> str:
     return f"exit status {status}"
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Keep the signals that end a run waiting: one that came between a worker's start and the note of its number, at
+    whose end Python ends what was started, would leave the worker behind. The worker starts with them waiting, too."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows, where an interrupt reaches the workers by itself
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(line: Connection, start: Callable[[], Work], ours: Sequence[Connection] = ()) -> None:
     """What a worker does: it ends when nobody gives it anything any more. ours: what it is to close first."""
     for each in ours:
         each.close()
     # An interrupt is for the process that reports, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which Python ends it, if nobody else does
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+        signal.signal(hangup, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     work = start()
     while True:
         try:
