@@ -22,8 +22,21 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
 
     What the text shows is left out where the same call was followed, and never recorded a graph, or one for training,
     and where what is called in the loop is seen to train. Where a caller is seen to put the network in evaluation
-    mode, that says more than a name.
+    mode, that says more than a name. What runs a network once a call is not told where its caller is.
     """
+    told = list(_all(module))
+    inner: dict[ast.AST | None, Evaluation] = {
+        each.function: each for each in told if each.loop is None and each.function is not None
+    }
+    helpers = {each: inner.get(module.classes.callee(each.call)) for each in told}
+    for each in told:
+        if each not in helpers.values():
+            helper = helpers[each]
+            ran = ((helper.call, "the network is run here"),) if helper is not None else ()
+            yield replace(each, evidence=(*each.evidence, *ran))
+
+
+def _all(module: Module) -> Iterator[Evaluation]:
     run = followed(module).run
     found = _followed(module)
     told: set[ast.AST | None] = {each.function or each.loop for each in module.evaluations}

@@ -24,9 +24,10 @@ from flake8_torchleak.lifetime.verdict import (
 )
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.elsewhere import is_called_without
+from flake8_torchleak.model.firstparty import text_of
 from flake8_torchleak.model.freezing import may_be_frozen
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.olden import is_ended
+from flake8_torchleak.model.olden import is_ended, is_of_old_program
 from flake8_torchleak.model.records import is_of_record
 from flake8_torchleak.model.stores import Store, handed, stored
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS
@@ -172,7 +173,7 @@ def _code(kept: Kept) -> str:
 def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Severity:
     """What was differentiated has only its nodes left; what rests on more than the program shows is a note."""
     run = found.run
-    if is_ended(module.source.text):
+    if is_ended(module.source.text) or (kept.is_graph and _is_old(kept, module)):
         return Severity.NOTE
     small = kept.is_graph and is_small(run, kept.node)
     if known is Worth.LITTLE or small or _is_decoded(kept, found, module) or _is_of_round(kept, module):
@@ -196,6 +197,17 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
     if kept.how == "error" or (kept.is_graph and (freed or renewed)):
         return Severity.WARNING
     return Severity.ERROR
+
+
+def _is_old(kept: Kept, module: Module) -> bool:
+    """Whether a program of before PyTorch 0.4 keeps it, whose inputs may build no graph. Only then are all files asked.
+
+    Its own file, or the one that keeps it, makes `Variable`s.
+    """
+    texts = [module.source.text]
+    if not kept.place.is_own and module.project is not None:
+        texts.append(text_of(kept.place.path, module.project.top) or "")
+    return any("Variable(" in each for each in texts) and is_of_old_program(module)
 
 
 def _is_of_round(kept: Kept, module: Module) -> bool:

@@ -93,8 +93,13 @@ def by_statements(subjects: frozenset[Subject], outline: Outline, bases: tuple[s
     return frozenset(found)
 
 
+_GRAD_OFF = ("no_grad", "inference_mode", "grad_enabled")
+"""A file with one of these knows of it: what runs a network in no loop is not looked for there."""
+
+
 def _may_evaluate(outline: Outline) -> bool:
-    if outline.may_evaluate:
+    knows = holds_any(outline.text, _GRAD_OFF)
+    if outline.may_evaluate or (outline.evaluating and not knows):
         return True
     if outline.may_evaluate_beside or outline.goes_over_loader:
         return True
@@ -104,7 +109,7 @@ def _may_evaluate(outline: Outline) -> bool:
     text = outline.text
     if "pytest" in text or "unittest" in text:
         names = {name for name in names if not name.startswith("test")}
-    if names and outline.may_train:
+    if names and (outline.may_train or (not knows and holds_any(text, hints.LOADS))):
         return True
     looping = {each.name for each in outline.loops if not isinstance(each, ast.Module)}
     if not holds_any(text, hints.PREPARES):

@@ -417,6 +417,8 @@ def test_streams_that_a_later_stage_divides(pipeline: str, count: int) -> None:
     ("beside", "expected"),
     [
         ("x = Variable(x, volatile=True)\n", "note"),
+        ("x = Variable(x, volatile=is_test)\n", "note"),
+        ("x = Variable(x, volatile=False)\n", "warning"),
         ("x = Variable(x, volatile=True)\nwith torch.no_grad(): pass\n", "warning"),
         ("x = Variable(x)\n", "warning"),
     ],
@@ -428,3 +430,20 @@ def test_programs_of_before_no_grad(beside: str, expected: str, tmp_path: Path) 
     path.write_text(LOOP.format("print(net(x))"), encoding="utf-8")
     firstparty.forget()
     assert severities("TLK501", path.read_text(encoding="utf-8"), path) == [expected]
+
+
+def test_what_a_program_of_before_no_grad_keeps(tmp_path: Path) -> None:
+    """Its inputs may build no graph, as another file makes them."""
+    (tmp_path / ".git").mkdir()
+    path = tmp_path / "evaluate.py"
+    text = LOOP.format("rows.append(net({}))")
+    for given, expected in (("Variable(x)", "note"), ("x", "error")):
+        (tmp_path / "data.py").write_text("x = Variable(x, volatile=is_test)\n", encoding="utf-8")
+        path.write_text(text.format(given), encoding="utf-8")
+        firstparty.forget()
+        assert severities("TLK402", path.read_text(encoding="utf-8"), path) == [expected]
+    keeper = "from torch.autograd import Variable\ndef keep(rows, net, x):\n    rows.append(net(Variable(x)))\n"
+    (tmp_path / "keeper.py").write_text(keeper, encoding="utf-8")
+    path.write_text("from keeper import keep\n" + LOOP.format("keep(rows, net, x)"), encoding="utf-8")
+    firstparty.forget()
+    assert severities("TLK402", path.read_text(encoding="utf-8"), path) == ["note"]

@@ -59,6 +59,9 @@ ASKED = "from loaders import make\n{}\n"
         ("8, False, None, None, 3", "", True),
         ("*options", "", True),
         ("**options", "", True),
+        ("**options", "options = {'num_workers': 0, 'pin_memory': True}", False),
+        ("**options", "options = {'num_workers': 4}", True),
+        ("**options, num_workers=0", "", False),
         ("num_workers=options.n", "", True),  # nothing sets it
         ("num_workers=options.n", "p.add_argument('--n', default=0)", False),
         ("num_workers=options.n", "p.add_argument('-j', '--n', default=4)", True),

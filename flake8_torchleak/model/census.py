@@ -168,8 +168,9 @@ class _Census:
         if any(isinstance(each, ast.Starred) for each in call.args):
             return SOME
         given = {each.arg: each.value for each in call.keywords}
-        if None in given:
-            return SOME
+        if None in given and "num_workers" not in given:
+            # Of what is unpacked, the key stands where it is set.
+            return NONE if not foreign and self.asking.is_zero_everywhere("num_workers") else SOME
         number = given.get("num_workers") or (call.args[_PLACE] if len(call.args) > _PLACE else None)
         if number is None:
             return SOME if foreign else NONE

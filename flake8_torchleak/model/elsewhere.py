@@ -32,7 +32,7 @@ def is_called_without(module: Module, function: FunctionNode, run: ast.Call | No
 
 def _is_called_elsewhere_without(module: Module, function: FunctionNode, run: ast.Call | None, levels: int) -> bool:
     called = False
-    for user, call in _calls(module, function):
+    for user, call in calls_elsewhere(module, function):
         given = _given(module, function, call, run) if run is not None else ""
         if not _runs_without(user, call, levels) and not (given and _is_frozen(user, given, call)):
             return False
@@ -60,7 +60,7 @@ def are_switching(module: Module, function: FunctionNode, run: ast.Call) -> bool
     run: the call of that network in the function.
     """
     switched = False
-    for user, call in _calls(module, function):
+    for user, call in calls_elsewhere(module, function):
         if user.grad.off(call):
             continue
         given = _given(module, function, call, run)
@@ -70,7 +70,7 @@ def are_switching(module: Module, function: FunctionNode, run: ast.Call) -> bool
     return switched
 
 
-def _calls(module: Module, function: FunctionNode) -> Iterator[tuple[Module, ast.Call]]:
+def calls_elsewhere(module: Module, function: FunctionNode) -> Iterator[tuple[Module, ast.Call]]:
     """The calls of a function in other files, by its name, with their files."""
     owner = module.tree.class_of(function)
     name, of = function.name, owner.name if owner is not None else ""

@@ -8,25 +8,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.again import loop_around
 from flake8_torchleak.model.beside import may_be_beside, trained_beside
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.classfacts import self_name
-from flake8_torchleak.model.elsewhere import are_switching, is_called_without
+from flake8_torchleak.model.elsewhere import are_switching, calls_elsewhere, is_called_without
 from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.modes import SWITCHED
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.needing import needs_grad
+from flake8_torchleak.model.onepass import one_pass, switched_before
 from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, iterables, targets
 from flake8_torchleak.model.running import helper_runs_model, is_forward, runs_model, switches_itself
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, FunctionNode, Scope
 from flake8_torchleak.model.unneeded import may_be_unneeded, unneeded
 from flake8_torchleak.model.values import Kind
+from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 
-SWITCHED = "`eval()` does not turn autograd off"
-"""What a note says of what put a network in evaluation mode."""
 MADE_SO = "`from_pretrained` gives a network in evaluation mode, which does not turn autograd off"
 """What a note says of a network that was put in evaluation mode by the library that made it."""
 SWITCHED_ELSEWHERE = "who calls it puts the network in evaluation mode, which does not turn autograd off"
@@ -75,7 +77,7 @@ def _candidates(module: Module) -> list[Scope]:
     found: dict[Scope, None] = {}
     for call in module.classes.own_calls("eval", "train"):
         if isinstance(call.func, ast.Attribute) and (not call.args) == (call.func.attr == "eval"):
-            found[module.tree.function(call) or module.root] = None
+            found.update(dict.fromkeys(_concerned(module, call)))
     for function in module.tree.all(*FUNCTIONS):
         if hints.is_evaluation(function.name):
             found[function] = None
@@ -85,13 +87,23 @@ def _candidates(module: Module) -> list[Scope]:
     return list(found)
 
 
+def _concerned(module: Module, switch: ast.Call) -> list[Scope]:
+    """The function that sets a network's mode, and those that may find it set: of its class, or of the module."""
+    function = module.tree.function(switch)
+    if function is None:
+        return [module.root, *module.tree.all(*FUNCTIONS)]
+    owner = module.tree.class_of(function)
+    return [function, *(module.classes.all[owner].all_functions if owner is not None else ())]
+
+
 def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
     """What the text shows at once is asked first: in most loops gradients are off, or something is trained."""
     if not any(isinstance(node, ROUNDS) for node in module.tree.within(scope)):
-        return _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
+        return _at_once(module, scope) if isinstance(scope, FUNCTIONS) else None
     if _is_test(module, scope) or is_forward(module, scope):
         return None
     is_left_out: bool | None = None
+    by_use: Evaluation | None = None
     for call in module.tree.calls(scope):
         around = _around(module, call)
         if around is None or module.grad.at(call) is not Grad.ON:
@@ -102,20 +114,35 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
             return None
         if not (runs_model(module, call) or helper_runs_model(module, call)):
             continue
-        over, switched = _over_batches(module, call, around), module.loops.modes.evaluates(call)
-        evidence = _evidence(module, scope, call, around, over)
-        by_use: tuple[tuple[ast.AST, str], ...] = ()
-        if not evidence and runs_model(module, call):
-            by_use = unneeded(module, scope, call, over)
-        if (evidence or by_use) and not module.loops.modes.contradicted(scope) and not switches_itself(module, call):
-            function = scope if isinstance(scope, FUNCTIONS) else None
-            if function is not None and is_called_without(module, function, call):
+        found = _of_call(module, scope, call, around)
+        if found is not None and not module.loops.modes.contradicted(scope) and not switches_itself(module, call):
+            if found.function is not None and is_called_without(module, found.function, call):
                 return None
-            if function is not None and switched is None and are_switching(module, function, call):
-                evidence, by_use = ((function, SWITCHED_ELSEWHERE), *evidence), ()
-            return Evaluation(call, around, function, evidence or by_use, bool(by_use))
-    found = _whole_set(module, scope) if isinstance(scope, FUNCTIONS) else None
+            if not found.by_use:
+                return found
+            by_use = by_use or found
+    if by_use is not None:
+        return by_use
+    found = _at_once(module, scope) if isinstance(scope, FUNCTIONS) else None
     return None if found is None or _is_left_out(module, scope) else found
+
+
+def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Evaluation | None:
+    """What shows that a call of a network in a loop evaluates: its mode, names, or what becomes of what it gives."""
+    over = _over_batches(module, call, around)
+    function = scope if isinstance(scope, FUNCTIONS) else None
+    evidence = _evidence(module, scope, call, around, over)
+    use: tuple[tuple[ast.AST, str], ...] = ()
+    if not evidence and runs_model(module, call):
+        rounds = over or (around if holds_any(module.source.text, hints.LOADS) else None)
+        use = unneeded(module, scope, call, rounds) if rounds is not None else ()
+        before = switched_before(module, call) if use else None
+        evidence = ((before, SWITCHED),) if before is not None else ()
+    if not evidence and not use:
+        return None
+    if function is not None and module.loops.modes.evaluates(call) is None and are_switching(module, function, call):
+        evidence = ((function, SWITCHED_ELSEWHERE), *evidence)
+    return Evaluation(call, around, function, evidence or use, not evidence)
 
 
 def _around(module: Module, call: ast.Call) -> Round | None:
@@ -171,6 +198,21 @@ def _is_left_out(module: Module, scope: Scope) -> bool:
     if needs_grad(module, scope):
         return True
     return isinstance(scope, FUNCTIONS) and module.release.callers.are_training(scope) is not None
+
+
+def _at_once(module: Module, scope: FunctionNode) -> Evaluation | None:
+    """A function that runs a network outside of all loops: over everything, beside training, or once a call."""
+    found = _whole_set(module, scope)
+    if found is not None or is_forward(module, scope) or _is_test(module, scope):
+        return found
+    passed = one_pass(module, scope)
+    if passed is None or module.loops.trains(scope) or switches_itself(module, passed[0]):
+        return None
+    if _is_left_out(module, scope) or is_called_without(module, scope, passed[0]):
+        return None
+    if any(loop_around(user, call) is not None for user, call in calls_elsewhere(module, scope)):
+        return None  # it is told where that loop is
+    return Evaluation(passed[0], None, scope, passed[1], all(text != SWITCHED for _, text in passed[1]))
 
 
 def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:

@@ -24,11 +24,44 @@ def makes(module: Module, call: ast.Call) -> bool:
     return not ((name == "figure" and call.args) or any(each.arg == "num" for each in call.keywords))
 
 
-def is_let_go(module: Module, call: ast.Call, around: ast.AST) -> bool:
-    """Whether the figure that a call makes may be closed, cleared, shown or given away.
+def saves(module: Module, call: ast.Call) -> bool:
+    """Whether a call draws a figure into a file or an image, and leaves it open.
+
+    Measured with wandb 0.31: `wandb.Image(fig)` and `wandb.Image(plt)` do.
+    """
+    return last_name(call.func) == "savefig" or module.names.qualname(call.func) == "wandb.Image"
+
+
+def is_returned(module: Module, call: ast.Call) -> bool:
+    """Whether a function returns the figure that a call in it makes, by its name."""
+    scope, statement = module.tree.function(call), module.tree.statement(call)
+    if isinstance(statement, ast.Return):
+        return statement.value is call
+    names = _bound(call, statement)
+    if scope is None or not names:
+        return False
+    returns = [each.value for each in module.tree.within(scope) if isinstance(each, ast.Return)]
+    return any(each is not None and _hands(module, each, names) for each in returns)
+
+
+def settles(module: Module, call: ast.Call) -> bool:
+    """Whether the function around a call closes, clears or shows the figures of pyplot that it has no name for."""
+    scope = module.tree.function(call) or module.root
+    return any(
+        (_closes(module, each) and not any(isinstance(name, ast.Name) for name in _arguments(each)))
+        or _clears(module, each, [])
+        for each in module.tree.calls(scope)
+    )
+
+
+def is_let_go(module: Module, call: ast.Call, around: ast.AST, returned: bool = False) -> bool:
+    """Whether the figure that a call makes, or gives, may be closed, cleared, shown or given away.
 
     around: the loop that makes one in each round, or the function that is called in a loop.
+    returned: whether it is known what becomes of those that the function returns.
     """
+    if returned and isinstance(module.tree.statement(call), ast.Return):
+        return False
     tree = module.tree
     scope = tree.function(call) or module.root
     names = _bound(call, tree.statement(call))
@@ -36,17 +69,21 @@ def is_let_go(module: Module, call: ast.Call, around: ast.AST) -> bool:
         return True  # an attribute, an entry, an argument: who has that may close it
     figure, inside = names[:1], set(tree.within(around))
     for node in tree.within(scope):
-        if isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _hands(node.value, names):
-            return True
+        if isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _hands(module, node.value, names):
+            if not returned or isinstance(node, ast.Yield):
+                return True
+        if isinstance(node, ast.Assign) and node.value is not call and _hands(module, node.value, figure):
+            return True  # another name, an entry, an attribute
         if not isinstance(node, ast.Call) or node is call:
             continue
         if node in inside:
             if _clears(module, node, names) or _is_closing(module, node):
                 return True
         elif _closes(module, node) and tree.number(node) > tree.number(call):
-            if any(not _hands(each, figure) for each in _arguments(node)):
+            if any(not _hands(module, each, figure) for each in _arguments(node)):
                 return True  # all of them, when the loop is over, and not the last one alone
-        if any(_hands(each, figure) for each in _arguments(node)) and not _only_draws(module, node, figure):
+        handed = not saves(module, node) and any(_hands(module, each, figure) for each in _arguments(node))
+        if handed and not _only_draws(module, node, figure):
             return True
     return call not in _left_open(module, call, [each for each in tree.calls(scope) if each in inside])
 
@@ -60,7 +97,7 @@ def _only_draws(module: Module, call: ast.Call, figure: list[str]) -> bool:
         return False
     given = {each: module.classes.argument(call, each, helper) for each in parameters(helper)}
     names = {each.arg for each, value in given.items() if isinstance(value, ast.Name) and value.id in figure}
-    handed = [each for each in _arguments(call) if _hands(each, figure)]
+    handed = [each for each in _arguments(call) if _hands(module, each, figure)]
     uses = [each for each in ast.walk(helper) if isinstance(each, ast.Name) and each.id in names]
     return len(names) == len(handed) and all(isinstance(module.tree.parents[each], ast.Attribute) for each in uses)
 
@@ -70,10 +107,10 @@ def _left_open(module: Module, call: ast.Call, calls: list[ast.Call]) -> list[as
     tree = module.tree
     left: list[ast.Call] = []
     for each in calls:
-        if makes(module, each):
+        if each is call or makes(module, each):
             left.append(each)
-        elif _closes(module, each):
-            mine = [one for one in left if any(_hands(a, _bound(one, tree.statement(one)) or []) for a in each.args)]
+        elif _closes(module, each) and not _is_of_another(module, each, left):
+            mine = [one for one in left if _is_handed(module, one, each)]
             if not mine and (_arguments(each) or not left) and tree.number(each) < tree.number(call):
                 return []  # a round closes what the one before made
             if _arguments(each):
@@ -82,6 +119,20 @@ def _left_open(module: Module, call: ast.Call, calls: list[ast.Call]) -> list[as
                 last = left.pop() if left else call
                 left = [one for one in left if not _is_instead(module, one, last)]
     return left
+
+
+def _is_of_another(module: Module, close: ast.Call, left: list[ast.Call]) -> bool:
+    """Whether a call closes what another call than these gave, by its name."""
+    names = [each for each in _arguments(close) if isinstance(each, ast.Name)]
+    made = [each.statement for name in names for each in module.flow.reaching(name.id, name)]
+    values = [each.value if isinstance(each, ast.Assign) else None for each in made]
+    return bool(values) and all(isinstance(each, ast.Call) and each not in left for each in values)
+
+
+def _is_handed(module: Module, made: ast.Call, call: ast.Call) -> bool:
+    """Whether a call is given the figure that another one made."""
+    names = _bound(made, module.tree.statement(made)) or []
+    return any(_hands(module, each, names) for each in call.args)
 
 
 def _is_instead(module: Module, one: ast.AST, other: ast.AST) -> bool:
@@ -131,7 +182,7 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(each.value for each in call.keywords)]
 
 
-def _hands(node: ast.expr, names: list[str]) -> bool:
+def _hands(module: Module, node: ast.expr, names: list[str]) -> bool:
     """Whether an expression is, or holds, what one of the names is bound to, or the current figure."""
     stack: list[ast.AST] = [node]
     while stack:
@@ -141,7 +192,7 @@ def _hands(node: ast.expr, names: list[str]) -> bool:
         if isinstance(each, ast.Call):
             if last_name(each.func) == "gcf":
                 return True
-            stack += _arguments(each)
+            stack += [] if saves(module, each) else _arguments(each)
         elif not isinstance(each, ast.Attribute):
             stack += ast.iter_child_nodes(each)
     return False

@@ -131,6 +131,8 @@ PLACING = frozenset({"prepare", "setup_dataloaders", "prepare_data_loader", "set
 
 PREPARES = (".eval()", "load_state_dict", ".backward(", "torch.load")
 """A file with none of these neither trains nor loads a model: what its name calls evaluation needs no gradients."""
+LOADS = ("load_state_dict", "torch.load", "from_pretrained")
+"""A file with one of these gets networks that somebody has trained."""
 STEP_METHODS = frozenset({
     "training_step", "train_step", "train_batch", "_train_batch", "optimize_parameters", "run_step", "train_one_batch",
     "_train_step", "fit_batch", "train_on_batch", "training_step_end",

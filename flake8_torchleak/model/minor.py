@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.fed import is_fed, rounds_over_batches
-from flake8_torchleak.model.firstparty import holds
+from flake8_torchleak.model.few import numbers
 from flake8_torchleak.model.forwards import may_decide
 from flake8_torchleak.model.freezing import may_be_frozen
-from flake8_torchleak.model.importers import files_below
 from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.olden import is_of_old_program
 from flake8_torchleak.model.rounds import Round
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.evaluation import Evaluation
     from flake8_torchleak.model.module import Module
 
-_MOST_FILES = 600
+_LEAVES = (ast.Break, ast.Return)
+_MOST_ROUNDS = 10
+"""Rounds of a loop that shows what a network gives, and is left."""
 _MOST_LEVELS = 3
 """Callers of callers that are asked whether they train."""
 
@@ -36,7 +38,7 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
     loop = evaluation.loop
     if _is_let_go(module, evaluation.call):
         return True
-    if _is_volatile(module, evaluation.call) or _is_of_old_program(module):
+    if _is_volatile(module, evaluation.call) or is_of_old_program(module):
         return True
     if loop is None:
         return True  # one graph a call, as in the training that it is called beside
@@ -44,7 +46,7 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
         return True
     if evaluation.by_use or evaluation.assumed:
         return True  # the network may be frozen elsewhere, or gradients turned off
-    if _ends_at_once(loop) or _is_for_show(module, evaluation):
+    if _ends_soon(module, loop) or _is_for_show(module, evaluation):
         return True
     over = rounds_over_batches(module, evaluation.call)
     if loop in over:
@@ -74,9 +76,22 @@ def _is_for_show(module: Module, evaluation: Evaluation) -> bool:
     return hints.is_for_show(stem) or any(hints.is_for_show(each.name) for each in own)
 
 
-def _ends_at_once(loop: Round) -> bool:
-    """Whether a loop is left at the end of its first round."""
-    return isinstance(loop, LOOPS) and isinstance(loop.body[-1], (ast.Break, ast.Return))
+def _ends_soon(module: Module, loop: Round) -> bool:
+    """Whether a loop is left at the end of its first round, or when a counter of it comes to a small number."""
+    if not isinstance(loop, LOOPS):
+        return False
+    return isinstance(loop.body[-1], _LEAVES) or any(
+        isinstance(each, ast.If) and isinstance(each.body[-1], _LEAVES) and _is_soon(module, each.test)
+        for each in loop.body
+    )
+
+
+def _is_soon(module: Module, test: ast.expr) -> bool:
+    """Whether a condition holds after a few rounds: `index >= 3`, `done == few` where `few` is a small number."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], (ast.Gt, ast.GtE, ast.Eq)):
+        return False
+    found = numbers(module, test.comparators[0]) if isinstance(test.left, ast.Name) else []
+    return bool(found) and max(found) <= _MOST_ROUNDS
 
 
 def is_detached(module: Module, call: ast.Call) -> bool:
@@ -118,17 +133,6 @@ def _is_volatile(module: Module, call: ast.Call) -> bool:
         return False
     given = (each for inner in module.tree.calls(helper) for each in inner.keywords)
     return any(each.arg == "volatile" and getattr(each.value, "value", None) is True for each in given)
-
-
-def _is_of_old_program(module: Module) -> bool:
-    """Whether some file of a program makes inputs volatile, and none knows of `no_grad`: it is older than 0.4."""
-    project = module.project
-    if project is None or not project.is_marked:
-        return False
-    files = files_below(project.top)
-    if len(files) > _MOST_FILES or any(holds(each, project.top, "no_grad") for each in files):
-        return False
-    return any(holds(each, project.top, "volatile=True") for each in files)
 
 
 _SAME_ROWS = frozenset({

@@ -16,6 +16,8 @@ from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import Scope, Tree
 from flake8_torchleak.model.values import Kind
 
+SWITCHED = "`eval()` does not turn autograd off"
+"""What a note says of what put a network in evaluation mode."""
 _OF_NETWORKS = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict"})
 
 

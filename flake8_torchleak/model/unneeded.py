@@ -1,4 +1,5 @@
-"""Loops over batches whose networks build graphs that nobody needs: all that is made of the outputs is only read."""
+"""Networks that build graphs which nobody needs, in a loop or once a call: all that is made of the outputs is only
+read."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.fate import Fate
-from flake8_torchleak.model.rounds import Round
+from flake8_torchleak.model.rounds import ROUNDS, Round
 from flake8_torchleak.model.tree import FUNCTIONS, Scope
 
 if TYPE_CHECKING:
@@ -15,25 +16,26 @@ if TYPE_CHECKING:
 
 
 def may_be_unneeded(module: Module, scope: Scope) -> bool:
-    """Whether a function goes over batches and differentiates nothing."""
+    """Whether a function goes through a loop and differentiates nothing."""
     if not isinstance(scope, FUNCTIONS) or module.loops.trains(scope):
         return False
-    loops = (each for each in module.tree.within(scope) if isinstance(each, (ast.For, ast.AsyncFor)))
-    return any(module.loops.why_step(each) for each in loops)
+    return any(isinstance(each, ROUNDS) for each in module.tree.within(scope))
 
 
 def unneeded(module: Module, scope: Scope, call: ast.Call, over: Round | None) -> tuple[tuple[ast.AST, str], ...]:
-    """That what a network gives for a batch is only turned into numbers; () if it may be differentiated, or is dropped.
+    """That what a network gives is only turned into numbers; () if it may be differentiated, or is dropped.
 
-    over: the loop over batches that the call is in. A network in training mode may be run for its statistics.
+    over: the loop that the call is in; None for one pass. A network in training mode may be run for its statistics.
     """
-    if over is None or not may_be_unneeded(module, scope) or not _is_used(module, scope, call):
+    if not isinstance(scope, FUNCTIONS) or module.loops.trains(scope) or not _is_used(module, scope, call):
         return ()
     if any(last_name(each.func) == "train" for each in module.tree.calls(scope)):
         return ()
     escapes = module.release.escapes
     if escapes.of_value(call).fate is not Fate.READ or escapes.of_frame(scope).fate is not Fate.READ:
         return ()
+    if over is None:
+        return ((call, "nothing needs the gradients of what it gives: that is only read"),)
     return ((over, "nothing needs the gradients of what this loop makes: it is only read"),)
 
 

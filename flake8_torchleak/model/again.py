@@ -1,0 +1,64 @@
+"""Functions that are called again and again: in a loop or by a framework, from this file or from others of the
+project."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.elsewhere import calls_elsewhere
+from flake8_torchleak.model.gradmode import HOOKS_WITHOUT_GRAD
+from flake8_torchleak.model.tree import FunctionNode, Loop
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_HOOKS = HOOKS_WITHOUT_GRAD | hints.STEP_METHODS | hints.STEP_HOOKS | {"on_train_epoch_end", "on_epoch_end"}
+_MOST_LEVELS = 3
+"""Callers of callers that are asked."""
+
+
+class Again(NamedTuple):
+    """What shows that a function is called again and again. where: a place in its own file."""
+
+    where: ast.AST
+    why: str
+
+
+Settles = Callable[["Module", ast.Call], bool]
+"""Whether the function around a call in a module takes care of what is asked for."""
+
+
+def called_again(module: Module, function: FunctionNode, settles: Settles, levels: int = _MOST_LEVELS) -> Again | None:
+    """What shows that a function is called again and again by somebody who does not settle the matter."""
+    if function.name in _HOOKS and module.tree.class_of(function) is not None:
+        return Again(function, "a framework calls this again and again")
+    for call in module.classes.calls_of(function):
+        found = None if module.tree.inside(call, function) or settles(module, call) else _at(module, call, levels)
+        if found is not None:
+            return found
+    for user, call in calls_elsewhere(module, function) if levels else ():
+        found = None if settles(user, call) else _at(user, call, levels)
+        if found is not None:
+            line = getattr(found.where, "lineno", 1)
+            where = f"by way of {PurePath(str(user.path)).name}, line {line}"
+            return Again(function, f"called again and again, {where}")
+    return None
+
+
+def loop_around(module: Module, call: ast.Call) -> Loop | None:
+    """The innermost loop of more than a few rounds around a call in its function."""
+    return next((each for each in module.tree.loops(call) if not module.loops.is_short(each)), None)
+
+
+def _at(module: Module, call: ast.Call, levels: int) -> Again | None:
+    loop = loop_around(module, call)
+    if loop is not None:
+        return Again(loop, "called in each iteration")
+    outer = module.tree.function(call)
+    if outer is None or not levels:
+        return None
+    return called_again(module, outer, lambda *_: False, levels - 1)

@@ -1,0 +1,87 @@
+"""Functions that run a network once a call, in evaluation mode, and record a graph: predictors, request handlers."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.modes import SWITCHED
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.rounds import ROUNDS
+from flake8_torchleak.model.running import helper_runs_model, runs_model
+from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.unneeded import unneeded
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_ONCE = "main"
+"""The function that a program runs once."""
+
+
+def one_pass(module: Module, function: FunctionNode) -> tuple[ast.Call, tuple[tuple[ast.AST, str], ...]] | None:
+    """The first call of a network in evaluation mode with gradients on, outside of all loops, and what shows the mode.
+
+    Who says by its name that it evaluates, and only reads what the network gives, evaluates as well.
+    """
+    if function.name == _ONCE or module.loops.modes.contradicted(function):
+        return None
+    for call in module.tree.calls(function):
+        if module.grad.at(call) is not Grad.ON or _is_repeated(module, function, call) or not _runs(module, call):
+            continue
+        switched = module.loops.modes.of(key_of(call.func), call)
+        if switched is not None:
+            return call, ((switched, SWITCHED),)
+        switched = switched_before(module, call)
+        if switched is None and not (hints.is_evaluation(function.name) and runs_model(module, call)):
+            continue
+        evidence = unneeded(module, function, call, None)
+        if evidence:
+            return call, ((switched, SWITCHED),) if switched is not None else evidence
+    return None
+
+
+def _is_repeated(module: Module, function: FunctionNode, call: ast.Call) -> bool:
+    """Whether a call stands in a loop or a comprehension of its function."""
+    rounds = (up for up in module.tree.ancestors(call) if isinstance(up, ROUNDS))
+    return any(module.tree.inside(each, function) for each in rounds)
+
+
+def _runs(module: Module, call: ast.Call) -> bool:
+    return runs_model(module, call) or helper_runs_model(module, call)
+
+
+def switched_before(module: Module, call: ast.Call) -> ast.Call | None:
+    """What put the network of a call in evaluation mode before its function is called, if nothing in the file tells
+    that to train: for an attribute another method, for a variable of the module the module."""
+    owned = module.classes.self_attribute(call.func)
+    if owned is None and not (isinstance(call.func, ast.Name) and _is_of_module(module, call.func)):
+        return None
+    found = None
+    for each in module.classes.own_calls("eval", "train"):
+        for network in _networks(module, each):
+            if owned is not None:
+                is_same = module.classes.self_attribute(network) == owned
+            else:
+                is_same = key_of(network) == key_of(call.func) and _is_of_module(module, network)
+            if is_same and last_name(each.func) == "train":
+                return None
+            if is_same:
+                found = each
+    return found
+
+
+def _is_of_module(module: Module, name: ast.expr) -> bool:
+    """Whether a variable is one of the module, whoever asks."""
+    return isinstance(name, ast.Name) and module.names.scope_of(name.id, name) is module.root
+
+
+def _networks(module: Module, switch: ast.Call) -> list[ast.expr]:
+    """What a call of `eval` or `train` sets the mode of: `self.net.eval()`, `self.net = Net().eval()`."""
+    if not isinstance(switch.func, ast.Attribute):
+        return []  # Python's own
+    statement = module.tree.statement(switch)
+    return [switch.func.value, *(statement.targets if isinstance(statement, ast.Assign) else [])]
