@@ -29,10 +29,11 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
         each.function: each for each in told if each.loop is None and each.function is not None
     }
     helpers = {each: inner.get(module.classes.callee(each.call)) for each in told}
+    shown = {helper for each, helper in helpers.items() if helper is not each}  # not one that calls itself
     for each in told:
-        if each not in helpers.values():
-            helper = helpers[each]
-            ran = ((helper.call, "the network is run here"),) if helper is not None else ()
+        helper = helpers[each]
+        if each not in shown:
+            ran = ((helper.call, "the network is run here"),) if helper is not None and helper is not each else ()
             yield replace(each, evidence=(*each.evidence, *ran))
 
 

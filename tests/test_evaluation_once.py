@@ -225,6 +225,13 @@ def test_what_a_told_caller_runs_is_told_there() -> None:
     assert [(each.span.line, each.text) for each in only.notes][-1] == (6, "the network is run here")
 
 
+def test_what_calls_itself_is_told() -> None:
+    text = HELPERS.format("pass").replace(
+        "    return net(x)", "    if x.rest:\n        show(net, x.rest)\n    return net(x)"
+    )
+    assert told(text) == ["return net(x)"]
+
+
 def test_what_is_run_in_a_loop_of_another_file_is_told_there(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     helpers = tmp_path / "helpers.py"

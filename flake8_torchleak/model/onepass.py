@@ -11,7 +11,7 @@ from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.modes import SWITCHED
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.rounds import ROUNDS
-from flake8_torchleak.model.running import helper_runs_model, runs_model
+from flake8_torchleak.model.running import runs_model
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.unneeded import unneeded
 
@@ -30,13 +30,13 @@ def one_pass(module: Module, function: FunctionNode) -> tuple[ast.Call, tuple[tu
     if function.name == _ONCE or module.loops.modes.contradicted(function):
         return None
     for call in module.tree.calls(function):
-        if module.grad.at(call) is not Grad.ON or _is_repeated(module, function, call) or not _runs(module, call):
+        if module.grad.at(call) is not Grad.ON or _is_repeated(module, function, call) or not runs_model(module, call):
             continue
         switched = module.loops.modes.of(key_of(call.func), call)
         if switched is not None:
             return call, ((switched, SWITCHED),)
         switched = switched_before(module, call)
-        if switched is None and not (hints.is_evaluation(function.name) and runs_model(module, call)):
+        if switched is None and not hints.is_evaluation(function.name):
             continue
         evidence = unneeded(module, function, call, None)
         if evidence:
@@ -48,10 +48,6 @@ def _is_repeated(module: Module, function: FunctionNode, call: ast.Call) -> bool
     """Whether a call stands in a loop or a comprehension of its function."""
     rounds = (up for up in module.tree.ancestors(call) if isinstance(up, ROUNDS))
     return any(module.tree.inside(each, function) for each in rounds)
-
-
-def _runs(module: Module, call: ast.Call) -> bool:
-    return runs_model(module, call) or helper_runs_model(module, call)
 
 
 def switched_before(module: Module, call: ast.Call) -> ast.Call | None:
