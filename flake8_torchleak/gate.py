@@ -93,12 +93,8 @@ def by_statements(subjects: frozenset[Subject], outline: Outline, bases: tuple[s
     return frozenset(found)
 
 
-_GRAD_OFF = ("no_grad", "inference_mode", "grad_enabled")
-"""A file with one of these knows of it: what runs a network in no loop is not looked for there."""
-
-
 def _may_evaluate(outline: Outline) -> bool:
-    knows = holds_any(outline.text, _GRAD_OFF)
+    knows = holds_any(outline.text, hints.GRAD_OFF)
     if outline.may_evaluate or (outline.evaluating and not knows):
         return True
     if outline.may_evaluate_beside or outline.goes_over_loader:

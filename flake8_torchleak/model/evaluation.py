@@ -17,13 +17,12 @@ from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.modes import SWITCHED
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.needing import needs_grad
-from flake8_torchleak.model.onepass import one_pass, switched_before
+from flake8_torchleak.model.onepass import networks_of, one_pass, switched_before
 from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, iterables, targets
 from flake8_torchleak.model.running import helper_runs_model, is_forward, runs_model, switches_itself
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, FunctionNode, Scope
-from flake8_torchleak.model.unneeded import may_be_unneeded, unneeded
+from flake8_torchleak.model.unneeded import is_unaware, may_be_unneeded, unneeded
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -88,12 +87,10 @@ def _candidates(module: Module) -> list[Scope]:
 
 
 def _concerned(module: Module, switch: ast.Call) -> list[Scope]:
-    """The function that sets a network's mode, and those that may find it set: of its class, or of the module."""
-    function = module.tree.function(switch)
-    if function is None:
-        return [module.root, *module.tree.all(*FUNCTIONS)]
-    owner = module.tree.class_of(function)
-    return [function, *(module.classes.all[owner].all_functions if owner is not None else ())]
+    """The function that sets a network's mode, and those that call something by the network's name."""
+    names = [last_name(each) for each in networks_of(module, switch)]
+    calls = (call for name in names if name for call in module.classes.own_calls(name))
+    return [module.tree.function(each) or module.root for each in (switch, *calls)]
 
 
 def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
@@ -134,7 +131,7 @@ def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Eva
     evidence = _evidence(module, scope, call, around, over)
     use: tuple[tuple[ast.AST, str], ...] = ()
     if not evidence and runs_model(module, call):
-        rounds = over or (around if holds_any(module.source.text, hints.LOADS) else None)
+        rounds = over or (around if is_unaware(module) else None)
         use = unneeded(module, scope, call, rounds) if rounds is not None else ()
         before = switched_before(module, call) if use else None
         evidence = ((before, SWITCHED),) if before is not None else ()

@@ -131,6 +131,8 @@ PLACING = frozenset({"prepare", "setup_dataloaders", "prepare_data_loader", "set
 
 PREPARES = (".eval()", "load_state_dict", ".backward(", "torch.load")
 """A file with none of these neither trains nor loads a model: what its name calls evaluation needs no gradients."""
+GRAD_OFF = ("no_grad", "inference_mode", "grad_enabled")
+"""A file with one of these knows of it: in it, what runs a network over no batches is not looked for."""
 LOADS = ("load_state_dict", "torch.load", "from_pretrained")
 """A file with one of these gets networks that somebody has trained."""
 STEP_METHODS = frozenset({

@@ -58,7 +58,7 @@ def switched_before(module: Module, call: ast.Call) -> ast.Call | None:
         return None
     found = None
     for each in module.classes.own_calls("eval", "train"):
-        for network in _networks(module, each):
+        for network in networks_of(module, each):
             if owned is not None:
                 is_same = module.classes.self_attribute(network) == owned
             else:
@@ -75,7 +75,7 @@ def _is_of_module(module: Module, name: ast.expr) -> bool:
     return isinstance(name, ast.Name) and module.names.scope_of(name.id, name) is module.root
 
 
-def _networks(module: Module, switch: ast.Call) -> list[ast.expr]:
+def networks_of(module: Module, switch: ast.Call) -> list[ast.expr]:
     """What a call of `eval` or `train` sets the mode of: `self.net.eval()`, `self.net = Net().eval()`."""
     if not isinstance(switch.func, ast.Attribute):
         return []  # Python's own

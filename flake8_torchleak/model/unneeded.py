@@ -6,20 +6,31 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.rounds import ROUNDS, Round
 from flake8_torchleak.model.tree import FUNCTIONS, Scope
+from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 
 def may_be_unneeded(module: Module, scope: Scope) -> bool:
-    """Whether a function goes through a loop and differentiates nothing."""
+    """Whether a function differentiates nothing, and goes over batches, or through any loop: see `is_unaware`."""
     if not isinstance(scope, FUNCTIONS) or module.loops.trains(scope):
         return False
-    return any(isinstance(each, ROUNDS) for each in module.tree.within(scope))
+    if is_unaware(module):
+        return any(isinstance(each, ROUNDS) for each in module.tree.within(scope))
+    loops = (each for each in module.tree.within(scope) if isinstance(each, (ast.For, ast.AsyncFor)))
+    return any(module.loops.why_step(each) for each in loops)
+
+
+def is_unaware(module: Module) -> bool:
+    """Whether a file loads weights, and knows of no way to turn gradients off."""
+    text = module.source.text
+    return holds_any(text, hints.LOADS) and not holds_any(text, hints.GRAD_OFF)
 
 
 def unneeded(module: Module, scope: Scope, call: ast.Call, over: Round | None) -> tuple[tuple[ast.AST, str], ...]:
