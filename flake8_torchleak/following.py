@@ -200,14 +200,16 @@ def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Seve
 
 
 def _is_old(kept: Kept, module: Module) -> bool:
-    """Whether a program of before PyTorch 0.4 keeps it, whose inputs may build no graph. Only then are all files asked.
+    """Whether a program of before PyTorch 0.4 keeps it, whose inputs may build no graph.
 
-    Its own file, or the one that keeps it, makes `Variable`s.
+    All files are asked only for what an evaluation keeps, or where this file, or the one that keeps it, makes
+    `Variable`s.
     """
     texts = [module.source.text]
     if not kept.place.is_own and module.project is not None:
         texts.append(text_of(kept.place.path, module.project.top) or "")
-    return any("Variable(" in each for each in texts) and is_of_old_program(module)
+    evaluates = kept.evaluating or in_evaluation(module, kept.node) is not None
+    return (evaluates or any("Variable(" in each for each in texts)) and is_of_old_program(module)
 
 
 def _is_of_round(kept: Kept, module: Module) -> bool:
