@@ -267,6 +267,7 @@ def test_an_interrupt_ends_all_at_once(project: Path, number: signal.Signals, st
 
 FORKING = """
 import os, signal
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
 fork = os.fork
 def interrupted():
     number = fork()
@@ -291,7 +292,7 @@ def test_an_interrupt_while_a_worker_starts_leaves_none_behind(project: Path, na
 def test_a_worker_goes_by_what_was_set_for_a_hangup(project: Path) -> None:
     ignoring = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
     telling = PROGRAM.replace("time.sleep(600)", "open(f'told-{signal.getsignal(signal.SIGHUP)!r}', 'a').close()")
-    for before, shown in ((ignoring, "SIG_IGN"), ("import signal\n", "SIG_DFL")):
+    for before, shown in ((ignoring, "SIG_IGN"), (ignoring.replace("IGN", "DFL"), "SIG_DFL")):
         with started([sys.executable, "-c", before + telling, "check", "-j2"], cwd=project) as run:
             run.wait()
         assert [each.name for each in project.glob("told-*")] == [f"told-<Handlers.{shown}: {int(shown == 'SIG_IGN')}>"]

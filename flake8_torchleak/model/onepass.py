@@ -13,7 +13,7 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.rounds import ROUNDS
 from flake8_torchleak.model.running import runs_model
 from flake8_torchleak.model.tree import FunctionNode
-from flake8_torchleak.model.unneeded import unneeded
+from flake8_torchleak.model.unneeded import is_used, unneeded
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -33,7 +33,7 @@ def one_pass(module: Module, function: FunctionNode) -> tuple[ast.Call, tuple[tu
         if module.grad.at(call) is not Grad.ON or _is_repeated(module, function, call) or not runs_model(module, call):
             continue
         switched = module.loops.modes.of(key_of(call.func), call)
-        if switched is not None:
+        if switched is not None and is_used(module, function, call):
             return call, ((switched, SWITCHED),)
         switched = switched_before(module, call)
         if switched is None and not hints.is_evaluation(function.name):

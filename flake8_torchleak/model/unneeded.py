@@ -38,7 +38,7 @@ def unneeded(module: Module, scope: Scope, call: ast.Call, over: Round | None) -
 
     over: the loop that the call is in; None for one pass. A network in training mode may be run for its statistics.
     """
-    if not isinstance(scope, FUNCTIONS) or module.loops.trains(scope) or not _is_used(module, scope, call):
+    if not isinstance(scope, FUNCTIONS) or module.loops.trains(scope) or not is_used(module, scope, call):
         return ()
     if any(last_name(each.func) == "train" for each in module.tree.calls(scope)):
         return ()
@@ -50,7 +50,7 @@ def unneeded(module: Module, scope: Scope, call: ast.Call, over: Round | None) -
     return ((over, "nothing needs the gradients of what this loop makes: it is only read"),)
 
 
-def _is_used(module: Module, scope: Scope, call: ast.Call) -> bool:
+def is_used(module: Module, scope: Scope, call: ast.Call) -> bool:
     """Whether anything is made of what a call gives."""
     statement = module.tree.statement(call)
     if isinstance(statement, ast.Assign) and statement.value is call:
