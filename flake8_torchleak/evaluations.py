@@ -28,16 +28,20 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
     inner: dict[ast.AST | None, Evaluation] = {
         each.function: each for each in told if each.loop is None and each.function is not None
     }
-    helpers = {each: inner.get(module.classes.callee(each.call)) for each in told}
-    shown = {helper for each, helper in helpers.items() if helper is not each}  # not one that calls itself
+    helpers: dict[Evaluation, Evaluation] = {}
     for each in told:
-        helper = helpers[each]
+        helper = inner.get(module.classes.callee(each.call))
+        if helper is not None and helper is not each:  # not one that calls itself
+            helpers[each] = helper
+    shown = set(helpers.values())
+    for each in told:
         if each not in shown:
-            ran = ((helper.call, "the network is run here"),) if helper is not None and helper is not each else ()
+            ran = ((helpers[each].call, "the network is run here"),) if each in helpers else ()
             yield replace(each, evidence=(*each.evidence, *ran))
 
 
 def _all(module: Module) -> Iterator[Evaluation]:
+    """Those that the text shows, corrected by what was followed, and those that only following shows."""
     run = followed(module).run
     found = _followed(module)
     told: set[ast.AST | None] = {each.function or each.loop for each in module.evaluations}

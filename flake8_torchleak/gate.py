@@ -94,7 +94,7 @@ def by_statements(subjects: frozenset[Subject], outline: Outline, bases: tuple[s
 
 
 def _may_evaluate(outline: Outline) -> bool:
-    knows = holds_any(outline.text, hints.GRAD_OFF)
+    knows = holds_any(outline.text, hints.KNOWS_GRAD)
     if outline.may_evaluate or (outline.evaluating and not knows):
         return True
     if outline.may_evaluate_beside or outline.goes_over_loader:

@@ -216,21 +216,22 @@ def test_the_work_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
             closed.append(1)
 
     try:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
         with pytest.raises(Ended):
             pool._serve(Line(), lambda: lambda job: list(job))  # type: ignore[arg-type]
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         assert [json.loads(each) for each in sent] == [["a", "x"], ["b", "y"]]
         assert not closed
         given = [json.dumps([("a", "x"), ("b", "y")]).encode()]
-        # On Windows there is neither.
-        monkeypatch.delattr(signal, "pthread_sigmask")
-        monkeypatch.delattr(signal, "SIGHUP")
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        monkeypatch.delattr(signal, "pthread_sigmask")  # as on Windows
         with pool._uninterrupted():
             pass
         Line.send_bytes = staticmethod(gone)
         with pytest.raises(Ended):
             pool._serve(Line(), lambda: lambda job: list(job), [Line(), Line()])  # type: ignore[arg-type, list-item]
         assert (len(sent), closed) == (2, [1, 1])
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         for number, handler in before:
             signal.signal(number, handler)

@@ -144,9 +144,8 @@ def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Eva
 
 def _around(module: Module, call: ast.Call) -> Round | None:
     """The innermost loop around a call of more than a few rounds, or else a comprehension: one that may evaluate."""
-    loops = [each for each in module.tree.loops(call) if not module.loops.is_short(each)]
-    rounds: list[Round] = [*loops[:1], *comprehensions(module.tree, call)]
-    return next((each for each in rounds if _may_evaluate(module, call, each)), None)
+    rounds = [loop_around(module, call), *comprehensions(module.tree, call)]
+    return next((each for each in rounds if each is not None and _may_evaluate(module, call, each)), None)
 
 
 def _may_evaluate(module: Module, call: ast.Call, around: Round) -> bool:

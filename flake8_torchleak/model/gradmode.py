@@ -9,11 +9,11 @@ from flake8_torchleak.config import Config
 from flake8_torchleak.model.classes import ClassTable
 from flake8_torchleak.model.climb import Climb
 from flake8_torchleak.model.flow import Flow
-from flake8_torchleak.model.hints import turns_grad_off
+from flake8_torchleak.model.hints import GRAD_OFF, turns_grad_off
 from flake8_torchleak.model.names import Names, last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
 
-_OFF = frozenset({"no_grad", "inference_mode"})
+_OFF = frozenset(GRAD_OFF)
 _SWITCH = "set_grad_enabled"
 _MOST_CALLERS = 5
 """How far up a chain of callers is followed."""

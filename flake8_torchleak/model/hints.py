@@ -131,7 +131,9 @@ PLACING = frozenset({"prepare", "setup_dataloaders", "prepare_data_loader", "set
 
 PREPARES = (".eval()", "load_state_dict", ".backward(", "torch.load")
 """A file with none of these neither trains nor loads a model: what its name calls evaluation needs no gradients."""
-GRAD_OFF = ("no_grad", "inference_mode", "grad_enabled")
+GRAD_OFF = ("no_grad", "inference_mode")
+"""Context managers and decorators of torch that turn gradients off."""
+KNOWS_GRAD = (*GRAD_OFF, "grad_enabled")
 """A file with one of these knows of it: in it, what runs a network over no batches is not looked for."""
 LOADS = ("load_state_dict", "torch.load", "from_pretrained")
 """A file with one of these gets networks that somebody has trained."""

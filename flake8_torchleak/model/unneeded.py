@@ -30,7 +30,7 @@ def may_be_unneeded(module: Module, scope: Scope) -> bool:
 def is_unaware(module: Module) -> bool:
     """Whether a file loads weights, and knows of no way to turn gradients off."""
     text = module.source.text
-    return holds_any(text, hints.LOADS) and not holds_any(text, hints.GRAD_OFF)
+    return holds_any(text, hints.LOADS) and not holds_any(text, hints.KNOWS_GRAD)
 
 
 def unneeded(module: Module, scope: Scope, call: ast.Call, over: Round | None) -> tuple[tuple[ast.AST, str], ...]:

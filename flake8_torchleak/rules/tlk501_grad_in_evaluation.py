@@ -61,16 +61,16 @@ A note where the loop goes over no loader, the network is not put in evaluation 
 function from other files), and nothing shows that it is run beside training; where there is no loop, or one that makes
 each input by itself, of a path, a number, noise or the answer to the last output, in no loop over batches, or one that
 is left after a few rounds; where names say that it makes pictures of a few samples (a last resort, and only to say
-less); where the file, or one that imports it, freezes parameters; where the batch is one item; where the loop ends in
-its first round; where nothing shows the network's class, and a network class of the project turns gradients off, or
-differentiates, itself; where neither `eval()` nor a name says that it evaluates: then all outputs are turned into
-numbers, and the loop goes over batches or the file loads weights and never speaks of `no_grad`; and in programs of
-before PyTorch 0.4, which make inputs volatile and know no `no_grad`.
+less); where the file, or one that imports it, freezes parameters; where the batch is one item; where nothing shows the
+network's class, and a network class of the project turns gradients off, or differentiates, itself; where neither
+`eval()` nor a name says that it evaluates: then all outputs are turned into numbers, and the loop goes over batches or
+the file loads weights and never speaks of `no_grad`; and in programs of before PyTorch 0.4, which make inputs volatile
+and know no `no_grad`.
 
 A network that runs once a call, in no loop (predictors, request handlers), is a note where it is in evaluation mode:
 by an `eval()` above; or by another method, or the module, if nothing tells it to train, or by the function's name, and
 then only where its output is turned into numbers. Such files are not read for it if they speak of `no_grad` and have
-nothing else to evaluate. What calls such a function in a loop is told instead.
+nothing else to evaluate. One that is called in a loop is left to whoever calls it.
 
 How to fix it
 -------------

@@ -30,7 +30,7 @@ When it stays silent
 --------------------
 The figure is closed, cleared or shown in the loop, or closed below it; it is kept in an attribute or an entry, or
 handed to a call; it has a number (it is used again); the loop goes over a few fixed values; or a notebook makes it and
-does not save it: that closes the figures of a cell itself.
+does not save it: at the end of a cell all of its figures are closed (matplotlib 3.11, inline).
 
 A function's figures count where it is called in a loop, or in a method that a framework calls again and again, through
 up to three callers of callers, in other files too. What it returns counts where the caller drops it, saves it or only
@@ -70,7 +70,9 @@ from flake8_torchleak.wording import short
 )
 def check(module: Module) -> Iterator[Report]:
     for call in module.classes.own_calls(*MAKES):
-        loop = loop_around(module, call) if makes(module, call) else None
+        if not makes(module, call):
+            continue
+        loop = loop_around(module, call)
         scope = module.tree.function(call) or module.root
         around = loop or scope
         saved = [
@@ -78,7 +80,7 @@ def check(module: Module) -> Iterator[Report]:
             for each in module.tree.calls(scope)
             if saves(module, each) and each.lineno >= call.lineno and module.tree.inside(each, around)
         ]
-        if not makes(module, call) or (not saved and _is_notebook(module)):
+        if not saved and _is_notebook(module):
             continue
         returned = loop is None and is_returned(module, call)
         if is_let_go(module, call, around, returned):

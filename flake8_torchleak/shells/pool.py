@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flake8_torchleak.shells.process import ENDING
+
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.process import BaseProcess
@@ -25,8 +27,8 @@ _AT_A_TIME = 8
 _START = "fork" if sys.platform == "linux" else "spawn"
 """How a worker starts: as a copy of this process, which costs nothing, where that is safe."""
 
-_ENDING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
-"""The signals that end a run."""
+_WAITING = {signal.SIGINT, *ENDING}
+"""The signals that wait until a worker that starts is known."""
 
 Job = tuple[str, str]
 """Path of a file, and what is looked for in it."""
@@ -137,10 +139,10 @@ def _reason(status: int | None) -> str:
 def _uninterrupted() -> Iterator[None]:
     """Keep the signals that end a run waiting: one that came between a worker's start and the note of its number, at
     whose end Python ends what was started, would leave the worker behind. The worker starts with them waiting, too."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows, where an interrupt reaches the workers by itself
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITING)
     try:
         yield
     finally:
@@ -153,12 +155,12 @@ def _serve(line: Connection, start: Callable[[], Work], ours: Sequence[Connectio
         each.close()
     # An interrupt is for the process that reports, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which Python ends it, if nobody else does
-    hangup = getattr(signal, "SIGHUP", None)
-    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
-        signal.signal(hangup, signal.SIG_DFL)
+    for number in ENDING:
+        # Python ends it by SIGTERM, if nobody else does; a hangup that `nohup` has ignored stays so.
+        if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _WAITING)
     work = start()
     while True:
         try:

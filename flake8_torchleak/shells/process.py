@@ -15,7 +15,8 @@ from typing import TextIO
 _STREAMS = (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))
 """Name and mode of each, in the order of their numbers; and how the number is taken where it is closed, so that no file
 of ours gets it: reading stdin and writing stdout then fail as they do in other programs, and stderr goes nowhere."""
-_SIGNALS = ("SIGTERM", "SIGHUP")
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
+"""The signals that end a run, beside the interrupt, which Python tells of itself."""
 
 
 class Unwritable(Exception):
@@ -78,10 +79,9 @@ def interruptible() -> Iterator[None]:
     """Turn the signals that end a run into Terminated, so that no half-written file is left. Others' ways are kept."""
     before = {}
     if threading.current_thread() is threading.main_thread():
-        for name in _SIGNALS:
-            number = getattr(signal, name, None)  # Windows has no SIGHUP
+        for number in ENDING:
             # What was set before us stays so: `nohup` has SIGHUP ignored.
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            if signal.getsignal(number) is signal.SIG_DFL:
                 before[number] = signal.signal(number, _end)
     try:
         yield
