@@ -73,10 +73,7 @@ def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
 
 def _candidates(module: Module) -> list[Scope]:
     """Scopes that put a model in evaluation mode, that evaluate beside training, or whose name speaks of it."""
-    found: dict[Scope, None] = {}
-    for call in module.classes.own_calls("eval", "train"):
-        if isinstance(call.func, ast.Attribute) and (not call.args) == (call.func.attr == "eval"):
-            found.update(dict.fromkeys(_concerned(module, call)))
+    found: dict[Scope, None] = dict.fromkeys(_switching(module))
     for function in module.tree.all(*FUNCTIONS):
         if hints.is_evaluation(function.name):
             found[function] = None
@@ -86,11 +83,18 @@ def _candidates(module: Module) -> list[Scope]:
     return list(found)
 
 
-def _concerned(module: Module, switch: ast.Call) -> list[Scope]:
-    """The function that sets a network's mode, and those that call something by the network's name."""
-    names = [last_name(each) for each in networks_of(module, switch)]
-    calls = (call for name in names if name for call in module.classes.own_calls(name))
-    return [module.tree.function(each) or module.root for each in (switch, *calls)]
+def _switching(module: Module) -> Iterator[Scope]:
+    """The functions that set a network's mode, and those that call something by such a network's name."""
+    called: set[str] = set()  # each name's calls are gone through once, however often its mode is set
+    for switch in module.classes.own_calls("eval", "train"):
+        if not isinstance(switch.func, ast.Attribute) or (not switch.args) != (switch.func.attr == "eval"):
+            continue
+        yield module.tree.function(switch) or module.root
+        names = {last_name(each): None for each in networks_of(module, switch)}
+        for name in names:
+            if name and name not in called:
+                called.add(name)
+                yield from (module.tree.function(each) or module.root for each in module.classes.own_calls(name))
 
 
 def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
