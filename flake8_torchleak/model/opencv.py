@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.imagesizes import pixels, resized
 from flake8_torchleak.model.names import mentions
-from flake8_torchleak.model.opencvpool import FINE, POOLED
+from flake8_torchleak.model.opencvpool import POOLED
 from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
@@ -55,14 +55,8 @@ class OpenCV:
         """Whether an image is known to be one piece of work, for which no thread is started."""
         if not POOLED[name]:
             return False
-        if name != "resize":
-            size = pixels(self.module, next(iter(call.args), None))
-        else:
-            size = (
-                None
-                if any(mentions(each, word) for word in FINE for each in _given(call))
-                else resized(self.module, call)
-            )
+        is_made = name == "resize"
+        size = resized(self.module, call) if is_made else pixels(self.module, next(iter(call.args), None))
         return size is not None and size <= POOLED[name]
 
     @cached_property

@@ -7,7 +7,9 @@ morphologyEx, filter2D, sepFilter2D, Sobel, Scharr, Laplacian and adaptiveThresh
 
 By 5.0.0.93 on square images of 28 to 1024 pixels a side: resize, cvtColor, threshold, bilateralFilter and
 calcOpticalFlowFarneback start none up to 256x256, and one at 320x320; equalizeHist none up to 512x512, LUT none below
-that; warps, GaussianBlur, Canny and pyrDown start one at 28x28.
+that; warps, GaussianBlur, Canny and pyrDown start one at 28x28. What IPP does is divided by the processor's cache: with
+2 MiB a core, cubic and Lanczos resize start none up to 300x300, on another machine one at 64x64, and bilateralFilter
+none at 640x640 (without IPP one at 320x320).
 """
 
 from __future__ import annotations
@@ -24,7 +26,5 @@ POOLED = {
 """Heavy functions that augmentation uses and that start threads, at least in one of their ways, and the most pixels of
 an image for which they start none: of the image that resize makes, of the one that all others are given.
 
-resize: of cubic and Lanczos interpolation also for smaller ones; distanceTransform: the precise one.
+distanceTransform: the precise one.
 """
-FINE = frozenset({"INTER_CUBIC", "INTER_LANCZOS4"})
-"""Interpolations by which resize starts threads at any size: from 64x64 on."""

@@ -52,7 +52,7 @@ When it stays silent
 which the program has none, in all of its files, settings and scripts; in an object that is called to evaluate, as it
 makes a loader or sets a network's mode), or only does what starts no thread for images of 640x480: flip, rotate,
 copyMakeBorder, normalize, blur, medianBlur, dilate, erode, filter2D, Sobel, drawing and the like. Nor does what is
-divided by size where the image is seen to be small: resize to 256x256 at most (not cubic), cvtColor, threshold and
+divided by size where the image is seen to be small: resize to 256x256 at most, cvtColor, threshold and
 bilateralFilter of such an image, equalizeHist and LUT of one of less than 512x512.
 
 How to fix it
