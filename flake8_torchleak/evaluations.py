@@ -9,12 +9,13 @@ from dataclasses import replace
 from flake8_torchleak.lifetime.evaluating import in_vain, is_for_training
 from flake8_torchleak.lifetime.follow import followed
 from flake8_torchleak.model.bounds import BEYOND
-from flake8_torchleak.model.evaluation import DETACHED, Evaluation
+from flake8_torchleak.model.evaluation import DETACHED, Evaluation, is_test
 from flake8_torchleak.model.evaluation import followed as admitted
 from flake8_torchleak.model.minor import is_detached
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.phases import phases
 from flake8_torchleak.model.rounds import ROUNDS, Round, is_consumed
-from flake8_torchleak.model.tree import LOOPS
+from flake8_torchleak.model.tree import LOOPS, FunctionNode
 
 
 def evaluations(module: Module) -> Iterator[Evaluation]:
@@ -24,7 +25,8 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
     and where what is called in the loop is seen to train. Where a caller is seen to put the network in evaluation
     mode, that says more than a name. What runs a network once a call is not told where its caller is.
     """
-    told = list(_all(module))
+    told = [*_all(module)]
+    told += _by_turns(module, {each.function for each in told})
     inner: dict[ast.AST | None, Evaluation] = {
         each.function: each for each in told if each.loop is None and each.function is not None
     }
@@ -53,6 +55,14 @@ def _all(module: Module) -> Iterator[Evaluation]:
                 shown = replace(shown, evidence=(*also.evidence, *shown.evidence), by_use=False)
             yield replace(shown, of_any_class=shown.call in run.seen.of_any_class)
     yield from (each for scope, each in found.items() if scope not in told)
+
+
+def _by_turns(module: Module, told: set[FunctionNode | None]) -> Iterator[Evaluation]:
+    """Those of functions that train under a condition, and run the same network where it does not hold."""
+    for each in phases(module):
+        if each.function not in told and not is_test(module, each.function):
+            evidence = ((each.trained, f"differentiated only where `{each.test}`"), each.where)
+            yield Evaluation(each.call, each.loop, each.function, evidence, test=each.test)
 
 
 def _followed(module: Module) -> dict[ast.AST | None, Evaluation]:

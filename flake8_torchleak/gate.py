@@ -97,7 +97,7 @@ def _may_evaluate(outline: Outline) -> bool:
     knows = holds_any(outline.text, hints.KNOWS_GRAD)
     if outline.may_evaluate or (outline.evaluating and not knows):
         return True
-    if outline.may_evaluate_beside or outline.goes_over_loader:
+    if outline.may_evaluate_beside or outline.goes_over_loader or outline.may_train_by_turns:
         return True
     names = {name for name in outline.names if hints.is_evaluation(name)}
     if not names:

@@ -20,7 +20,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.shells.cli import main
 from tests.conftest import flake8
-from tests.model import IMPORTS, module, step, value
+from tests.model import IMPORTS, dataset, module, step, value
 
 MANY = MOST_DEFINITIONS + 30
 TERM = "        if flags.use_{n}:\n            loss = loss + terms[{n}](x)\n"
@@ -293,8 +293,8 @@ def test_it_is_said_once_a_file_of_the_first_function() -> None:
 )
 def test_other_bounds_are_said_too(text: str, why: str) -> None:
     model = module(text)
-    for dataset in model.datasets.all:
-        assert isinstance(dataset.calls_in, dict)
+    for each in model.datasets.all:
+        assert isinstance(each.calls_in, dict)
     for call in model.tree.all(ast.Call):
         model.infer.value(call)
     left = unfinished(model)
@@ -400,3 +400,8 @@ def test_what_trains_beside_an_evaluation_is_not_a_part_of_it() -> None:
     assert len(model.evaluations) == 1
     assert model.evaluation(first) is None
     assert model.evaluation(last) is model.evaluations[0]
+
+
+def test_where_a_variable_is_made_of_itself_many_times_a_handle_is_looked_for_once() -> None:
+    branches = "".join(f"if root == {n}:\n    a = a[{n}] if data else [a]\n" for n in range(60))
+    assert calls(dataset(f"a = data\n{branches}self.data = a")) < 400_000

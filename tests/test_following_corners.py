@@ -75,6 +75,13 @@ PROGRAMS: dict[str, str] = {
     "whether a stream is a list": training(
         "v = (e for e in [loss])\nif not isinstance(v, list):\n    keep(kept, list(v))  # TLK402", KEEP
     ),
+    "what has a graph is no number": training(
+        "for v in [loss, i]:\n    if isinstance(v, (float, numbers.Number)):\n        keep(kept, v)",
+        "import numbers\n" + KEEP,
+    ),
+    "what has a graph is of another class": training(
+        "for v in [loss, i]:\n    if not isinstance(v, (float, int)):\n        keep(kept, v)  # TLK402", KEEP
+    ),
     "left after a few inside": training(
         "n = 0\nwhile True:\n    n += 1\n    if n >= 2:\n        break\nkeep(kept, loss)  # TLK402", KEEP
     ),

@@ -16,6 +16,8 @@ _FIRSTS: dict[tuple[int, type[ast.cmpop]], bool] = {
     (1, ast.GtE): False,
 }  # fmt: skip
 """Comparisons of a counter with a number: whether they hold in the first iteration, and in no other."""
+_PLAIN = frozenset({"float", "int", "bool", "str", "bytes", "complex", "Number", "Real", "Integral"})
+"""Classes of what has no history."""
 _CONTAINERS = frozenset({"list", "dict", "tuple", "set"})
 
 
@@ -111,13 +113,17 @@ def _is_instance(run: Run, value: Value, classes: ast.expr) -> bool | None:
 
 @of_node
 def names_of(classes: ast.expr) -> frozenset[str]:
-    """The names of what `isinstance` is asked about."""
-    return frozenset(getattr(each, "attr", getattr(each, "id", "")) for each in ast.walk(classes))
+    """The names of what `isinstance` is asked about, without the modules before them."""
+    nodes = list(ast.walk(classes))
+    modules = {each.value for each in nodes if isinstance(each, ast.Attribute)}
+    return frozenset(last_name(each) for each in nodes if isinstance(each, ast.expr) and each not in modules) - {""}
 
 
 def is_one_of(run: Run, atom: Atom, names: frozenset[str]) -> bool | None:
     """Whether something is an object of one of these classes; None if that is not known."""
     made = atom.made
+    if atom.graph is Graph.YES and names <= _PLAIN:
+        return False
     if atom.kind is Kind.TENSOR:
         return "Tensor" in names
     if atom.kind is Kind.UNKNOWN and atom.graph is Graph.YES and atom.site in run.seen.proven:

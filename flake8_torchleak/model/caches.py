@@ -227,11 +227,22 @@ class _Holder:
         read = (each for each in ast.walk(up.test) if self.module.classes.self_attribute(each) is not None)
         return any(each not in members for each in read)
 
+    def _has_its_entries(self) -> bool:
+        """Whether it is a list that was filled elsewhere: an entry takes the place of another one."""
+        filled = [
+            each.value
+            for each in self.dataset.facts.mutations.get(f"self.{self.attr}", [])
+            if each.method == "append" and not each.depth and each not in self.changes
+        ]
+        return bool(filled) and not any(_is_none(each) or _is_empty(each) for each in filled)
+
     def _is_small(self) -> bool:
         """Whether the entries are numbers, names or handles, or elements that the container holds already."""
         change = self.change
         if change.value is None or change.method not in _KEYED:
             return False
+        if change.method == "setitem" and not change.depth and self._has_its_entries():
+            return True
         slot = f"{self.key}[{ast.unparse(change.index)}]" if change.index is not None else ""
         if slot and (self._is_in(change.value, slot) or self._is_present(slot)):
             return True

@@ -56,6 +56,8 @@ class Evaluation:
     """Whether only what becomes of the output says that a method which nobody can see builds a graph."""
     of_any_class: bool = False
     """Whether the network may be of any class of the project."""
+    test: str = ""
+    """The condition under which the same call is for training, as it is written."""
 
     @property
     def is_switched(self) -> bool:
@@ -101,7 +103,7 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
     """What the text shows at once is asked first: in most loops gradients are off, or something is trained."""
     if not any(isinstance(node, ROUNDS) for node in module.tree.within(scope)):
         return _at_once(module, scope) if isinstance(scope, FUNCTIONS) else None
-    if _is_test(module, scope) or is_forward(module, scope):
+    if is_test(module, scope) or is_forward(module, scope):
         return None
     is_left_out: bool | None = None
     by_use: Evaluation | None = None
@@ -171,7 +173,7 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_
         return None
     if isinstance(loop, COMPREHENSIONS) and not _is_given(targets(loop), module, call):
         return None
-    if _is_test(module, scope) or _is_left_out(module, scope):
+    if is_test(module, scope) or _is_left_out(module, scope):
         return None
     if is_forward(module, scope) and not _is_own(module, switched, scope):
         return None
@@ -203,7 +205,7 @@ def _is_left_out(module: Module, scope: Scope) -> bool:
 def _at_once(module: Module, scope: FunctionNode) -> Evaluation | None:
     """A function that runs a network outside of all loops: over everything, beside training, or once a call."""
     found = _whole_set(module, scope)
-    if found is not None or is_forward(module, scope) or _is_test(module, scope):
+    if found is not None or is_forward(module, scope) or is_test(module, scope):
         return found
     passed = one_pass(module, scope)
     if passed is None or module.loops.trains(scope) or switches_itself(module, passed[0]):
@@ -239,7 +241,7 @@ def _in_training(module: Module, call: ast.Call) -> bool:
     return any(module.loops.trains(loop) for loop in module.tree.loops(call))
 
 
-def _is_test(module: Module, scope: Scope) -> bool:
+def is_test(module: Module, scope: Scope) -> bool:
     """A unit test: its graphs are as small as its inputs."""
     if not isinstance(scope, FUNCTIONS) or not scope.name.startswith("test"):
         return False

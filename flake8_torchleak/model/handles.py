@@ -91,12 +91,21 @@ def _may_write(call: ast.Call) -> bool:
     return any(getattr(each, "value", True) is not False for each in given)
 
 
-def opened(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> Handle | None:
+_Asked = dict[ast.AST, int]
+"""Expressions that gave no handle -> the depth to which each was looked into: many variables are made of each other."""
+
+
+def opened(module: Module, node: ast.expr) -> Handle | None:
     """The handle that an expression gives, or gives a part or a container of; None if it may be anything else."""
-    if not depth:
+    return _opened(module, node, _MOST_DEPTH, {})
+
+
+def _opened(module: Module, node: ast.expr, depth: int, asked: _Asked) -> Handle | None:
+    if depth <= asked.get(node, 0):
         return None
+    asked[node] = depth
     if isinstance(node, ast.Call):
-        return _call(module, node, depth)
+        return _call(module, node, depth, asked)
     inner: list[ast.expr] = []
     if isinstance(node, ast.Name):
         changes = module.flow.mutations(module.tree.scope(node)).get(node.id, [])
@@ -108,7 +117,7 @@ def opened(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> Handle |
     elif (owned := module.classes.self_attribute(node)) is not None:
         inner = [d.value for d in owned[0].attributes.get(f"self.{owned[1]}", []) if d.how is How.ASSIGN and d.value]
     elif isinstance(node, (ast.Subscript, ast.Attribute)):
-        handle = opened(module, node.value, depth - 1)
+        handle = _opened(module, node.value, depth - 1, asked)
         whole = isinstance(node, ast.Attribute) or not _reads(node.slice)
         return handle if handle is not None and handle.what in _HIERARCHIES and whole else None
     elif isinstance(node, ast.IfExp):
@@ -121,7 +130,7 @@ def opened(module: Module, node: ast.expr, depth: int = _MOST_DEPTH) -> Handle |
         inner = [node.elt]
     elif isinstance(node, ast.DictComp):
         inner = [node.value]
-    return next((h for each in inner if (h := opened(module, each, depth - 1)) is not None), None)
+    return next((h for each in inner if (h := _opened(module, each, depth - 1, asked)) is not None), None)
 
 
 def _hands_on(module: Module, definition: Definition) -> bool:
@@ -133,7 +142,7 @@ def _hands_on(module: Module, definition: Definition) -> bool:
     return bool(values) and all(isinstance(value, (ast.List, ast.ListComp)) for value in values)
 
 
-def _call(module: Module, node: ast.Call, depth: int) -> Handle | None:
+def _call(module: Module, node: ast.Call, depth: int, asked: _Asked) -> Handle | None:
     qualname = module.names.qualname(node.func)
     if qualname in _OPENS:
         in_memory = any(k.arg == "driver" and getattr(k.value, "value", "") == "core" for k in node.keywords)
@@ -142,14 +151,14 @@ def _call(module: Module, node: ast.Call, depth: int) -> Handle | None:
         mapped = any(k.arg == "mmap_mode" for k in node.keywords)
         return Handle(node, "npz archive") if not mapped and any(mentions(a, ".npz") for a in node.args) else None
     if isinstance(node.func, ast.Attribute) and node.func.attr in (*_PARTS, "get"):
-        handle = opened(module, node.func.value, depth - 1)
+        handle = _opened(module, node.func.value, depth - 1, asked)
         if handle is None or node.func.attr in _PARTS or handle.what in _HIERARCHIES:
             return handle
     helper = module.classes.callee(node)
     if helper is None:
         return None
     returned = (n.value for n in module.tree.within(helper) if isinstance(n, ast.Return) and n.value is not None)
-    return next((h for each in returned if (h := opened(module, each, depth - 1)) is not None), None)
+    return next((h for each in returned if (h := _opened(module, each, depth - 1, asked)) is not None), None)
 
 
 def _reads(index: ast.expr) -> bool:

@@ -26,12 +26,13 @@ def changed_in(module: Module, dataset: DatasetFacts, function: FunctionNode) ->
 
 
 def _held(module: Module, dataset: DatasetFacts, function: FunctionNode, change: Mutation) -> str:
-    """The attribute that a change is made of: `self.cache`, `Scans.cache`; "" for what is none."""
+    """The attribute that a change is made of, or one of several: `self.cache`, `Scans.cache`; "" for what is none."""
     holder = container_of(change.target or change.node)[0]
     if isinstance(holder, ast.Name):
         values = [each.value if each.is_plain else None for each in module.flow.reaching(holder.id, holder)]
-        found = {_attribute(dataset, function, each) for each in values}
-        return found.pop() if len(found) == 1 else ""
+        ways = ([each.body, each.orelse] if isinstance(each, ast.IfExp) else [each] for each in values)
+        found = [_attribute(dataset, function, each) for way in ways for each in way]
+        return found[0] if all(found) and found else ""
     return _attribute(dataset, function, holder)
 
 

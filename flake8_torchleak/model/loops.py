@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TypeVar
 
@@ -157,14 +158,18 @@ class Loops:
         own = node if isinstance(node, FUNCTIONS) else self.tree.function(node)
         calls = self._training_calls.get(own, [])
         start, end = self.tree.span(node)
-        return bisect_left(calls, start) < bisect_left(calls, end)
+        first = bisect_left(calls, start, key=self.tree.number)
+        return first < len(calls) and self.tree.number(calls[first]) < end
+
+    def training(self) -> Iterator[tuple[FunctionNode, list[ast.Call]]]:
+        """The file's functions that train, and the calls by which: of backward(), or of functions that do so."""
+        for function, calls in self._training_calls.items():
+            if function is not None and self.tree.is_own(function):
+                yield function, calls
 
     @cached_property
-    def _training_calls(self) -> dict[FunctionNode | None, list[int]]:
-        """Function -> calls of backward(), and of functions of the file that make them (or call others that do).
-
-        As their numbers in the tree, in order.
-        """
+    def _training_calls(self) -> dict[FunctionNode | None, list[ast.Call]]:
+        """Function -> calls of backward(), and of functions of the file that make them (or call others that do)."""
         callers = self.classes.callers
         found = [
             c
@@ -179,9 +184,9 @@ class Loops:
             trained |= functions
             latest = [c for f in functions for c in callers.get(f.name, ()) if self.classes.callee(c) is f]
             found = found + latest
-        by_function: dict[FunctionNode | None, list[int]] = {}
+        by_function: dict[FunctionNode | None, list[ast.Call]] = {}
         for call in sorted(found, key=self.tree.number):
-            by_function.setdefault(self.tree.function(call), []).append(self.tree.number(call))
+            by_function.setdefault(self.tree.function(call), []).append(call)
         return by_function
 
     def step_loops(self, node: ast.AST) -> list[Loop]:

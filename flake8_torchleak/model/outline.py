@@ -28,6 +28,7 @@ _RENAMED = re.compile(r"DataLoader(?:[ \t]+(as)\b|[ \t]*$)", re.MULTILINE)
 """`import DataLoader as x`, and what may be `x = DataLoader`."""
 _LOADER = re.compile(r"oader\w*(?![\w.]| import)")
 """The end of a name that may be a loader's, but for modules."""
+_TRAINING = (".backward(", "manual_backward(")
 _FOR, _IN = re.compile(r"\bfor\b"), re.compile(r"\bin\b")
 
 
@@ -79,7 +80,7 @@ class Outline:
     @cached_property
     def may_train(self) -> bool:
         """Whether `backward` is called, not only defined."""
-        return ".backward(" in self.text or "manual_backward(" in self.text
+        return any(word in self.text for word in _TRAINING)
 
     @cached_property
     def may_comprehend(self) -> bool:
@@ -145,6 +146,17 @@ class Outline:
         """Whether there is training, and a loop over data for evaluation that no switch of the mode may stand by."""
         loops = (each for loops in self.loops.values() for each in loops)
         return self.may_train and any(map(is_over_evaluation_data, loops))
+
+    @cached_property
+    def may_train_by_turns(self) -> bool:
+        """Whether something is differentiated in a branch, or behind one that leaves where a variable says so.
+
+        Itself, or by calling a function that does.
+        """
+        lines = sorted(number for word in _TRAINING for number in lines_of(self.text, word))
+        helpers = {f"{each.name}(" for each in self.functions if lines and _is_on(each, lines)}
+        lines = sorted({*lines, *(number for word in helpers for number in lines_of(self.text, word))})
+        return bool(lines) and any(_is_on(each, lines) or _leaves(each) for each in self.all(ast.If))
 
     @cached_property
     def may_evaluate(self) -> bool:
@@ -260,6 +272,13 @@ def _is_on(statement: ast.AST, lines: list[int]) -> bool:
     first = getattr(heads[0] if heads else statement, "lineno", 0)
     place = bisect_left(lines, first)
     return place < len(lines) and lines[place] <= getattr(statement, "end_lineno", lines[place])
+
+
+def _leaves(branch: ast.If) -> bool:
+    """`if not train: ... return`, `if phase == "val": ... continue`."""
+    test = branch.test.operand if isinstance(branch.test, ast.UnaryOp) else branch.test
+    asked = test.left if isinstance(test, ast.Compare) else test
+    return isinstance(branch.body[-1], (ast.Return, ast.Continue)) and isinstance(asked, (ast.Name, ast.Attribute))
 
 
 def _switches(statement: ast.AST) -> bool:

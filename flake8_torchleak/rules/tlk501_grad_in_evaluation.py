@@ -72,6 +72,10 @@ by an `eval()` above; or by another method, or the module, if nothing tells it t
 then only where its output is turned into numbers. Such files are not read for it if they speak of `no_grad` and have
 nothing else to evaluate. One that is called in a loop is left to whoever calls it.
 
+A function that trains under a condition (`if optimizer is not None:`, `if mode == "train":`, `if net.training:`) is
+told where it is also run when that does not hold, with gradients on: by a call with such constants, in any file, a
+value of a loop (`for phase in ("train", "val")`), or behind `net.eval()`. It needs `set_grad_enabled` of the condition.
+
 How to fix it
 -------------
 Unsafe, because a caller may need gradients: `@torch.no_grad()` on the function. It goes above decorators that only wrap
@@ -121,9 +125,13 @@ def check(module: Module) -> Iterator[Report]:
         called = short(each.call.func)
         if "..." in called:
             called = last_name(each.call.func)
+        where, remedy = f"on {where}", "evaluate under `torch.no_grad()`"
+        if each.test and each.function is not None:
+            where = f"where `{each.function.name}` does not train"
+            remedy = f"use `torch.set_grad_enabled({each.test})`"
         yield Report(
             each.call,
-            f"memory is wasted on {where}: `{called}(...)` builds an autograd graph; evaluate under `torch.no_grad()`",
+            f"memory is wasted {where}: `{called}(...)` builds an autograd graph; {remedy}",
             notes=(*([(each.loop, "evaluation loop")] if each.loop is not None else []), *each.evidence),
             severity=Severity.NOTE if is_old(text) or is_minor(module, each) else None,
             target=each,
@@ -143,6 +151,9 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
         raise Unfixable("no_grad as a decorator does not reach into an async function")
     if not isinstance(function, ast.FunctionDef):
         raise Unfixable("the loop is at module level: put it under `with torch.no_grad():`")
+    if evaluation.test:
+        way = f"put what it runs under `with torch.set_grad_enabled({evaluation.test}):`"
+        raise Unfixable(f"`{function.name}` trains as well: {way}")
     if module.loops.trains(function):
         raise Unfixable(f"`{function.name}` trains as well: put the loop under `with torch.no_grad():`")
     if module.release.callers.may_train(function) is not None:
