@@ -155,5 +155,5 @@ def apply(effect: Effect, value: Value) -> Value:
     if value.origin is not None and shares(effect) and not (value.origin.strided and effect.sharing is Sharing.LAYOUT):
         strided = value.origin.strided or effect.sharing is Sharing.STRIDED
         origin = value.origin._replace(view=True, strided=strided)
-    element = NUMBER if effect.kind is Kind.LIST else None
+    element = (value.element or NUMBER) if effect.kind is Kind.LIST else None
     return Value(effect.kind, graph=graph, origin=origin, element=element, why=value.why if origin or graph else ())

@@ -42,7 +42,7 @@ class Parts:
             return NUMBER
         if value.kind in (Kind.TENSOR, Kind.ARRAY):
             origin = value.origin._replace(view=True, element=True) if value.origin else None
-            return Value(value.kind, graph=value.graph, origin=origin, why=value.why)
+            return Value(value.kind, graph=value.graph, origin=origin, why=value.why, element=value.element)
         if value.kind is Kind.FILE:
             return STRING
         if value.kind is Kind.JSON:

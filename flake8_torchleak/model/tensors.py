@@ -16,7 +16,7 @@ from flake8_torchleak.model.effects import (
 )
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.values import UNKNOWN, Kind, OriginKind, Size, Value
+from flake8_torchleak.model.values import STRING, UNKNOWN, Kind, OriginKind, Size, Value
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer
@@ -77,7 +77,8 @@ class Tensors:
         if last in ("load", "memmap", "open_memmap", "genfromtxt", "loadtxt", "fromfile", "load_npz"):
             pickled = keywords.get("allow_pickle")
             kind = Kind.OBJECTS if isinstance(pickled, ast.Constant) and pickled.value else Kind.ARRAY
-            return Value(kind, size=Size.GROWS, why=((node, f"loaded with `np.{last}`"),))
+            element = STRING if _is_text(keywords.get("dtype")) else None
+            return Value(kind, size=Size.GROWS, why=((node, f"loaded with `np.{last}`"),), element=element)
         effect = NUMPY_FUNCTIONS.get(last)
         if effect is None:
             return Value(Kind.ARRAY, graph=False) if not last[:1].isupper() else UNKNOWN
@@ -93,7 +94,10 @@ class Tensors:
                 effect = NUMPY_FUNCTIONS["array" if copies.value is True else "asarray"]
             if effect.sharing is Sharing.DTYPE and first.origin and dtype is None and first.kind is not Kind.LIST:
                 return apply(Effect(Kind.ARRAY, Sharing.VIEW, False), first)
-        return apply(effect, first).but(ndim=_ndim(node, last, first))
+        is_text = last in ("array", "asarray") and (
+            _is_text(keywords.get("dtype")) or (first.element is not None and first.element.kind is Kind.STRING)
+        )
+        return apply(effect, first).but(ndim=_ndim(node, last, first), element=STRING if is_text else None)
 
     def tensor_method(self, node: ast.Call, base: Value, name: str, env: Env) -> Value | None:
         effect = TENSOR_METHODS.get(name)
@@ -147,6 +151,12 @@ class Tensors:
         if any(v.graph for v in values):
             return True
         return False if values and all(v.graph is False for v in values) else None
+
+
+def _is_text(dtype: ast.expr | None) -> bool:
+    """Whether an array is one of text: `dtype=str`, `dtype="U9"`."""
+    name = last_name(dtype) if dtype is not None else ""
+    return (name or str(getattr(dtype, "value", ""))).lstrip("<>=|").startswith(("str", "U", "S", "bytes"))
 
 
 def _split(whole: Value) -> Value:
