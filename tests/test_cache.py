@@ -24,6 +24,19 @@ Capture = pytest.CaptureFixture[str]
 
 USES = "from helper import keep\n" + LEAK.replace("total += loss", "keep(loss)")
 KEEPS = "import torch\nkept = []\ndef keep(x):\n    kept.append(x)\n"
+WHOLE = """\
+import json, torch
+
+class Rows(torch.utils.data.Dataset):
+    def __init__(self, path):
+        self.rows = json.load(open(path))
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return torch.tensor(self.rows[i])
+"""
 DROPS = "import torch\nkept = []\ndef keep(x):\n    kept.append(0)\n"
 
 
@@ -86,6 +99,21 @@ def test_what_has_not_changed_is_not_looked_at_again(project: Path, capsys: Capt
         assert check(capsys) == first
         assert linted == []
         assert (kept(project)[0].stat().st_mtime_ns > 0) is written
+
+
+@pytest.mark.parametrize(
+    ("name", "again"), [("__pycache__", False), (".mypy_cache", False), (".torchleak_cache", False), ("a_cache", True)]
+)
+def test_folders_that_tools_make_change_nothing(
+    project: Path, capsys: Capture, linted: list[str], name: str, again: bool
+) -> None:
+    (project / "rows.py").write_text(WHOLE)  # who makes a loader of it, the whole project is asked
+    check(capsys, ".")
+    assert kept(project)
+    linted.clear()
+    (project / name).mkdir(exist_ok=True)
+    check(capsys, ".")
+    assert bool(linted) is again
 
 
 def test_who_uses_what_has_changed_is_looked_at_again(project: Path, capsys: Capture, linted: list[str]) -> None:

@@ -51,6 +51,11 @@ def concerns(asked: Iterable[Question], changed: frozenset[str]) -> bool:
     return any(about(each) in changed for each in asked)
 
 
+def _is_cache(name: str) -> bool:
+    """Whether a folder is what Python, or a tool, makes beside the sources and nobody imports: our own comes and goes."""
+    return name == "__pycache__" or (name[:1] == "." and name.endswith("_cache"))
+
+
 class Reader:
     """Reads from disk. notes: whether questions are noted, for `noted`; it costs a digest of what is read."""
 
@@ -225,7 +230,7 @@ class Reader:
         if found is None:
             sign = signed(status(folder)) if self.notes else ""
             try:
-                found = frozenset(self.entries(folder))
+                found = frozenset(each for each in self.entries(folder) if not _is_cache(each))
             except OSError:
                 found = frozenset()
             self._answers["", folder] = found
