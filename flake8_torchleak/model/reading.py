@@ -52,7 +52,7 @@ def concerns(asked: Iterable[Question], changed: frozenset[str]) -> bool:
 
 
 def _is_cache(name: str) -> bool:
-    """Whether a folder is what Python, or a tool, makes beside the sources and nobody imports: our own comes and goes."""
+    """Whether a folder is what Python, or a tool, makes beside the sources, and nobody imports: ours comes and goes."""
     return name == "__pycache__" or (name[:1] == "." and name.endswith("_cache"))
 
 
