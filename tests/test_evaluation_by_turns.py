@@ -358,3 +358,8 @@ def test_the_remedy_ends_the_graphs_and_changes_no_training() -> None:
     assert before == [True, True]
     assert after == [False, False]
     assert torch.equal(weights, same)
+
+
+def test_a_unit_test_is_silent() -> None:
+    text = PHASES.format(phases='["train", "val"]', before="pass").replace("def fit(net, ", "def test_fit(net, ")
+    assert not found("import pytest\n" + text)

@@ -19,6 +19,7 @@ from flake8_torchleak.model.handed import call_of, given
 from flake8_torchleak.model.headers import holds_arrays
 from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.inherited import changes_of, is_of_base, own_share
+from flake8_torchleak.model.librarybases import INDEX, index_of
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
 from flake8_torchleak.model.unnoticed import is_unnoticed
@@ -68,6 +69,11 @@ def _all(module: Module, tensors: bool) -> Iterator[Container]:
     for dataset in with_holdings(module):
         if not module.loaders.may_have_workers(dataset.owner.facts.node) or dataset.elsewhere:
             continue
+        indexed = None if tensors else index_of(module, dataset)
+        if indexed is not None:
+            place, value, read = indexed
+            notes = (*value.why, *dataset.chain(read.function), (read.node, _read_in(read)))
+            yield Container(place, f"self.{INDEX}", dataset, value, read, notes, True, False, False, False)
         for attr in _attributes(dataset):
             state = StateFacts(module, dataset, attr)
             found = _judge(module, dataset, state, tensors)
@@ -76,6 +82,10 @@ def _all(module: Module, tensors: bool) -> Iterator[Container]:
             if module.reach.is_read(dataset, attr):
                 seen.add(found.place)
                 yield found
+
+
+def _read_in(read: Read) -> str:
+    return f"read for every sample in `{read.function.name}`"
 
 
 def _attributes(dataset: DatasetFacts) -> list[str]:
@@ -114,7 +124,7 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     if proof is not None:
         notes.append((proof, "used as a Python container of objects"))
     notes += dataset.chain(read.function)
-    notes.append((read.node, f"read for every sample in `{read.function.name}`"))
+    notes.append((read.node, _read_in(read)))
     elements = [each for each in _put_in(state) if not _is_of(module, each, state.attr)]
     of_parts = bool(elements) and all(_is_entry(module, each) for each in elements)
     place, name, arrays = _place(module, state), f"self.{state.attr}", holds_arrays(state)

@@ -27,7 +27,7 @@ _NOT_TORCH = frozenset({"tensorflow", "keras", "tf", "datasets", "paddle", "mxne
 _DATASET_BASES = frozenset({
     "Dataset", "IterableDataset", "VisionDataset", "ImageFolder", "DatasetFolder", "CocoDetection", "TensorDataset",
     "InMemoryDataset", "ConcatDataset", "Subset", "IterDataPipe", "MapDataPipe", "TorchDataset", "ImageNet", "CIFAR10",
-    "CIFAR100", "MNIST", "BaseDataset", "CustomDataset",
+    "CIFAR100", "MNIST", "CocoCaptions", "BaseDataset", "CustomDataset",
 })  # fmt: skip
 _SERIALISING_BASES = frozenset(
     {"BaseDataset", "BaseDetDataset", "BaseSegDataset", "Det3DDataset", "BaseCocoStyleDataset", "CocoDataset"}

@@ -75,6 +75,7 @@ By hand, by what the elements are:
 - A dict of long lists, one for each field: `{name: PackedRecords(rows) for name, rows in fields.items()}`.
 - A list that grows between epochs: a `PackedRecords` of it, made anew before each epoch.
 - The index of a COCO file: `PackedDict({i: coco.imgToAnns[i] for i in coco.imgs})`, and do not keep the index itself.
+  A class that derives from torchvision's `CocoDetection` reads them in its own `_load_image` and `_load_target`.
 
 Both classes, to be pasted; `PackedDict` needs keys of one type, all texts or all numbers:
 

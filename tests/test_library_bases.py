@@ -1,0 +1,92 @@
+"""TLK101: Datasets whose base class in torchvision holds an index of all annotations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.finding import Finding, Severity
+from flake8_torchleak.lint import lint
+
+ROWS = """
+import torch, torchvision
+from torch.utils.data import DataLoader, Dataset
+from torchvision.datasets import CocoCaptions
+from torchvision.datasets.coco import CocoDetection
+from elsewhere import CocoDetection as Other
+
+
+class Rows({base}):
+{init}
+    def __getitem__(self, i):
+        {sample}
+
+
+loader = DataLoader(Rows("images", "annotations.json"), num_workers={workers})
+"""
+INIT = """
+    def __init__(self, folder, file):
+        self.scale = 2
+        super().__init__(folder, file)
+"""
+
+
+def found(base: str, sample: str, init: str = INIT, workers: int = 4, fixes: bool = False) -> list[Finding]:
+    text = ROWS.format(base=base, sample=sample, init=init, workers=workers)
+    return lint(text, fixes=fixes, wanted=lambda code: code == "TLK101")
+
+
+@pytest.mark.parametrize(
+    ("base", "sample", "count"),
+    [
+        ("torchvision.datasets.CocoDetection", "return super().__getitem__(i)", 1),
+        ("CocoDetection", "return super(Rows, self).__getitem__(i)", 1),
+        ("CocoCaptions", "return self._load_target(self.ids[i])", 1),
+        ("CocoCaptions", "return self._load_image(self.ids[i])", 1),
+        ("CocoCaptions", "return self.coco.loadAnns(i)", 1),
+        ("CocoCaptions", "return self.path(i)\n\n    def path(self, i):\n        return self.coco.loadImgs(i)", 1),
+        ("CocoCaptions", "return self.rows.__getitem__(i)", 0),
+        ("CocoCaptions", "return self.ids[i]", 0),
+        ("torchvision.datasets.CocoOther", "return super().__getitem__(i)", 0),
+        ("Other", "return super().__getitem__(i)", 0),
+        ("Dataset", "return self.coco[i]", 0),
+    ],
+)
+def test_an_index_of_the_base_that_samples_read(base: str, sample: str, count: int) -> None:
+    assert len(found(base, sample)) == count
+
+
+def test_what_is_said() -> None:
+    (told,) = found("CocoDetection", "return super().__getitem__(i)", fixes=True)
+    assert told.message.startswith("memory grows by a copy of `self.coco` (annotation index) in each worker; store")
+    assert told.severity is Severity.WARNING
+    assert [(each.span.line, each.text) for each in told.notes] == [
+        (9, "`CocoDetection` of torchvision indexes every annotation of its file"),
+        (16, "read for every sample in `__getitem__`"),
+    ]
+    assert told.span.line == 13
+    assert not told.fixes
+
+
+def test_where_the_base_constructs_it_alone() -> None:
+    (told,) = found("CocoDetection", "return super().__getitem__(i)", init="")
+    assert told.span.line == 9
+
+
+def test_without_workers_it_is_silent() -> None:
+    assert not found("CocoDetection", "return super().__getitem__(i)", workers=0)
+
+
+def test_a_class_that_derives_from_one_of_the_project_is_left_to_that(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    base = ROWS.format(base="CocoDetection", sample="return super().__getitem__(i)", init=INIT, workers=4)
+    (tmp_path / "rows.py").write_text(base)
+    path = tmp_path / "own.py"
+    path.write_text(
+        "from rows import Rows\nfrom torch.utils.data import DataLoader, Dataset\n\n\nclass Few(Rows):\n"
+        "    def __getitem__(self, i):\n        return self.coco.loadAnns(i)\n\n\n"
+        "loader = DataLoader(Few('a', 'b'), num_workers=4)\n"
+    )
+    assert not lint(path.read_text(), path=str(path), wanted=lambda code: code == "TLK101")
+    assert len(lint(base, path=str(tmp_path / "rows.py"), wanted=lambda code: code == "TLK101")) == 1
