@@ -233,6 +233,16 @@ def main(rows):
         ("net.eval()", "y = net.predict(x)\n        print(y.data.max())", [Severity.NOTE]),
         ("net.eval()", "print(net.predict(x).detach(), net.forward(x).max())", [Severity.WARNING]),
         ("net.eval()", "print(net.forward(x).max(), net.predict(x).detach())", [Severity.WARNING]),
+        (
+            "net.eval()",
+            "act = torch.nn.Softmax(dim=0)\n        print(act(net.forward(x).detach()).numpy())",
+            [Severity.WARNING],
+        ),
+        (
+            "net.eval()",
+            "act = torch.nn.Softmax(dim=0)\n        print(act(net.forward(x)).numpy())",
+            [],
+        ),  # it would raise
         ("net.eval()", "print(net.predict(x).max())", []),
         ("net.eval()", "y = net.predict(x)\n        print(y.max(), x.data)", []),
         ("net.eval()", "y = net.size()\n        print(y.data)", []),

@@ -234,6 +234,7 @@ torch.as_tensor(t, dtype=torch.float64); torch.asarray(t); torch.zeros_like(t) +
 torch.add(p, other=t); torch.sigmoid(t) > 0.5; torch.from_numpy(t.detach().numpy()); torch.einsum("ij,ij->i", t, t)
 F.cross_entropy(t, y); F.cross_entropy(p, y); F.softmax(t, dim=1).argmax(1); F.mse_loss(p, target=t)
 F.linear(p, model.weight.detach()); F.linear(p, model.weight); criterion(t, y).item(); criterion(p, y)
+nn.Softmax(dim=1)(p); nn.Softmax(dim=1)(t); nn.ReLU()(t.detach()).numpy(); nn.Dropout()(t); nn.Flatten()(p)
 nn.Linear(3, 3)(p); model(x); model(x).max(1)[1]; model.weight * 2; model.weight.detach().clone(); model.state_dict()
 sum([t, t]); sum(each.item() for each in t[0]); sum(t); [t, p][0]; [t.item() for t in t[0]]; (t.detach(), p)
 {"loss": t, "n": 1}["n"]; {"loss": t, "n": 1}["loss"]; (None or t); copy.deepcopy(t.detach()); f"{t.sum()}"; t.grad_fn

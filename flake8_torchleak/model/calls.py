@@ -11,6 +11,7 @@ from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.library import Library
 from flake8_torchleak.model.methods import Methods
 from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.networks import is_bare_layer
 from flake8_torchleak.model.tensors import Tensors
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import UNKNOWN, Kind, Value
@@ -141,6 +142,8 @@ class Calls:
         if transforms and called.kind is not Kind.MODULE:
             return Value(Kind.TENSOR)
         if called.kind is Kind.MODULE and not self.is_construction(node):
+            if is_bare_layer(self.infer.flow, self.infer.names, func):
+                return Value(graph=self.tensors.graph(node, env))
             return Value(graph=True, why=((node, f"`{name}(...)` builds an autograd graph"),))
         losses = self.infer.config.loss_names
         if called.kind is Kind.LOSS or name in losses or (hints.computes_loss(name) and not name[:1].isupper()):

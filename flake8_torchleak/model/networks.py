@@ -12,7 +12,9 @@ from flake8_torchleak.model.tree import Scope
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
+    from flake8_torchleak.model.flow import Flow
     from flake8_torchleak.model.module import Module
+    from flake8_torchleak.model.names import Names
 
 _OF_MODULES = frozenset({
     "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad", "named_modules", "modules",
@@ -92,13 +94,13 @@ class Networks:
         return found
 
 
-def is_bare_layer(module: Module, node: ast.expr) -> bool:
+def is_bare_layer(flow: Flow, names: Names, node: ast.expr) -> bool:
     """Whether what is called is a layer of torch's that learns nothing: padding, pooling, an activation."""
-    found = module.flow.reaching(node.id, node) if isinstance(node, ast.Name) else []
-    made = [each.value.func if isinstance(each.value, ast.Call) else None for each in found]
-    return bool(made) and all(each is not None and _learns_nothing(module, each) for each in made)
+    found = [each.value for each in flow.reaching(node.id, node)] if isinstance(node, ast.Name) else [node]
+    made = [each.func if isinstance(each, ast.Call) else None for each in found]
+    return bool(made) and all(each is not None and _learns_nothing(names, each) for each in made)
 
 
-def _learns_nothing(module: Module, made: ast.expr) -> bool:
-    head, _, name = module.names.qualname(made).rpartition(".")
+def _learns_nothing(names: Names, made: ast.expr) -> bool:
+    head, _, name = names.qualname(made).rpartition(".")
     return head == "torch.nn" and name[:1].isupper() and name not in WITH_PARAMETERS
