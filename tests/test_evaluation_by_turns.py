@@ -180,6 +180,7 @@ QUIET = {
         "{run}opt, 'val')",
     ),
     "by what is not known": ("opt, mode", f"if mode in opt.modes:\n    {STEP}", "opt, 'train'", "{run}opt, 'val')"),
+    "an option of that name": ("opt, flag", f"if flag.training:\n    {STEP}", "opt, flag", "{run}opt, flag)"),
     "in an order": ("opt, level", f"if level > 1:\n    {STEP}", "opt, 2", "{run}opt, 0)"),
     "of three": ("opt, level", f"if 0 == level == 2:\n    {STEP}", "opt, 2", "{run}opt, 0)"),
     "by another name for it": (

@@ -22,6 +22,7 @@ from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.rounds import Round
 from flake8_torchleak.model.running import helper_runs_model, is_forward, runs_model
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+from flake8_torchleak.model.values import Kind
 from flake8_torchleak.wording import short
 
 if TYPE_CHECKING:
@@ -256,8 +257,9 @@ def _known(module: Module, node: ast.expr, setting: Setting) -> list[object]:
     """What an expression is, in a list; none if that is not known."""
     if isinstance(node, ast.Constant):
         return [node.value]
-    if isinstance(node, ast.Attribute) and f".{node.attr}" == _TRAINING and _TRAINING in setting:
-        return [setting[_TRAINING]]
+    if isinstance(node, ast.Attribute) and f".{node.attr}" == _TRAINING:
+        is_network = _TRAINING in setting and module.infer.value(node.value).kind is Kind.MODULE
+        return [setting[_TRAINING]] if is_network else []
     if not isinstance(node, ast.Name) or node.id not in setting:
         return []
     ways = module.flow.reaching(node.id, node)
