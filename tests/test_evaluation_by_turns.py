@@ -364,3 +364,70 @@ def test_the_remedy_ends_the_graphs_and_changes_no_training() -> None:
 def test_a_unit_test_is_silent() -> None:
     text = PHASES.format(phases='["train", "val"]', before="pass").replace("def fit(net, ", "def test_fit(net, ")
     assert not found("import pytest\n" + text)
+
+
+NAMED = """
+class Trainer:
+    def __init__(self, net, opt):
+        self.net, self.opt = net, opt
+
+    def step(self, loader=(), train=False):
+        for x, y in loader:
+            loss = F.cross_entropy(self.net(x), y)
+            if train:
+                loss.backward()
+                self.opt.step()
+            print(loss.item())
+
+    def fit(self, loader, scheduler):
+        self.step(loader, True)
+        scheduler.step()
+
+
+class Other:
+    def step(self):
+        return self.step()
+
+
+def main(trainer, net, opt, loader):
+    {made}
+    job.step(loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "count"),
+    [
+        ("job = Trainer(net, opt)", 1),
+        ("job = trainer", 0),
+        ("job = Other()", 0),
+        ("job = Trainer(net, opt) if opt else Other()", 0),
+        ("job = Trainer(net, opt)\n    if opt:\n        job = Other()", 0),
+    ],
+)
+def test_others_of_that_name_are_no_matter(made: str, count: int) -> None:
+    assert len(found(NAMED.format(made=made))) == count
+
+
+def test_an_heir_that_runs_it(tmp_path: Path) -> None:
+    heir = "\n\nclass Tester(Trainer):\n    def test(self, loader):\n        self.step(loader)\n"
+    assert len(found(NAMED.format(made="job = trainer") + heir)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("from engine import run\nrun(net, loader, opt, 'val')\n", 1),
+        ("import engine\nengine.run(net, loader, opt, 'val')\n", 1),
+        ("from .engine import run\nrun(net, loader, opt, 'val')\n", 1),
+        ("from other import run\nimport engine\nrun(net, loader, opt, 'val')\n", 0),
+        ("import engine\n\ndef run(*_):\n    pass\n\nrun(net, loader, opt, 'val')\n", 0),
+    ],
+)
+def test_a_function_of_another_file(tmp_path: Path, text: str, count: int) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "__init__.py").touch()
+    path = tmp_path / "engine.py"
+    path.write_text(HEAD + textwrap.dedent(program(*MODE, "{run}opt, 'train')")))
+    (tmp_path / "validation.py").write_text(f"import torch\nfrom nets import net, loader, opt\n{text}")
+    assert len(found(program(*MODE, "{run}opt, 'train')"), path)) == count

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchleak.model.again import loop_around
-from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.classfacts import self_name
 from flake8_torchleak.model.elsewhere import calls_elsewhere
 from flake8_torchleak.model.gradmode import Grad
-from flake8_torchleak.model.names import defaults, parameters
+from flake8_torchleak.model.names import defaults, last_name, parameters
 from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.rounds import Round
@@ -111,10 +112,31 @@ def _settings(
             for value in values:
                 yield {loop.target.id: value}, (loop, f"`{loop.target.id}` is {value!r} in one of its rounds")
     for call in module.classes.calls_of(function):
-        yield from ((each, (call, "called here")) for each in _given(module, module, function, call))
+        if _is_known(module, module, function, call):
+            yield from ((each, (call, "called here")) for each in _given(module, module, function, call))
     for user, call in calls_elsewhere(module, function):
-        said = f"called in {_name_of(user)}, line {call.lineno}"
-        yield from ((each, (function, said)) for each in _given(module, user, function, call))
+        if _is_known(module, user, function, call):
+            said = f"called in {_name_of(user)}, line {call.lineno}"
+            yield from ((each, (function, said)) for each in _given(module, user, function, call))
+
+
+def _is_known(module: Module, user: Module, function: FunctionNode, call: ast.Call) -> bool:
+    """Whether a call is one of this very function, and of no other of its name, such as an optimizer's `step`."""
+    owner = module.tree.class_of(function)
+    if owner is None:
+        package, _, name = user.names.qualname(call.func).rpartition(".")
+        return user is module or (name == function.name and package.rpartition(".")[2] == _stem(module))
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    around, caller = user.classes.around(call), user.tree.function(call)
+    if around is not None and caller is not None and key_of(receiver) == self_name(caller):
+        return any(each.node.name == owner.name for each in around.lineage)
+    ways = user.flow.reaching(receiver.id, receiver) if isinstance(receiver, ast.Name) else []
+    made = [last_name(each.value.func) if isinstance(each.value, ast.Call) else "" for each in ways]
+    return bool(made) and all(name == owner.name for name in made)
+
+
+def _stem(module: Module) -> str:
+    return os.path.basename(str(module.path)).partition(".")[0]
 
 
 def _given(module: Module, user: Module, function: FunctionNode, call: ast.Call) -> Iterator[Setting]:
