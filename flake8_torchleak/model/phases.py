@@ -80,7 +80,7 @@ def _phase(module: Module, function: FunctionNode, trained: list[ast.Call]) -> P
     inner = (each for each in ast.walk(function) if isinstance(each, FUNCTIONS) and each is not function)
     if any(module.loops.trains(each) for each in inner):
         return None
-    for setting, where in _settings(module, function, guards):
+    for setting, where in _settings(module, function):
         if not all(_is_left_out(module, each, setting) for each in guards):
             continue
         if needs_grad(module, function):
@@ -102,15 +102,13 @@ def _run(module: Module, function: FunctionNode, setting: Setting) -> ast.Call |
     return None
 
 
-def _settings(
-    module: Module, function: FunctionNode, guards: list[list[_Guard]]
-) -> Iterator[tuple[Setting, tuple[ast.AST, str]]]:
+def _settings(module: Module, function: FunctionNode) -> Iterator[tuple[Setting, tuple[ast.AST, str]]]:
     """What the variables of a function's conditions are, one after the other, and what says so."""
     for loop in (each for each in module.tree.within(function) if isinstance(each, ast.For)):
         values = _constants(module, loop.iter)
-        if isinstance(loop.target, ast.Name) and values:
-            for value in values:
-                yield {loop.target.id: value}, (loop, f"`{loop.target.id}` is {value!r} in one of its rounds")
+        for value in values if isinstance(loop.target, ast.Name) else ():
+            name = short(loop.target)
+            yield {name: value}, (loop, f"`{name}` is {value!r} in one of its rounds")
     for call in module.classes.calls_of(function):
         if _is_known(module, module, function, call):
             yield from ((each, (call, "called here")) for each in _given(module, module, function, call))
@@ -182,8 +180,8 @@ def _constants(module: Module, iterable: ast.expr) -> list[object]:
         iterable = found[0].value if len(found) == 1 and found[0].value is not None else iterable
     if not isinstance(iterable, (ast.List, ast.Tuple)):
         return []
-    found_all: list[object] = [each.value for each in iterable.elts if isinstance(each, ast.Constant)]
-    return found_all if len(found_all) == len(iterable.elts) else []
+    constants: list[object] = [each.value for each in iterable.elts if isinstance(each, ast.Constant)]
+    return constants if len(constants) == len(iterable.elts) else []
 
 
 def _name_of(module: Module) -> str:
