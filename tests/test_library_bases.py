@@ -90,3 +90,40 @@ def test_a_class_that_derives_from_one_of_the_project_is_left_to_that(tmp_path: 
     )
     assert not lint(path.read_text(), path=str(path), wanted=lambda code: code == "TLK101")
     assert len(lint(base, path=str(tmp_path / "rows.py"), wanted=lambda code: code == "TLK101")) == 1
+
+
+OWN = """
+from pycocotools.coco import COCO as _COCO
+from torch.utils.data import DataLoader, Dataset
+
+
+class Videos(_COCO):
+    def __init__(self, file):
+        super().__init__(annotation_file=file)
+
+
+class Rows(Dataset):
+    def __init__(self, file):
+        self.index = Videos(file)
+
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, i):
+        return self.index.imgs[i]
+
+
+loader = DataLoader(Rows("annotations.json"), num_workers=4)
+"""
+
+
+def test_an_index_of_the_projects_own() -> None:
+    (told,) = lint(OWN, wanted=lambda code: code == "TLK101")
+    assert told.message.startswith("memory grows by a copy of `self.index` (annotation index) in each worker; store")
+    assert told.notes[0].text == "`Videos`, a `_COCO`, indexes every annotation of its file"
+
+
+def test_what_is_a_sequence_of_its_own_is_none() -> None:
+    rows = "\n    def __getitem__(self, i):\n        return self.loadAnns(i)\n\n\nclass Rows"
+    text = OWN.replace("\n\nclass Rows", rows, 1).replace("self.index.imgs[i]", "self.index[i]")
+    assert not lint(text, wanted=lambda code: code == "TLK101")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.classes import ClassFacts, self_name
 from flake8_torchleak.model.env import NO_ENV, Env
-from flake8_torchleak.model.library import Library
+from flake8_torchleak.model.library import INDEXES, Library
 from flake8_torchleak.model.methods import Methods
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.networks import is_bare_layer
 from flake8_torchleak.model.tensors import Tensors
 from flake8_torchleak.model.tree import FunctionNode
-from flake8_torchleak.model.values import UNKNOWN, Kind, Value
+from flake8_torchleak.model.values import UNKNOWN, Kind, Size, Value
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer
@@ -41,7 +41,7 @@ class Calls:
             return self._helper(node, helper, env)
         constructed = self.infer.classes.of(node.func)
         if constructed is not None:
-            return self._instance(constructed)
+            return self._instance(node, constructed)
         method = self._called(node, env)
         if method is not None:
             # Whose memory comes out of a transform is its own affair: TLK206 looks into it.
@@ -93,13 +93,17 @@ class Calls:
             return self.infer.parameters.value(parameter, function)
         return value
 
-    def _instance(self, facts: ClassFacts) -> Value:
+    def _instance(self, node: ast.Call, facts: ClassFacts) -> Value:
         names = [last_name(base) for base in facts.outer_bases]
         if any(name.endswith(("Module", "Model", "Net")) for name in names):
             # Without parameters it builds a graph only on one, as a loss function does.
             return Value(Kind.LOSS if self._is_without_parameters(facts) else Kind.MODULE, made=facts.node)
         if any(name.endswith("Dataset") for name in names):
             return Value(Kind.DATASET, made=facts.node)
+        index = next((name for name in names if name.lstrip("_") in INDEXES), "")
+        if index and "__getitem__" not in facts.methods:
+            said = f"`{facts.node.name}`, a `{index}`, indexes every annotation of its file"
+            return Value(Kind.INDEX, size=Size.GROWS, why=((node, said),))
         if any(name.endswith("DataLoader") for name in names):
             return Value(Kind.LOADER)
         if any(name.endswith("Metric") for name in names):

@@ -42,7 +42,8 @@ _SHARED = frozenset({
     "DatasetFromList", "Dataset.from_list", "Dataset.from_dict", "Dataset.from_pandas", "Dataset.from_generator",
     "Dataset.from_csv", "Dataset.from_json", "Dataset.from_parquet", "SharedList", "polars.read_csv",
 })  # fmt: skip
-_INDEXES = frozenset({"COCO", "LVIS", "Lvis", "CocoAPI", "VQA", "REFER", "YTVIS", "TAO"})
+INDEXES = frozenset({"COCO", "LVIS", "Lvis", "CocoAPI", "VQA", "REFER", "YTVIS", "TAO"})
+"""Classes whose objects hold all annotations of a file, by id."""
 _CONTAINERS = {
     "list": Kind.LIST, "tuple": Kind.TUPLE, "set": Kind.SET, "frozenset": Kind.SET, "sorted": Kind.LIST,
     "dict": Kind.DICT,
@@ -90,7 +91,7 @@ class Library:
             return Value(Kind.FRAME, size=Size.GROWS, why=((node, f"a table from `{qualname}`"),))
         if qualname in _SHARED or two in _SHARED or last in _SHARED or root in ("datasets", "pyarrow", "polars"):
             return Value(Kind.SHARED)
-        if last in _INDEXES:
+        if last in INDEXES:
             return Value(Kind.INDEX, size=Size.GROWS, why=((node, f"`{last}` indexes every annotation of its file"),))
         if qualname in _CONTAINERS:
             return self.iterables.container(node, _CONTAINERS[qualname], qualname, env)
