@@ -431,3 +431,28 @@ def test_a_function_of_another_file(tmp_path: Path, text: str, count: int) -> No
     path.write_text(HEAD + textwrap.dedent(program(*MODE, "{run}opt, 'train')")))
     (tmp_path / "validation.py").write_text(f"import torch\nfrom nets import net, loader, opt\n{text}")
     assert len(found(program(*MODE, "{run}opt, 'train')"), path)) == count
+
+
+INSIDE = """
+def run(net, loader, opt=None):
+    def step({parameters}):
+        loss = F.cross_entropy(net(x), y)
+        if opt is not None:
+            loss.backward()
+            opt.step()
+        return loss.item()
+
+    return sum(step(x, y{given}) for x, y in loader)
+
+
+def main(net, train_loader, val_loader, opt):
+    run(net, train_loader, opt)
+    run(net, val_loader)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given", "count"), [("x, y", "", 1), ("x, y, opt", ", opt", 0), ("x, y, opt=None", "", 1)]
+)
+def test_a_function_asks_variables_of_the_one_around(parameters: str, given: str, count: int) -> None:
+    assert len(found(INSIDE.format(parameters=parameters, given=given))) == count

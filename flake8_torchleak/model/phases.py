@@ -116,6 +116,11 @@ def _settings(module: Module, function: FunctionNode) -> Iterator[tuple[Setting,
         if _is_known(module, user, function, call):
             said = f"called in {_name_of(user)}, line {call.lineno}"
             yield from ((each, (function, said)) for each in _given(module, user, function, call))
+    outer = module.tree.function(function)
+    if outer is not None:  # whose variables it may ask
+        own = {each.arg for each in parameters(function)}
+        for setting, where in _settings(module, outer):
+            yield {name: value for name, value in setting.items() if name not in own}, where
 
 
 def _is_known(module: Module, user: Module, function: FunctionNode, call: ast.Call) -> bool:
