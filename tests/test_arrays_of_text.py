@@ -19,6 +19,7 @@ ARRAYS = {
     "np.loadtxt(path)": Kind.NUMBER,
     "np.loadtxt(path, dtype=np.float32)": Kind.NUMBER,
     "np.loadtxt(path, dtype=kinds[0])": Kind.NUMBER,
+    "np.loadtxt(path, dtype=SCHEMA)": Kind.NUMBER,
     "np.array([1, 2])": Kind.NUMBER,
     "np.array(rows)": Kind.NUMBER,
     "np.zeros(4)": Kind.NUMBER,

@@ -29,11 +29,10 @@ def run(net, loader, {parameters}):
 
 
 def main(net, train_set, val_set, opt, flag):
-    {before}
     for epoch in range(9):
         net.train()
         run(net, DataLoader(train_set), {trains})
-        {switch}
+        net.eval()
         {evaluates}
 """
 
@@ -44,12 +43,10 @@ def found(text: str, path: Path | None = None) -> list[Finding]:
     return lint(text, path=place, wanted=lambda code: code == "TLK501")
 
 
-def program(
-    parameters: str, train: str, trains: str, evaluates: str, before: str = "pass", switch: str = "net.eval()"
-) -> str:
+def program(parameters: str, train: str, trains: str, evaluates: str) -> str:
     body = train.replace("\n", "\n        ")
-    parts = {"parameters": parameters, "train": body, "trains": trains, "before": before, "switch": switch}
-    return RUN.format(**parts, evaluates=evaluates.format(run="run(net, DataLoader(val_set), "))
+    given = evaluates.format(run="run(net, DataLoader(val_set), ")
+    return RUN.format(parameters=parameters, train=body, trains=trains, evaluates=given)
 
 
 def said(text: str) -> str:
@@ -409,7 +406,7 @@ def test_others_of_that_name_are_no_matter(made: str, count: int) -> None:
     assert len(found(NAMED.format(made=made))) == count
 
 
-def test_an_heir_that_runs_it(tmp_path: Path) -> None:
+def test_an_heir_that_runs_it() -> None:
     heir = "\n\nclass Tester(Trainer):\n    def test(self, loader):\n        self.step(loader)\n"
     assert len(found(NAMED.format(made="job = trainer") + heir)) == 1
 

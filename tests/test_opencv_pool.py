@@ -62,7 +62,7 @@ def test_who_starts_threads_is_reported(name: str) -> None:
     [
         ("cv2.resize(image, (self.size, 224))", True),
         ("cv2.resize(image, dsize=self.shape)", True),
-        ("cv2.resize(image, (84, 84), interpolation=cv2.INTER_CUBIC)", True),  # the processor's cache decides
+        ("cv2.resize(image, (84, 84), interpolation=cv2.INTER_CUBIC)", True),  # machines differ
         ("cv2.resize(image, self.wide)", False),
         ("cv2.resize(image, (320, 320))", False),
         ("cv2.resize(image, (width, 224))", False),

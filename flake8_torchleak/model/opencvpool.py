@@ -7,9 +7,9 @@ morphologyEx, filter2D, sepFilter2D, Sobel, Scharr, Laplacian and adaptiveThresh
 
 By 5.0.0.93 on square images of 28 to 1024 pixels a side: resize, cvtColor, threshold, bilateralFilter and
 calcOpticalFlowFarneback start none up to 256x256, and one at 320x320; equalizeHist none up to 512x512, LUT none below
-that; warps, GaussianBlur, Canny and pyrDown start one at 28x28. What IPP does is divided by the processor's cache: with
-2 MiB a core, cubic and Lanczos resize start none up to 300x300, on another machine one at 64x64, and bilateralFilter
-none at 640x640 (without IPP one at 320x320).
+that; warps, GaussianBlur, Canny and pyrDown start one at 28x28. Machines differ: on one with 2 MiB of cache a core,
+cubic and Lanczos resize start none up to 300x300, with IPP or without, on another one at 64x64; and bilateralFilter
+none at 640x640 (without IPP one at 320x320). Why was not found out.
 """
 
 from __future__ import annotations

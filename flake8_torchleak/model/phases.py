@@ -8,8 +8,8 @@ of a loop over constants (`for phase in ["train", "val"]`), and for `net.trainin
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchleak.model.again import loop_around
@@ -114,7 +114,7 @@ def _settings(module: Module, function: FunctionNode) -> Iterator[tuple[Setting,
             yield from ((each, (call, "called here")) for each in _given(module, module, function, call))
     for user, call in calls_elsewhere(module, function):
         if _is_known(module, user, function, call):
-            said = f"called in {_name_of(user)}, line {call.lineno}"
+            said = f"called in {PurePath(str(user.path)).name}, line {call.lineno}"
             yield from ((each, (function, said)) for each in _given(module, user, function, call))
     outer = module.tree.function(function)
     if outer is not None:  # whose variables it may ask
@@ -128,7 +128,9 @@ def _is_known(module: Module, user: Module, function: FunctionNode, call: ast.Ca
     owner = module.tree.class_of(function)
     if owner is None:
         package, _, name = user.names.qualname(call.func).rpartition(".")
-        return user is module or (name == function.name and package.rpartition(".")[2] == _stem(module))
+        return user is module or (
+            name == function.name and package.rpartition(".")[2] == PurePath(str(module.path)).stem
+        )
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else call.func
     around, caller = user.classes.around(call), user.tree.function(call)
     if around is not None and caller is not None and key_of(receiver) == self_name(caller):
@@ -136,10 +138,6 @@ def _is_known(module: Module, user: Module, function: FunctionNode, call: ast.Ca
     ways = user.flow.reaching(receiver.id, receiver) if isinstance(receiver, ast.Name) else []
     made = [last_name(each.value.func) if isinstance(each.value, ast.Call) else "" for each in ways]
     return bool(made) and all(name == owner.name for name in made)
-
-
-def _stem(module: Module) -> str:
-    return os.path.basename(str(module.path)).partition(".")[0]
 
 
 def _given(module: Module, user: Module, function: FunctionNode, call: ast.Call) -> Iterator[Setting]:
@@ -187,10 +185,6 @@ def _constants(module: Module, iterable: ast.expr) -> list[object]:
         return []
     constants: list[object] = [each.value for each in iterable.elts if isinstance(each, ast.Constant)]
     return constants if len(constants) == len(iterable.elts) else []
-
-
-def _name_of(module: Module) -> str:
-    return os.path.basename(str(module.path))
 
 
 # -- Conditions -----------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _DIM_REDUCTIONS = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"})
 _OF_DISTRIBUTIONS = frozenset({"log_prob", "entropy", "rsample", "sample"})
+_OF_TEXT = frozenset({"str", "str_", "bytes", "bytes_"})
 _SPLITS = frozenset({"split", "chunk", "unbind", "tensor_split"})
 
 
@@ -155,8 +156,9 @@ class Tensors:
 
 def _is_text(dtype: ast.expr | None) -> bool:
     """Whether an array is one of text: `dtype=str`, `dtype="U9"`."""
-    name = last_name(dtype) if dtype is not None else ""
-    return (name or str(getattr(dtype, "value", ""))).lstrip("<>=|").startswith(("str", "U", "S", "bytes"))
+    if isinstance(dtype, ast.Constant):
+        return str(dtype.value).lstrip("<>=|").startswith(("str", "U", "S", "bytes"))
+    return dtype is not None and last_name(dtype) in _OF_TEXT
 
 
 def _split(whole: Value) -> Value:
