@@ -192,6 +192,43 @@ def test_what_matters_is_what_calls_a_step_over_any_number_of_functions() -> Non
     assert [function.name for function, _ in steps.functions if not steps.matters(function)] == ["other"]
 
 
+LAYER = """\
+class Layer(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+        {made}
+
+    def forward(self, x):
+        return self.{called}(x)
+
+    def {name}(self, *x):
+        self.last = x
+
+    def through(self, x):
+        return {through}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "called", "name", "through", "matters"),
+    [
+        ("pass", "inner", "set_last", "x", False),
+        ("pass", "set_last", "set_last", "x", True),
+        ("pass", "through", "set_last", "self.set_last(x)", True),
+        ("pass", "through", "set_last", "x", False),
+        ("inner.register_forward_hook(self.behind)", "inner", "behind", "x", True),
+        ("inner.apply(self.behind)", "inner", "behind", "x", False),
+    ],
+)
+def test_a_forward_pass_matters_by_what_it_reaches(
+    made: str, called: str, name: str, through: str, matters: bool
+) -> None:
+    """A setter that no pass calls keeps nothing of a pass."""
+    steps = Stepping(ast.parse(LAYER.format(made=made, called=called, name=name, through=through)))
+    assert [function.name for function, _ in steps.functions if steps.matters(function)] == ["forward"] * matters
+
+
 def test_values_are_joined_as_one_where_there_is_one() -> None:
     one: Value = (Atom(Kind.TENSOR, "a"),)
     assert join([(), one]) is one

@@ -51,7 +51,7 @@ class Stepping:
         found = [each for each in self.functions if each[0].name not in self._read]
         waiting = [each for each in self.functions if each[0].name in self._read]
         named: dict[str, list[int]] = {}
-        calls = [(self._uses[function].read & self._names) - {function.name} for function, _ in waiting]
+        calls = [(self._uses[function].read & self._named.keys()) - {function.name} for function, _ in waiting]
         for at, (function, _) in enumerate(waiting):
             named.setdefault(function.name, []).append(at)
         left = Counter(name for each in calls for name in each)
@@ -83,9 +83,33 @@ class Stepping:
 
     @cached_property
     def _keeping(self) -> set[FunctionNode]:
-        """The forward passes of classes whose methods set, or add to, attributes of theirs."""
-        forward = [(function, owner) for function, owner in self.functions if function.name == "forward"]
-        return {function for function, owner in forward if owner is not None and any(map(_updates, owner.body))}
+        """The forward passes that reach a method which sets, or adds to, attributes of its object."""
+        forward = [each for each in self.functions if each[0].name == "forward" and each[1] is not None]
+        return {
+            function
+            for function, owner in forward
+            if owner is not None and any(map(_updates, self._reached(function, owner).intersection(owner.body)))
+        }
+
+    def _reached(self, function: FunctionNode, owner: ast.ClassDef | None) -> set[FunctionNode]:
+        """The functions that a method may run, by the names that it reads, and those read; itself, too.
+
+        Of a class whose constructor leaves hooks behind: what that reads as well, for the hooks are run by layers.
+        """
+        found = {function}
+        new = set(self._uses[function].read)
+        for each in owner.body if owner is not None else ():
+            if isinstance(each, FUNCTIONS) and each.name == "__init__" and self._uses[each].hooks:
+                new |= self._uses[each].read
+        seen: set[str] = set()
+        while new:
+            name = new.pop()
+            seen.add(name)
+            for each in self._named.get(name, ()):
+                if each not in found:
+                    found.add(each)
+                    new |= self._uses[each].read - seen
+        return found
 
     @cached_property
     def at_top(self) -> bool:
@@ -104,12 +128,10 @@ class Stepping:
     @cached_property
     def _program(self) -> set[FunctionNode]:
         """The functions that the module's own statements may run, by the names that these and those read."""
-        named: dict[str, list[FunctionNode]] = {}
+        named = self._named
         bodies: dict[str, list[ast.ClassDef]] = {each.name: [] for each in self.classes}
         for each in self.classes:
             bodies[each.name].append(each)
-        for function, _ in self.functions:
-            named.setdefault(function.name, []).append(function)
         found: set[FunctionNode] = set()
         seen: set[str] = set()
         new = set(_Uses(ast.Module(_rest(self._root.body), [])).read)
@@ -135,7 +157,7 @@ class Stepping:
     def _mattering(self) -> set[FunctionNode]:
         readers: dict[str, list[FunctionNode]] = {}
         for function, uses in self._uses.items():
-            for name in uses.read & self._names:
+            for name in uses.read & self._named.keys():
                 readers.setdefault(name, []).append(function)
         new = [function for function, uses in self._uses.items() if self._steps(uses)]
         found = set(new)
@@ -147,8 +169,12 @@ class Stepping:
         return found
 
     @cached_property
-    def _names(self) -> set[str]:
-        return {function.name for function in self._uses}
+    def _named(self) -> dict[str, list[FunctionNode]]:
+        """The functions by their names."""
+        found: dict[str, list[FunctionNode]] = {}
+        for function in self._uses:
+            found.setdefault(function.name, []).append(function)
+        return found
 
 
 class _Uses:
@@ -181,6 +207,11 @@ class _Uses:
                 self.over.update(filter(None, map(_named, walk(node.iter))))
             else:
                 self.loops = True
+
+    @property
+    def hooks(self) -> bool:
+        """Whether it may leave hooks behind."""
+        return any("hook" in each for each in self.read)
 
     @property
     def may_step(self) -> bool:
