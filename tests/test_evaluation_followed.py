@@ -242,7 +242,10 @@ def test_no_fix_where_other_functions_are_involved() -> None:
         from torch import nn
 
         def run(net, x):
-            return net.forward(x)
+            return inner(net, x)
+
+        def inner(net, x):
+            return net(x)
 
         def main(net: nn.Module, agent, frames):
             net.eval()

@@ -40,6 +40,7 @@ TOLD = {
     "below a short loop": "for scale in (1, 2):\n        print(max(model(x * scale).max().item() for x in loader))",
     "of a helper": "def one(x):\n        return model(x).max().item()\n    return [one(x) for x, _ in loader]",
     "as keyword": "return [model(input=x).max().item() for x, _ in loader]",
+    "by its method": "return [model.forward(x).max().item() for x, _ in loader]",
 }
 
 
@@ -58,6 +59,12 @@ QUIET = {
     "a function for later": "return [lambda x=x: model(x) for x, _ in loader]",
     "its sum is differentiated": "loss = sum(criterion(model(x), y) for x, y in loader)\n    loss.backward()",
     "an adaptation": "return [criterion(model(x), y).backward() for x, y in loader]",
+    "what a helper gives is differentiated": (
+        "def one(x):\n        return model(x).max()\n    sum(one(x) for x, _ in loader).backward()"
+    ),
+    "later": (
+        "def one(x):\n        return model(x).max()\n    loss = sum(one(x) for x, _ in loader)\n    loss.backward()"
+    ),
     "trained on each": "def one(x):\n        model(x).sum().backward()\n    return [one(x) for x, _ in loader]",
 }
 
@@ -65,6 +72,29 @@ QUIET = {
 @pytest.mark.parametrize("name", QUIET)
 def test_comprehensions_that_are_no_evaluation_in_vain(name: str) -> None:
     assert found(SCORES.format(before=SWITCHED, body=QUIET[name])) == []
+
+
+NAMED_PASS = """
+from torch.utils.data import DataLoader
+
+
+class Trainer:
+    def fit(self, loader: DataLoader):
+        for x, y in loader:
+            self.loss({call}, y).backward()
+            self.optimizer.step()
+
+    def score(self, val_loader: DataLoader):
+        hits = 0
+        for x, y in val_loader:
+            hits += ({call}.argmax(1) == y).sum().item()
+        return hits
+"""
+
+
+@pytest.mark.parametrize("call", ["self.model(x)", "self.model.forward(x)"])
+def test_a_forward_pass_may_be_called_by_its_name(call: str) -> None:
+    assert found(NAMED_PASS.format(call=call)) == [Severity.NOTE]
 
 
 def test_no_switch_no_evaluation() -> None:
@@ -128,7 +158,11 @@ class Net(nn.Module):
 
 
 def run(net, x):
-    return net.forward(x)
+    return inner(net, x)
+
+
+def inner(net, x):
+    return net(x)
 
 
 def main(frames):

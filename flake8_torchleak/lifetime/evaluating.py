@@ -29,10 +29,14 @@ def record(run: Run, node: ast.expr, atom: Atom, named: bool, assumed: bool) -> 
     while at and not _loops_in(run, at):
         at, call = at - 1, frames[at].call
     loops = _loops_in(run, at) if frames[at].place.is_own else []  # where that is another file, it is told there
-    if switched is not None and loops and isinstance(call, ast.Call):
+    if not loops or not isinstance(call, ast.Call):
+        return
+    function = frames[at].function
+    inside = function.node if function is not None else None
+    if call is not node:
+        run.seen.behind.setdefault(call, set()).add((node, inside))
+    if switched is not None:
         loop = next((each for each in reversed(loops) if isinstance(each.node, LOOPS)), loops[-1])
-        function = frames[at].function
-        inside = function.node if function is not None else None
         run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched, inside, assumed)
 
 
@@ -76,26 +80,34 @@ def in_vain(run: Run) -> Iterator[Evaluated]:
     """Those whose outputs nothing differentiates, in loops that train nothing."""
     for each in run.seen.evaluated.values():
         trains = each.loop.trains or each.loop.node in run.seen.may_train
-        if not trains and not each.loop.of_networks and not _is_spent(run, each):
+        if not trains and not each.loop.of_networks and not _is_spent(run, each.made, each.within):
             yield each
 
 
 def is_for_training(run: Run, call: ast.expr, loop: ast.AST | None) -> bool:
-    """Whether something differentiates what the call of a network gives, or anything else in the loop around it."""
+    """Whether something differentiates what the call of a network gives, or anything else in the loop around it.
+
+    What the call of a helper gives is what a network gives that is run behind it: if no other call in the function
+    runs it as well, which may be the one for training.
+    """
     rounds = getattr(loop, "generators", [loop])
     trained = run.seen.trained | run.seen.may_train
-    return not run.seen.spent.isdisjoint(_marks(call)) or not trained.isdisjoint(rounds)
+    if not run.seen.spent.isdisjoint(_marks(call)) or not trained.isdisjoint(rounds):
+        return True
+    behind = run.seen.behind.get(call, set())
+    others = {each for other, ran in run.seen.behind.items() if other is not call for each in ran} if behind else ()
+    return any(each not in others and _is_spent(run, *each) for each in behind)
 
 
-def _is_spent(run: Run, each: Evaluated) -> bool:
+def _is_spent(run: Run, made: Site, within: ast.AST | None) -> bool:
     """Whether what a network gives in a loop is differentiated: in its function, or by who gets what that returns.
 
     What another function does with what the same helper gives is no matter.
     """
-    spent = _marks(each.made) & run.seen.spent
-    if not spent or each.within is None or each.within in run.seen.giving:
+    spent = _marks(made) & run.seen.spent
+    if not spent or within is None or within in run.seen.giving:
         return bool(spent)
-    return any(each.within in run.seen.spent_in[site] for site in spent)
+    return any(within in run.seen.spent_in[site] for site in spent)
 
 
 def _marks(made: Site) -> set[Site]:

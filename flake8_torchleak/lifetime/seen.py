@@ -95,6 +95,8 @@ class Seen:
 
         self.recording: dict[ast.expr, bool] = {}
         """Calls of networks, and those around -> whether a graph is ever recorded: gradients on, not frozen."""
+        self.behind: dict[ast.expr, set[tuple[Site, ast.AST | None]]] = {}
+        """Calls in loops -> the networks that are run behind them, each with the function that has the loop."""
         self.evaluated: dict[tuple[ast.expr, ast.AST], Evaluated] = {}
         """Networks that are run in evaluation mode with gradients on, by where that shows and the loop around."""
         self.unhooked: set[Site] = set()

@@ -18,7 +18,7 @@ from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
 from flake8_torchleak.model.infer import WRAPPERS, Infer
 from flake8_torchleak.model.modes import Modes
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import last_name, network_of
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.rounds import Comprehension, Round, comprehensions, iterables
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode, Loop, Scope, Tree
@@ -115,7 +115,7 @@ class Loops:
             isinstance(each, ast.Call)
             and (each.args or each.keywords)
             and not self.infer.calls.is_construction(each)
-            and self.infer.value(each.func).kind is Kind.MODULE
+            and self.infer.value(network_of(each)).kind is Kind.MODULE
             for each in self.tree.within(loop)
         )
 

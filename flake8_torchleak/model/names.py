@@ -42,6 +42,14 @@ def last_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def network_of(call: ast.Call) -> ast.expr:
+    """What a call runs, if it is a network: `model` of `model(x)`, and of `model.forward(x)`."""
+    func = call.func
+    if isinstance(func, ast.Attribute) and func.attr == "forward" and isinstance(func.value, (ast.Name, ast.Attribute)):
+        return func.value
+    return func
+
+
 def mentions(node: ast.AST, word: str) -> bool:
     """Whether a name, attribute, keyword or string below `node` contains a word."""
     return any(

@@ -9,7 +9,7 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.attributes import is_called
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import last_name, network_of
 from flake8_torchleak.model.networks import is_bare_layer
 from flake8_torchleak.model.rounds import ROUNDS, iterables
 from flake8_torchleak.model.tree import FUNCTIONS, Scope
@@ -48,8 +48,8 @@ def helper_runs_model(module: Module, call: ast.Call) -> bool:
 
 
 def runs_model(module: Module, call: ast.Call) -> bool:
-    """Whether the call is `model(...)`: of a value that is a module, with arguments."""
-    func = call.func
+    """Whether the call is `model(...)`, or `model.forward(...)`: of a value that is a module, with arguments."""
+    func = network_of(call)
     if (
         not (call.args or call.keywords)
         or module.infer.calls.is_construction(call)
