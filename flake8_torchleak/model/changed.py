@@ -12,7 +12,8 @@ from flake8_torchleak.model.bindings import EDITING_METHODS, Mutation, is_changi
 from flake8_torchleak.model.effects import ARRAY_METHODS
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.samples import is_stored
+from flake8_torchleak.model.samples import is_reached, is_stored
+from flake8_torchleak.model.shallow import is_replaced
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import MUTABLE, Kind, Value
@@ -110,7 +111,9 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
     if module.classes.self_attribute(target) is not None:
         return None  # a slot of the attribute itself: a cache or a counter, not an element
     value = module.infer.value(target, env)
-    if not is_stored(value):
+    if not is_reached(value):
+        return _augmented(module, change, env)
+    if not is_stored(value) and is_replaced(module, target, env):
         return None
     if _fills_in(module, change, target) or is_queue(module, change, value):
         return None
@@ -133,6 +136,19 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
     elif method not in EDITING_METHODS or value.kind not in MUTABLE - {Kind.INSTANCE}:
         return None
     return target, value
+
+
+def _augmented(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value] | None:
+    """What `copy["boxes"] += more` changes: the stored list or array itself, which is then put where it was."""
+    if change.method != "augitem" or not isinstance(change.node, ast.AugAssign) or change.within:
+        return None
+    entry = change.node.target
+    value = module.infer.value(entry, env)
+    more = module.infer.value(change.node.value, env).kind
+    is_list = value.kind in (Kind.LIST, Kind.JSON) and more is Kind.LIST and isinstance(change.node.op, ast.Add)
+    if not is_reached(value) or is_stored(value) or not (is_list or value.kind in (Kind.ARRAY, Kind.TENSOR)):
+        return None
+    return None if is_replaced(module, entry, env) else (entry, value)
 
 
 def _is_shown_by_use(module: Module, change: Mutation, value: Value) -> bool:

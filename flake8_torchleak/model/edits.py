@@ -14,7 +14,8 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.samplecalls import SampleCalls
-from flake8_torchleak.model.samples import is_stored
+from flake8_torchleak.model.samples import is_reached, is_stored
+from flake8_torchleak.model.shallow import is_replaced, is_touched
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import UNKNOWN, Kind, Value
@@ -66,14 +67,27 @@ def _in_helper(
 ) -> Iterator[Edit]:
     """What a helper changes of what a call hands it; told at the call, if the helper is another file's."""
     given = {p: a for p in parameters(helper) if (a := module.classes.argument(call, p, helper)) is not None}
-    inner = Env({p: module.infer.value(a, env) for p, a in given.items()})
-    handed = [a for p, a in given.items() if _may_be_stored(module, inner[p])]
+    values = {p: module.infer.value(a, env) for p, a in given.items()}
+    inner = Env({p: UNKNOWN if _may_be_own(module, v, given[p], env) else v for p, v in values.items()})
+    handed = [a for p, a in given.items() if _is_shared(inner[p]) or _may_be_stored(module, inner[p])]
     if not handed:
         return
     for each in edits_through(module, helper, inner, run_by, depth - 1):
         # What is stored whatever the helper is handed is told where it is, or is kept by the object it is a method of.
         if not any(is_stored(module.infer.value(node)) for node in (root(each.node), each.target)):
             yield each if module.tree.is_own(each.place) else replace(each, call=call, given=handed[0])
+
+
+def _is_shared(value: Value) -> bool:
+    """Whether it is a copy that shares its entries with what is stored, or in an entry of such."""
+    return value.is_shallow or (is_reached(value) and not is_stored(value))
+
+
+def _may_be_own(module: Module, value: Value, given: ast.expr, env: Env) -> bool:
+    """Whether something else may be in the entries of a copy that a helper is handed, or in the entry that it is."""
+    if value.is_shallow:
+        return is_touched(module, given, env)
+    return _is_shared(value) and is_replaced(module, given, env)
 
 
 def _may_be_stored(module: Module, value: Value) -> bool:

@@ -67,6 +67,8 @@ class Growth:
 
     def _put(self, value: Value, change: Mutation, loops: list[Round], env: Env) -> Value:
         infer = self.infer
+        if value.is_shallow and change.depth:
+            return value  # what is in its entries is changed, which others have as well
         put = infer.value(change.value, env) if change.value is not None else Value()
         bulk = change.method in ("extend", "update", "augment")
         size, why = self._times(loops, env)
@@ -95,9 +97,8 @@ class Growth:
                 fields, key = dict(value.fields), change.index.value
                 if isinstance(key, str):
                     fields[key] = join([fields[key], put]) if key in fields else put
-                return value.but(
-                    element=_joined(value.element, put), graph=value.graph or put.graph, fields=tuple(fields.items())
-                )
+                kept = value.element if value.is_shallow else _joined(value.element, put)
+                return value.but(element=kept, graph=value.graph or put.graph, fields=tuple(fields.items()))
             if change.depth and change.method in ("append", "add", "extend", "insert"):
                 put = Value(Kind.LIST, size=size, element=element, why=((change.node, text),))
                 element = put

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.growth import SMALL_RANGE
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.values import NUMBER, STRING, UNKNOWN, Kind, Size, Value, join
+from flake8_torchleak.model.values import NUMBER, STRING, UNKNOWN, Kind, Size, Value, join, shallow
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer
@@ -44,7 +44,8 @@ class Iterables:
             return Value(kind, size=Size.SMALL, element=join(values) if values else None, fields=fields)
         first = self.infer.value(node.args[0], env)
         size, why = self.infer.growth.iteration([node.args[0]], env)
-        element = first.element if first.element is not None else self.infer.parts.element(first).but(origin=None)
+        copied = shallow(first) if first.origin is not None else first
+        element = copied.element if copied.element is not None else self.infer.parts.element(first).but(origin=None)
         if (
             kind is Kind.DICT
             and first.kind is Kind.ITERATOR
@@ -54,9 +55,9 @@ class Iterables:
             element = first.element.items[1]
         if first.kind is Kind.SET and kind is not Kind.SET:
             size = Size.UNKNOWN if size is Size.GROWS else size  # distinct values: class names more often than samples
-        return Value(
-            kind, graph=first.graph, size=size, element=element, why=why or ((node, f"built with `{qualname}`"),)
-        )
+        fields = copied.fields if kind is Kind.DICT else ()
+        evidence = why or ((node, f"built with `{qualname}`"),)
+        return Value(kind, graph=first.graph, size=size, element=element, why=evidence, fields=fields)
 
     def zip(self, node: ast.Call, env: Env) -> Value:
         values = [self.infer.value(a, env) for a in node.args]
@@ -97,7 +98,8 @@ class Iterables:
             return self.infer.parts.element(value, argument)
         if last in ("copy", "deepcopy"):
             graph = None if value.graph and last == "copy" else value.graph  # copy.copy of a tensor drops its history
-            made = value.but(origin=None, graph=graph) if value.kind is not Kind.MODULE else value
+            owned = shallow(value) if value.is_container else value.but(origin=None)  # what else it copies, nobody sees
+            made = owned.but(graph=graph) if value.kind is not Kind.MODULE else value
             return _own(made, _MOST_LEVELS) if last == "deepcopy" else made
         if last == "enumerate":
             size = value.size

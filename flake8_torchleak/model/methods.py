@@ -10,7 +10,7 @@ from flake8_torchleak.model.effects import ARRAY_METHODS, FORWARDS
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.tensors import Tensors
-from flake8_torchleak.model.values import FLAG, NONE, NUMBER, STRING, UNKNOWN, Kind, Size, Value
+from flake8_torchleak.model.values import FLAG, NONE, NUMBER, STRING, UNKNOWN, Kind, Size, Value, shallow
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer
@@ -73,7 +73,7 @@ class Methods:
         if name in ("pop", "popleft"):
             return self.infer.parts.element(base.but(origin=None), node).but(origin=None)  # the container lets go of it
         if name == "copy":
-            return base.but(origin=None)
+            return shallow(base)
         if base.kind is Kind.INDEX:
             origin = base.origin
             if name in ("getImgIds", "getAnnIds", "getCatIds", "get_img_ids", "get_ann_ids"):

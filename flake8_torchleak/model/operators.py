@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.flow import is_tensor_check
-from flake8_torchleak.model.values import FLAG, NONE, NUMBER, STRING, UNKNOWN, Kind, Size, Value, join
+from flake8_torchleak.model.values import FLAG, NONE, NUMBER, STRING, UNKNOWN, Kind, Size, Value, join, shallow
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer
@@ -44,7 +44,9 @@ class Operators:
 
     def dict(self, node: ast.Dict, env: Env) -> Value:
         values = [self.infer.value(each, env) for each in node.values[:50]]
-        elements = [v if k else v.element or UNKNOWN for k, v in zip(node.keys, values, strict=False)]
+        spread = [shallow(v).element or UNKNOWN for k, v in zip(node.keys, values, strict=False) if k is None]
+        stored = [each for each in spread if each.origin is not None]
+        elements = stored or [v for k, v in zip(node.keys, values, strict=False) if k] + spread
         large = len(node.values) >= self.infer.config.min_literal
         fields = tuple(
             (key.value, value)

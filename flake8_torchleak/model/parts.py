@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.values import NUMBER, STRING, UNKNOWN, Kind, Origin, OriginKind, Value
+from flake8_torchleak.model.values import NUMBER, STRING, UNKNOWN, Kind, Origin, OriginKind, Value, shallow
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer
@@ -45,7 +45,7 @@ class Parts:
             return Value(value.kind, graph=value.graph, origin=origin, why=value.why, element=value.element)
         if value.kind is Kind.FILE:
             return STRING
-        if value.kind is Kind.JSON:
+        if value.kind is Kind.JSON and value.element is None:
             return Value(Kind.JSON, why=value.why).within(value)
         if value.element is not None:
             return value.element.within(value)
@@ -90,13 +90,13 @@ class Parts:
             if base.graph and base.kind is Kind.UNKNOWN:
                 return UNKNOWN if hints.is_plain_result(index.value) else base
             if base.kind in (Kind.JSON, Kind.PICKLE):
-                return base
+                return base.element or base
         if base.kind in (Kind.ARRAY, Kind.TENSOR):
             return self._indexed(base, index, env)
         if base.kind is Kind.LOADER and not isinstance(index, ast.Slice):
             return base
         if isinstance(index, ast.Slice) and (base.is_container or base.kind in (Kind.STRING, Kind.PICKLE)):
-            return base.but(origin=None, items=())
+            return shallow(base).but(items=())
         if base.kind is Kind.FRAME:
             column = isinstance(index, ast.Constant) and isinstance(index.value, str)
             return Value(Kind.FRAME, why=base.why, ndim=1 if column else None)

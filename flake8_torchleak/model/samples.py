@@ -31,6 +31,11 @@ class Given:
 
 def is_stored(value: Value) -> bool:
     """Whether a value is (part of) what a Dataset's attribute holds."""
+    return is_reached(value) and not (value.origin is not None and value.origin.copied)
+
+
+def is_reached(value: Value) -> bool:
+    """The same, and what is in an entry of a copy that is not a deep one."""
     return value.origin is not None and value.origin.kind is OriginKind.STATE and value.origin.element
 
 

@@ -79,7 +79,8 @@ class Origin(NamedTuple):
 
     name: the variable or attribute; node: where it was taken from it; element: it is an element of what that holds
     (looked up, iterated), not the whole; view: reached through a view or slice
-    (False: it is the stored object itself); strided: a view with gaps or reordered axes, which is not contiguous.
+    (False: it is the stored object itself); strided: a view with gaps or reordered axes, which is not contiguous;
+    copied: it is an entry of a copy of what is held, that has entries of its own and the same objects in them.
     """
 
     kind: OriginKind
@@ -88,6 +89,7 @@ class Origin(NamedTuple):
     element: bool = False
     view: bool = False
     strided: bool = False
+    copied: bool = False
 
 
 Why = tuple[tuple[ast.AST, str], ...]
@@ -125,6 +127,11 @@ class Value(NamedTuple):
         return self if self.origin or not outer.origin else self.but(origin=outer.origin._replace(element=True))
 
     @property
+    def is_shallow(self) -> bool:
+        """Whether it is a copy of a container whose entries are objects that are stored elsewhere."""
+        return self.element is not None and self.element.origin is not None and self.element.origin.copied
+
+    @property
     def is_container(self) -> bool:
         """Whether this is a Python container for sure."""
         return self.kind in CONTAINERS
@@ -140,6 +147,25 @@ class Value(NamedTuple):
                 break
             value = value.element
         return False
+
+
+def shallow(value: Value) -> Value:
+    """A copy of a container of a Dataset's state: its entries are its own, the objects in them are those stored."""
+    origin = value.origin
+    if origin is None or origin.kind is not OriginKind.STATE or not (value.is_container or value.kind is Kind.UNKNOWN):
+        return value.but(origin=None)
+    held = origin._replace(element=True, copied=True)
+    inner = value.element or Value(Kind.JSON if value.kind is Kind.JSON else Kind.UNKNOWN, why=value.why)
+
+    def entry(each: Value) -> Value:
+        return each if each.origin else each.but(origin=held)
+
+    return value.but(
+        origin=None,
+        element=entry(inner),
+        items=tuple(map(entry, value.items)),
+        fields=tuple((key, entry(each)) for key, each in value.fields),
+    )
 
 
 _DEEPEST = 8

@@ -24,7 +24,8 @@ Instead
 
 Why
 ---
-`self.records[i]` gives the stored object, not a copy. The change stays: the second epoch sees edited data
+`self.records[i]` gives the stored object, not a copy; `dict(record)`, `record.copy()`, `copy.copy(record)` and slices
+of lists are copies whose entries hold the stored objects. The change stays: the second epoch sees edited data
 (normalised twice, keys gone), and what was put in (tensors for lists) stays in memory.
 With workers it happens in each worker's copy and lasts until that worker ends.
 
@@ -53,7 +54,8 @@ How to fix it
 A copy where the element is read into its variable: `.copy()`, `.clone()`, or `copy.deepcopy(...)` where nested contents
 change too, or a helper is handed the element. (Of a row of a tensor `copy.deepcopy` copies the whole tensor.) Safe
 where every edit sets an entry to a value that does not depend on that entry: each read gave the same sample before.
-Unsafe otherwise: from the second read on the samples differ, because they are no longer edited twice.
+Unsafe otherwise: from the second read on the samples differ, because they are no longer edited twice. A copy that
+shares what is changed is made a deep one, which is unsafe, too.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.edits import copy_place, edits, moved_elements
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.release.repeating import repeats
+from flake8_torchleak.model.samples import is_stored
 from flake8_torchleak.model.settled import is_settled
+from flake8_torchleak.model.shallow import made_at
 from flake8_torchleak.model.values import COPIES, Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import copied_first, fitting, is_cut, short
@@ -127,6 +131,8 @@ def _advice(module: Module, edit: Edit) -> tuple[str, ...]:
     name = root(edit.shown)
     reaching = module.flow.reaching(name.id, edit.shown) if isinstance(name, ast.Name) else []
     if isinstance(name, ast.Name) and reaching and all(each.how is How.ASSIGN for each in reaching):
+        if not is_stored(edit.value) and isinstance(reaching[0].value, ast.Subscript):
+            return ("make the copy that it is read from a deep one (`copy.deepcopy`)",)
         return (copied_first(name.id, COPIES.get(module.infer.value(name).kind, "")),)
     if isinstance(edit.shown, ast.Name):
         return (f"change a copy: `copy.deepcopy({edit.shown.id})`",)
@@ -182,6 +188,14 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     assert isinstance(edit, Edit)
     if edit.call is not None:
         raise Unfixable("the change is in another file")
+    if not is_stored(edit.value):
+        shared = made_at(build.module, edit.target)
+        if shared is None or edit.within:
+            raise Unfixable("it is not to be seen where the copy is made that shares what is changed")
+        deepcopy, imported = build.reference("copy.deepcopy", shared)
+        deepened = (*imported, *build.wrapped(shared, f"{deepcopy}(", ")"))
+        yield Fix(FixLevel.UNSAFE, f"copy deeply (`{deepcopy}(...)`)", deepened)
+        return
     place = copy_place(build.module, edit)
     if place is None:
         raise Unfixable(f"`{short(edit.target)}` is not read from the Dataset at one place, into one variable")
