@@ -222,3 +222,33 @@ def main(net, rows):
 def test_who_calls_a_method(tmp_path: Path, made: str, call: str, expected: list[Severity]) -> None:
     """Not what has another class, nor what the file itself defines."""
     assert found(tmp_path, {"scoring": METHOD, "main": CALLS.format(made=made, call=call)}) == expected
+
+
+NAMESAKE = {
+    "tools": """
+        def evaluate(outputs):
+            return {"loss": outputs.sum()}
+
+        class Steps:
+            def run(self, net, loader, optimizer):
+                for x, _ in loader:
+                    self.last = evaluate(net(x))
+                    self.last["loss"].backward()
+                    optimizer.step()
+        """,
+    "scoring": """
+        import torch
+        from tools import Steps
+
+        def evaluate(model, loader):
+            steps = Steps()
+            model.eval()
+            for x, y in loader:
+                print((model(x).argmax(1) == y).sum().item())
+            return steps
+        """,
+}
+
+
+def test_a_function_of_the_same_name_in_another_file_is_another_one(tmp_path: Path) -> None:
+    assert found(tmp_path, NAMESAKE) == TOLD

@@ -106,3 +106,30 @@ SHORT = """found = self.test(val_loader)
 def test_what_is_handed_on_beside_the_loop_that_differentiates(training: str, expected: int) -> None:
     """What is made once an epoch cannot be differentiated batch by batch: the second time, its graph is gone."""
     assert count(BESIDE.format(training=training)) == expected
+
+
+ENGINE = """
+import torch
+
+
+class Engine:
+    def __init__(self, data):
+        self.model = None
+        self.data = data
+
+    def run(self):
+        self.score(self.model)
+
+    def score(self, model):
+        model.eval()
+        hits = 0
+        for x, y in self.data.make_batch_loader():
+            hits += ({model}(x).argmax(1) == y).sum().item()
+        return hits
+"""
+
+
+@pytest.mark.parametrize("model", ["model", "self.model", "model.forward"])
+def test_what_is_called_is_not_the_none_that_it_starts_with(model: str) -> None:
+    """Somebody else sets `engine.model`."""
+    assert count(ENGINE.format(model=model)) == 1

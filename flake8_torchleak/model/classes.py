@@ -215,7 +215,8 @@ class ClassTable:
         """
         owner = self.tree.class_of(function)
         if owner is None:
-            return self.called(function.name, ast.Name)
+            calls = self.called(function.name, ast.Name)
+            return [each for each in calls if not self._is_of_another_file(each, function)] if calls else calls
         if function.name in ("__init__", "__new__"):
             facts = self.all[owner]
             built = [facts, *(e for e in self.heirs.get(facts, ()) if e.methods.get(function.name) is function)]
@@ -223,6 +224,15 @@ class ClassTable:
             inside = [c for c in self.callers.get("cls", []) if self.around(c) in built]
             return found + inside
         return self.called(function.name, ast.Attribute)
+
+    def _is_of_another_file(self, call: ast.Call, function: FunctionNode) -> bool:
+        """Whether a call runs a function of the same name that another file defines."""
+        found = self.names.definition(call.func)
+        return (
+            isinstance(found, FUNCTIONS)
+            and found is not function
+            and self.tree.module_of(found) is not self.tree.module_of(function)
+        )
 
     @remembered
     def called(self, name: str, form: type[ast.expr]) -> list[ast.Call]:

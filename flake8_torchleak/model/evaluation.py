@@ -308,7 +308,7 @@ def _is_of(module: Module, switched: ast.Call, call: ast.Call) -> bool:
 
 def _is_loose(module: Module, call: ast.Call) -> bool:
     """A helper (`self._step(...)`, `predict(...)`) stands for whatever model it runs."""
-    return not hints.is_model(last_name(call.func)) and module.infer.value(call.func).kind is not Kind.MODULE
+    return not hints.is_model(last_name(call.func)) and module.infer.called(call.func).kind is not Kind.MODULE
 
 
 def _feeds(module: Module, around: Round, call: ast.Call) -> bool:

@@ -108,7 +108,7 @@ class Giving:
                 yield None
             if reached is None or not reached & own:
                 return
-        elif self.module.infer.value(func).kind is Kind.MODULE:
+        elif self.module.infer.called(func).kind is Kind.MODULE:
             yield None
         elif isinstance(func, ast.Attribute):
             yield from self._parts(func.value, levels)

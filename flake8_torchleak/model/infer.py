@@ -224,6 +224,11 @@ class Infer:
             return Value(Kind.DATASET)
         return UNKNOWN
 
+    def called(self, func: ast.expr) -> Value:
+        """What is called: not the None that an attribute starts with, and somebody else replaces before."""
+        found = self.value(func)
+        return self.named(last_name(func), func) if found.kind is Kind.NONE else found
+
     def definition(self, definition: Definition, env: Env) -> Value:
         """What one definition binds its variable to."""
         known = (env.memo if env else self.memo).get(definition)

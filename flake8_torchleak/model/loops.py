@@ -115,7 +115,7 @@ class Loops:
             isinstance(each, ast.Call)
             and (each.args or each.keywords)
             and not self.infer.calls.is_construction(each)
-            and self.infer.value(network_of(each)).kind is Kind.MODULE
+            and self.infer.called(network_of(each)).kind is Kind.MODULE
             for each in self.tree.within(loop)
         )
 
@@ -229,7 +229,7 @@ class Loops:
         if hints.is_tensor(key.rpartition(".")[2]) or self.has_tensor_use(node):
             return True
         return any(
-            self.infer.value(each.func).kind in (Kind.MODULE, Kind.LOSS)
+            self.infer.called(each.func).kind in (Kind.MODULE, Kind.LOSS)
             for each in self._handed(self.tree.scope(node)).get(key, ())
         )
 

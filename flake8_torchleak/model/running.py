@@ -77,7 +77,7 @@ def runs_model(module: Module, call: ast.Call) -> bool:
             return False
     if isinstance(func, ast.Attribute) and module.loops.modes.is_switched(call):
         return True
-    if module.infer.value(func).kind is Kind.MODULE:
+    if module.infer.called(func).kind is Kind.MODULE:
         return not is_bare_layer(module.flow, module.names, func)
     return _is_wrapped(module, call)
 
