@@ -256,3 +256,61 @@ TOLD = {
 @pytest.mark.parametrize("name", TOLD)
 def test_what_needs_none(tmp_path: Path, name: str) -> None:
     assert count(tmp_path, TOLD[name]) == 1
+
+
+BOTH = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.score(x)
+
+    {decorated}
+    def score(self, x):
+        {context}
+            return self.head(self.body(x))
+
+    @torch.inference_mode()
+    def generate(self, x):
+        return self.forward(x)
+
+
+def main(loader, val_loader, criterion):
+    net = Net()
+    {frozen}
+    optimizer = torch.optim.Adam(net.parameters())
+    for x, y in loader:
+        criterion(net(x), y).backward()
+        optimizer.step()
+    net.eval()
+    hits = 0
+    for x, y in val_loader:
+        hits += (net(x).argmax(1) == y).sum().item()
+    print(hits)
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorated", "context", "frozen", "expected"),
+    [
+        ("", "if True:", "pass", 1),
+        ("@torch.no_grad()", "if True:", "pass", 0),
+        ("", "with torch.no_grad():", "pass", 0),
+        ("", "with torch.autocast('cpu'):", "pass", 1),
+        ("", "if True:", "for p in net.body.parameters():\n        p.requires_grad = False", 1),
+        ("", "if True:", "for p in net.body.parameters():\n        p.requires_grad = bool(loader)", 0),
+        ("", "if True:", "for p in net.parameters():\n        p.requires_grad = False", 0),
+    ],
+)
+def test_what_a_network_does_beside_its_forward_pass_is_no_matter(
+    decorated: str, context: str, frozen: str, expected: int
+) -> None:
+    """Nor is it that a part of what is trained is frozen: the rest is not."""
+    text = BOTH.format(decorated=decorated, context=context, frozen=frozen)
+    assert len([each for each in lint(text) if each.code == "TLK501"]) == expected

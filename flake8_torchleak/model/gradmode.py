@@ -57,9 +57,7 @@ class GradMode:
         mixed = False
         for up in self._around(self.tree.parents.get(node, node)):
             if isinstance(up, (ast.With, ast.AsyncWith)):
-                mode = self._contexts.get(up)
-                if mode is None:
-                    mode = self._contexts[up] = self._worst([self.manager(i.context_expr) for i in up.items])
+                mode = self._context(up)
             elif isinstance(up, FUNCTIONS):
                 mode = self._switch(up, node)
                 if mode is Grad.ON:
@@ -71,6 +69,24 @@ class GradMode:
                 return Grad.OFF
             mixed = mixed or mode is Grad.MIXED
         return Grad.MIXED if mixed else Grad.ON
+
+    def _context(self, node: ast.With | ast.AsyncWith) -> Grad:
+        """What the managers of a `with` do to grad mode."""
+        mode = self._contexts.get(node)
+        if mode is None:
+            mode = self._contexts[node] = self._worst([self.manager(each.context_expr) for each in node.items])
+        return mode
+
+    def turned_off(self, node: ast.AST) -> bool:
+        """Whether the function around a place turns gradients off there itself, whoever calls it."""
+        for up in self._around(self.tree.parents[node]):
+            if isinstance(up, (ast.With, ast.AsyncWith)):
+                if self._context(up) is Grad.OFF:
+                    return True
+            elif isinstance(up, FUNCTIONS):
+                decorated = self._worst([self.manager(each) for each in up.decorator_list])
+                return Grad.OFF in (decorated, self._switch(up, node))
+        return False
 
     def off(self, node: ast.AST) -> bool:
         """Whether gradients are certainly off at `node`."""

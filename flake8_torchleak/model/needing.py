@@ -28,7 +28,8 @@ def needs_grad(module: Module, scope: Scope) -> bool:
     """Whether a function asks for gradients by itself, by what it calls, or by the network that it runs."""
     for node in module.tree.within(scope):
         if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
-            return True
+            if not (_freezes(module, node) and module.loops.trains(scope)):
+                return True  # where something is trained, what is frozen is a part
         if isinstance(node, ast.Call):
             name = last_name(node.func)
             if name == "requires_grad_" or _ATTACKS.search(key_of(node.func) or name) or _asks(module, node):
@@ -38,6 +39,12 @@ def needs_grad(module: Module, scope: Scope) -> bool:
         _helper_asks(module, call, _DEEPEST) or _network_asks(module, call) or _helper_sets(module, call)
         for call in calls
     )
+
+
+def _freezes(module: Module, node: ast.Attribute) -> bool:
+    """Whether a statement sets `requires_grad` to False."""
+    value = getattr(module.tree.parents[node], "value", None)
+    return isinstance(value, ast.Constant) and value.value is False
 
 
 def _helper_sets(module: Module, call: ast.Call) -> bool:

@@ -12,7 +12,7 @@ from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name, network_of
 from flake8_torchleak.model.networks import is_bare_layer
 from flake8_torchleak.model.rounds import ROUNDS, iterables
-from flake8_torchleak.model.tree import FUNCTIONS, Scope
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MOST_WRAPPED = 8
 """Definitions of a model and of what wraps it that are looked at."""
+_MOST_CALLED = 30
+"""Functions that a forward pass leads to that are looked into."""
 
 
 def is_forward(module: Module, scope: Scope) -> bool:
@@ -92,6 +94,19 @@ def _is_wrapped(module: Module, call: ast.Call) -> bool:
     return any(isinstance(arg, ast.Name) and arg.id == name for arg in args)
 
 
+def _is_ever_off(module: Module, function: FunctionNode) -> bool:
+    """Whether a function, or what it calls, runs anything with gradients off."""
+    queue = [function]
+    for each in queue:
+        for call in module.tree.calls(each):
+            if module.grad.turned_off(call):
+                return True
+            helper = module.classes.callee(call)
+            if helper is not None and helper not in queue and len(queue) < _MOST_CALLED:
+                queue.append(helper)
+    return False
+
+
 def switches_itself(module: Module, call: ast.Call) -> bool:
     """Whether the class of the model that is called switches gradients off in its forward, or in what that calls."""
     queue = list(module.flow.reaching(key_of(call.func), call.func))
@@ -99,9 +114,8 @@ def switches_itself(module: Module, call: ast.Call) -> bool:
         made = each.value.func if isinstance(each.value, ast.Call) else None
         found = module.names.definition(made, True) if made is not None else None
         facts = module.classes.all[found] if isinstance(found, ast.ClassDef) else None
-        for function in facts.all_functions if facts is not None and "forward" in facts.methods else ():
-            if any(module.grad.off(node) for node in module.tree.calls(function)):
-                return True
+        if facts is not None and "forward" in facts.methods and _is_ever_off(module, facts.methods["forward"]):
+            return True
         wrapped = each.value.args[:1] if facts is None and isinstance(each.value, ast.Call) else []
         for inner in wrapped:  # `net = accelerator.prepare(net)`
             if isinstance(inner, ast.Name) and inner.id == each.key and len(queue) < _MOST_WRAPPED:
