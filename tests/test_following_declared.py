@@ -233,3 +233,48 @@ def test_what_a_layer_s_buffer_keeps_in_torch(body: str, of_layers: bool, kept: 
             found.mean().backward()
     assert (network.norm.mean.grad_fn is not None) is kept
     assert bool(layer(body)) is kept
+
+
+BELOW = """
+from abc import abstractmethod
+
+
+class Trainer:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    {decorator}
+    def step(self, model, batch):
+        {stub}
+
+    def log(self, value):
+        pass
+
+    def fit(self, model, loader):
+        total = 0
+        for batch in loader:
+            loss = self.step(model, batch)["loss"]
+            loss.backward()
+            self.optimizer.step()
+            self.log(loss)
+            total += {value}
+        return total
+"""
+
+
+@pytest.mark.parametrize("value", ["loss", "loss.item()"])
+@pytest.mark.parametrize(
+    ("decorator", "stub"),
+    [
+        ("", "raise NotImplementedError"),
+        ("", "raise NotImplementedError('a subclass does')"),
+        ("", "'''What one batch gives.'''\n        raise NotImplementedError"),
+        ("", "pass"),
+        ("", "..."),
+        ("@abstractmethod", "return None"),
+    ],
+)
+def test_what_a_class_below_does_in_another_file_is_not_known(decorator: str, stub: str, value: str) -> None:
+    """What it gives may be anything; what a hook that does nothing is given is not kept."""
+    found = lint(BELOW.format(decorator=decorator, stub=stub, value=value))
+    assert [each.code for each in found] == ["TLK401"] * (value == "loss")

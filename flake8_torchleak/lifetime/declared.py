@@ -19,7 +19,7 @@ def left_open(info: ClassInfo, function: FunctionNode) -> set[str]:
         for name in _called(stack.pop()) - seen:
             seen.add(name)
             method = info.method(name)
-            if method is not None and _only_declares(method[1]):
+            if method is not None and only_declares(method[1]):
                 found.add(name)
             elif method is not None:
                 stack.append(method[1])
@@ -41,7 +41,15 @@ def _called(function: FunctionNode) -> set[str]:
     }
 
 
-def _only_declares(function: FunctionNode) -> bool:
+@of_node
+def refuses(function: FunctionNode) -> bool:
+    """Whether a method cannot be called as it is: an abstract one, or one that raises `NotImplementedError` alone."""
+    abstract = any(last_name(each) == "abstractmethod" for each in function.decorator_list)
+    return abstract or (only_declares(function) and any(isinstance(each, ast.Raise) for each in function.body))
+
+
+@of_node
+def only_declares(function: FunctionNode) -> bool:
     """Whether a function does nothing but refuse: `raise NotImplementedError`, `pass`, or a text alone."""
     if any(last_name(each) == "abstractmethod" for each in function.decorator_list):
         return True

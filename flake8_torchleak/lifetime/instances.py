@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_torchleak.lifetime.declared import only_declares, refuses
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.gradmode import switches
 from flake8_torchleak.lifetime.nodes import of_node, walk
@@ -109,12 +110,16 @@ class Instances(Part):
         if own:
             return run.calls.apply(own, args, keywords, node)
         assert isinstance(cls, ClassInfo)
-        if cls.method(name) is None:
+        found = cls.method(name)
+        if found is not None and refuses(found[1]):
+            return run.foreign.inherited(atom, made, name, args, keywords, node)  # of a class below, in another file
+        if found is None:
             shared = run.attributes.value((atom,), name, node)
             if any(each.kind is not Kind.UNKNOWN for each in shared):
                 return run.calls.apply(shared, args, keywords, node)
             return run.foreign.inherited(atom, made, name, args, keywords, node)
-        return run.calls.apply(run.attributes.value((atom,), name, node), args, keywords, node)
+        result = run.calls.apply(run.attributes.value((atom,), name, node), args, keywords, node)
+        return run.make.unknown(node) if only_declares(found[1]) else result
 
     def method_of_class(
         self, cls: ClassInfo, name: str, args: list[Value], keywords: Keywords, node: ast.expr
