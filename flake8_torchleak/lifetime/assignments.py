@@ -80,7 +80,9 @@ class Assignments(Part):
             for made in objects(base):
                 run.elements.update(made, value)
             return
-        run.keeper.slot(self._held(base, constant(index), target), value, node, target)
+        held = self._held(base, constant(index), target)
+        run.keeper.slot(held, value, node, target)
+        run.keeper.regrown(held, value, node, target)
         self._persist(base, target, value)
         if in_tensor and (run.grad_off or all(atom.made == INTEGERS for atom in base)):
             return  # on torch 2.13 what is copied there has no history

@@ -11,7 +11,10 @@ from flake8_torchleak.model.tree import FunctionNode
 
 
 def left_open(info: ClassInfo, function: FunctionNode) -> set[str]:
-    """The methods that a method calls on its object, itself or by other methods, and that the class only declares."""
+    """The methods that a method calls on its object, itself or by other methods, and that the class leaves to others.
+
+    It only declares them, or has none of that name.
+    """
     found: set[str] = set()
     seen = {function.name}
     stack = [function]
@@ -19,9 +22,9 @@ def left_open(info: ClassInfo, function: FunctionNode) -> set[str]:
         for name in _called(stack.pop()) - seen:
             seen.add(name)
             method = info.method(name)
-            if method is not None and only_declares(method[1]):
+            if method is None or only_declares(method[1]):
                 found.add(name)
-            elif method is not None:
+            else:
                 stack.append(method[1])
     return found
 

@@ -7,6 +7,7 @@ import ast
 from flake8_torchleak.lifetime.declared import only_declares, refuses
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.gradmode import switches
+from flake8_torchleak.lifetime.libraries import CONTAINER_METHODS
 from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
@@ -33,7 +34,7 @@ class Instances(Part):
     def made(self, cls: ClassInfo, args: list[Value], keywords: Keywords, node: ast.AST) -> Value:
         """A new object of a class of the project."""
         run = self.run
-        made = run.new("instance", node, cls)
+        made = run.new(cls.container or "instance", node, cls)
         value = run.of(made)
         found = cls.method("__init__")
         if found is not None:
@@ -55,7 +56,7 @@ class Instances(Part):
     def unseen(self, cls: ClassInfo, node: ast.AST) -> Value:
         """An object of a class of the project that somebody else made, before all that is followed."""
         run = self.run
-        made = run.object("instance", node, 0, cls)
+        made = run.object(cls.container or "instance", node, 0, cls)
         found = cls.method("__init__")
         if found is not None:
             owner, function = found
@@ -113,6 +114,8 @@ class Instances(Part):
         found = cls.method(name)
         if found is not None and refuses(found[1]):
             return run.foreign.inherited(atom, made, name, args, keywords, node)  # of a class below, in another file
+        if found is None and cls.container and name in CONTAINER_METHODS:
+            return run.containers.method((atom,), made, name, args, keywords, node)
         if found is None:
             shared = run.attributes.value((atom,), name, node)
             if any(each.kind is not Kind.UNKNOWN for each in shared):
@@ -153,6 +156,11 @@ class Instances(Part):
                 if name in each.own:
                     made = Function(each.own[name], each.place, None, each, function.receiver)
                     return self.run.functions.invoke(made, args, keywords, node)
+            if isinstance(atom.made, Obj) and function.owner.container:
+                if name in CONTAINER_METHODS:
+                    return self.run.containers.method(function.receiver, atom.made, name, args, keywords, node)
+                if name == "__init__" and (len(args) > 1 or "maxlen" in keywords):
+                    atom.made.bounded = function.owner.container == "deque"
         return ANYTHING
 
     def entered(self, value: Value, node: ast.expr) -> Value:

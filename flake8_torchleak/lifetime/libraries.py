@@ -215,3 +215,8 @@ OF_OBJECTS = {
     "torch.detach": "detach", "torch.detach_": "detach_", "operator.delitem": "__delitem__",
 }  # fmt: skip
 """Functions that call this method of what they are given first."""
+CONTAINER_METHODS = frozenset({
+    "append", "appendleft", "add", "insert", "extend", "extendleft", "pop", "popleft", "popitem", "remove", "discard",
+    "clear", "get", "setdefault", "update", "keys", "values", "items",
+})  # fmt: skip
+"""What objects of a project's own containers have of the built-in ones that they derive from."""

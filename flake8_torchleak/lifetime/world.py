@@ -165,6 +165,15 @@ def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
     return found + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
 
 
+_CONTAINERS = {
+    **dict.fromkeys(("dict", "OrderedDict", "defaultdict", "Counter", "UserDict"), "dict"),
+    **dict.fromkeys(("list", "UserList"), "list"),
+    "set": "set",
+    "deque": "deque",
+}
+"""Classes that a project derives its own containers from."""
+
+
 class ClassInfo:
     """A class of the project: its methods and class attributes, bases of the project first."""
 
@@ -204,6 +213,12 @@ class ClassInfo:
         """Its bases among the classes of `torch.nn`, as they are called there."""
         names = [name.removeprefix("torch.nn.") for name in self.foreign if name.startswith("torch.nn.")]
         return [name for name in names if name.rpartition(".")[2][:1].isupper() and not name.endswith("Module")]
+
+    @cached_property
+    def container(self) -> str:
+        """What container its objects are, by its bases: "dict", "list", "set", "deque"; "" if they are none."""
+        names = (name.rpartition(".")[2] for name in self.foreign)
+        return next((_CONTAINERS[name] for name in names if name in _CONTAINERS), "")
 
     @cached_property
     def is_record(self) -> bool:
