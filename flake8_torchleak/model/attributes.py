@@ -9,6 +9,7 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, key_of
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.effects import ARRAY_ATTRIBUTES, TENSOR_ATTRIBUTES, apply
+from flake8_torchleak.model.encodings import ENTRIES
 from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.handed import given
 from flake8_torchleak.model.names import last_name
@@ -47,6 +48,8 @@ class Attributes:
             return found.but(origin=base.origin) if base.origin else found
         if base.kind is Kind.FRAME:
             return Value(Kind.ARRAY if node.attr == "values" else Kind.FRAME, why=base.why, ndim=base.ndim)
+        if base.kind is Kind.DICT and node.attr in ENTRIES:
+            return self.infer.parts.element(base)
         if base.kind is Kind.INDEX:
             return Value(Kind.DICT, size=Size.GROWS, element=UNKNOWN, origin=base.origin, why=base.why)
         if (

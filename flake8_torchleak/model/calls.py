@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.classes import ClassFacts, self_name
+from flake8_torchleak.model.encodings import Encodings
 from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.library import INDEXES, Library
 from flake8_torchleak.model.methods import Methods
@@ -28,6 +29,7 @@ class Calls:
         self.tensors = Tensors(infer)
         self.library = Library(infer, self.tensors)
         self.methods = Methods(infer, self.tensors)
+        self.encodings = Encodings(infer)
 
     def value(self, node: ast.Call, env: Env) -> Value:
         """What is known of the call's result."""
@@ -46,6 +48,9 @@ class Calls:
         if method is not None:
             # Whose memory comes out of a transform is its own affair: TLK206 looks into it.
             return self._helper(node, method, env).but(origin=None)
+        encoded = self.encodings.value(node, env)
+        if encoded is not None:
+            return encoded
         if isinstance(node.func, ast.Attribute):
             found = self.methods.value(node, node.func, env)
             if found is not None:
