@@ -75,6 +75,13 @@ def test_what_is_told_otherwise_or_not_known(made: str, read: str, imported: str
     assert found(made, read, imported) == []
 
 
+def test_what_is_tokenized_is_no_table_of_tokens() -> None:
+    """`self.tokens` may be a vocabulary, which is small."""
+    made, read = "self.tokenized = tokenizer(texts, padding=True)", ITEMS.replace("self.e.", "self.tokenized.")
+    assert len(found(made, read)) == 1
+    assert found(made.replace("tokenized", "tokens"), read.replace("tokenized", "tokens")) == []
+
+
 def test_one_text_after_the_other() -> None:
     made = f"{LINES}t = AutoTokenizer.from_pretrained(file)\n        self.e = [t.encode(each) for each in lines]"
     text = DATASET.replace("{read}", "self.e[i]").format(made=made, imported=AUTO)

@@ -94,7 +94,7 @@ _NOT_A_LOSS = re.compile(
 _SMALL = re.compile(
     r"class(?:es)?(?:_?names?)?$|class_to_idx|idx_to_class|^cats?$|categor|cat2label|label_?map|label2|2label|2idx|2id$|id2|"
     r"_to_id$|_to_idx$|_to_label$|transform|augment|^keys$|modalit|splits?$|subsets?$|scales?$|sizes?$|^mean$|^std$|columns?$|"
-    r"fields?$|vocab|token|stoi|itos|alphabet|charset|^chars?$|datasets$|samplers?$|loaders?$|layers?$|blocks?$|config|cfg|"
+    r"fields?$|vocab|token(?!iz)|stoi|itos|alphabet|charset|^chars?$|datasets$|samplers?$|loaders?$|layers?$|blocks?$|config|cfg|"
     r"options?$|(?:^|_)args|params?$|stats?$|phases?$|meta$|weights?$|palette|colors?$|means$|stds$|anchors?$|pipeline|"
     r"cameras?$|channels?$|bands?$|features_names|attributes?$|tasks?$|domains?$|langs?$|languages?$|speakers?$|heads?$|"
     r"_names$|hooks?$|callbacks?$|handlers?$|shape$|dims?$|label_?names|templates?$|kwargs",
