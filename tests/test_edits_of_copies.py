@@ -13,6 +13,7 @@ from tests.fixer import mended
 DATASET = """
 import copy
 import json
+import random
 
 import numpy as np
 from torch.utils.data import Dataset
@@ -90,6 +91,26 @@ def test_what_a_copy_shares_is_changed(name: str) -> None:
         assert [each.level for each in one.fixes] == [FixLevel.UNSAFE]
         assert "copy.deepcopy(" in done.text
         assert lint(done.text, wanted=lambda code: code == "TLK203") == []
+
+
+SHUFFLED = {
+    "random.shuffle(self.records[i]['words'])": 1,
+    "words = self.records[i]['words']; random.shuffle(words)": 1,
+    "np.random.shuffle(self.records[i]['words'])": 1,
+    "np.random.shuffle(self.images[i])": 1,
+    "r = dict(self.records[i]); random.shuffle(r['words'])": 1,
+    "r = dict(self.records[i]); r['words'] = []; random.shuffle(r['words'])": 0,
+    "words = list(self.records[i]['words']); random.shuffle(words)": 0,
+    "words = self.records[i]['words']; random.choice(words)": 0,
+    "random.shuffle(self.transform)": 0,
+    "random.shuffle()": 0,
+}
+
+
+@pytest.mark.parametrize("body", SHUFFLED)
+def test_what_is_stored_is_shuffled(body: str) -> None:
+    text = "\n".join(body.split("; ")) + "\nreturn i"
+    assert len(found(text)) == SHUFFLED[body]
 
 
 QUIET = {

@@ -28,6 +28,8 @@ DRAWS = frozenset({
     "arrowedLine", "drawMarker",
 })  # fmt: skip
 """OpenCV functions that draw into their first argument."""
+_SHUFFLES = frozenset({"random.shuffle", "numpy.random.shuffle"})
+"""Functions that put the elements of their first argument into another order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +87,8 @@ def edits_in(
         target = _written(module, call)
         if target is not None:
             value = module.infer.value(target, env)
-            if is_stored(value) and value.kind in (Kind.ARRAY, Kind.TENSOR):
+            is_own = not is_stored(value) and (not is_reached(value) or is_replaced(module, target, env))
+            if not is_own and (value.kind in (Kind.ARRAY, Kind.TENSOR) or _shuffles(module, call, value)):
                 yield Edit(call, target, value, function)
 
 
@@ -97,9 +100,12 @@ def _written(module: Module, call: ast.Call) -> ast.expr | None:
     qualname = module.names.qualname(call.func)
     if qualname.startswith("cv2.") and last_name(call.func) in DRAWS and call.args:
         return call.args[0]
-    if qualname.startswith("numpy.random.shuffle") and call.args:
-        return call.args[0]
-    return None
+    return call.args[0] if qualname in _SHUFFLES and call.args else None
+
+
+def _shuffles(module: Module, call: ast.Call, value: Value) -> bool:
+    """Whether a call puts the elements of a list into another order."""
+    return value.kind in (Kind.LIST, Kind.JSON) and module.names.qualname(call.func) in _SHUFFLES
 
 
 def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value] | None:
