@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from pathlib import Path
 
 import pytest
 
 from flake8_torchleak.lint import lint
+from tests.model import module
 
 HELPERS = """
 import torch
@@ -314,3 +316,22 @@ def test_what_a_network_does_beside_its_forward_pass_is_no_matter(
     """Nor is it that a part of what is trained is frozen: the rest is not."""
     text = BOTH.format(decorated=decorated, context=context, frozen=frozen)
     assert len([each for each in lint(text) if each.code == "TLK501"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "off"),
+    [
+        ("run()", False),
+        ("with torch.no_grad():\n    run()", True),
+        ("with torch.autocast('cpu'):\n    run()", False),
+        ("def f():\n    run()\nwith torch.no_grad():\n    f()", False),
+        ("def f():\n    with torch.no_grad():\n        with torch.autocast('cpu'):\n            run()", True),
+        ("def f():\n    torch.set_grad_enabled(False)\n    run()", True),
+        ("@torch.no_grad()\ndef f():\n    run()", True),
+    ],
+)
+def test_who_turns_gradients_off_itself(text: str, off: bool) -> None:
+    """Not who is called with gradients off."""
+    built = module(text)
+    call = next(each for each in built.tree.all(ast.Call) if ast.unparse(each) == "run()")
+    assert built.grad.turned_off(call) is off

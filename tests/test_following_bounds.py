@@ -217,6 +217,7 @@ class Layer(nn.Module):
         ("pass", "set_last", "set_last", "x", True),
         ("pass", "through", "set_last", "self.set_last(x)", True),
         ("pass", "through", "set_last", "x", False),
+        ("pass", "inner.forward", "set_last", "x", False),
         ("inner.register_forward_hook(self.behind)", "inner", "behind", "x", True),
         ("inner.apply(self.behind)", "inner", "behind", "x", False),
     ],

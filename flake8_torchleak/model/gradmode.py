@@ -80,12 +80,11 @@ class GradMode:
     def turned_off(self, node: ast.AST) -> bool:
         """Whether the function around a place turns gradients off there itself, whoever calls it."""
         for up in self._around(self.tree.parents[node]):
-            if isinstance(up, (ast.With, ast.AsyncWith)):
-                if self._context(up) is Grad.OFF:
-                    return True
-            elif isinstance(up, FUNCTIONS):
+            if isinstance(up, FUNCTIONS):
                 decorated = self._worst([self.manager(each) for each in up.decorator_list])
                 return Grad.OFF in (decorated, self._switch(up, node))
+            if isinstance(up, (ast.With, ast.AsyncWith)) and self._context(up) is Grad.OFF:
+                return True
         return False
 
     def off(self, node: ast.AST) -> bool:
