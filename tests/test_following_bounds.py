@@ -336,3 +336,21 @@ def test_steps_may_run_out_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(follow, "_RESERVED", steps)
         ends.add(follow_text(HEAD + DECORATED).whole)
     assert ends == {True, False}
+
+
+def test_more_fields_of_named_tuples_than_are_remembered_are_put_in_order() -> None:
+    """What a call makes of them stands where the named tuple is made: nothing in the class has a place of its own."""
+    lines = [
+        "import collections",
+        "import torch",
+        *(f"Out{i} = collections.namedtuple('Out{i}', 'v')" for i in range(50)),
+    ]
+    lines += [
+        "def fit(net, loader, optimizer, made):",
+        "    total = 0",
+        "    for x in loader:",
+        "        loss = net(x)",
+    ]
+    lines += [f"        loss = loss + Out{i}(**made._asdict()).v" for i in range(50)]
+    lines += ["        loss.backward()", "        optimizer.step()", "        total += loss"]
+    assert [each.code for each in lint("\n".join(lines))] == ["TLK401"]

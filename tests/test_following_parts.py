@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-
 import pytest
 
-from flake8_torchleak.lifetime.history import is_in
 from flake8_torchleak.lint import lint
 
 STORAGE = """
@@ -124,14 +121,6 @@ def test_where_alone_gives_indices(made: str, told: bool) -> None:
     text = QUIET.format(decorator="", body="return self.body(x)", given="")
     text = text.replace("kept.append(net(x))", f"out = net(x)\n        kept.append({made})")
     assert any(each.code == "TLK402" for each in lint(text)) is told
-
-
-def test_a_class_that_a_call_makes_stands_nowhere() -> None:
-    (statement,) = ast.parse("Row = namedtuple('Row', 'x y')").body
-    made = ast.ClassDef("Row", [], [], [], [])
-    assert not is_in(made, statement)
-    assert isinstance(statement, ast.Assign)
-    assert is_in(statement.value, statement)
 
 
 HELD = """

@@ -280,6 +280,7 @@ class Builtin(Part):
         ]
         called = constant(args[0])
         cls = ast.ClassDef(called if isinstance(called, str) else "record", [], [], body, [])
+        ast.copy_location(cls, node)
         info = ClassInfo(cls, self.run.frame.place, [], ["typing.NamedTuple"])
         return (Atom(Kind.CLASS, node, made=info),)
 

@@ -59,8 +59,6 @@ def is_in(site: Site, node: ast.AST) -> bool:
         site = site[0]
     if not isinstance(site, (ast.expr, ast.stmt)) or not isinstance(node, (ast.expr, ast.stmt)):
         return False
-    if not hasattr(site, "lineno"):
-        return False  # a class that a call makes: `namedtuple("Row", ...)`
     start, end = (site.lineno, site.col_offset), (site.end_lineno or 0, site.end_col_offset or 0)
     return (node.lineno, node.col_offset) <= start and end <= (node.end_lineno or 0, node.end_col_offset or 0)
 
