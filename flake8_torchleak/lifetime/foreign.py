@@ -51,7 +51,7 @@ class Foreign(Part):
             if "lr_scheduler" in path:
                 return PLAIN
             return (Atom(Kind.OPTIMIZER, node, born=run.tick()),)
-        if path.startswith("torch.nn.functional."):
+        if path.startswith(("torch.nn.functional.", "torch.nn.utils.rnn.")):
             return run.operations.computed(name, args, keywords, node)
         if path.startswith("torch.nn."):
             return run.networks.layer(path, args, node)

@@ -54,6 +54,36 @@ OF_WHOLE = frozenset({"LongTensor", "IntTensor", "BoolTensor", "ByteTensor", "ra
 """Functions of torch that give tensors of whole numbers, whatever they are told."""
 INTEGERS = "whole numbers"
 """Marks a tensor of whole numbers: what is copied into it has no history there."""
+WHOLE_ARGUMENTS = {
+    "ctc_loss": {1: "targets", 2: "input_lengths", 3: "target_lengths"},
+    "embedding": {0: "input"},
+    "gather": {2: "index"},
+    "index_add": {2: "index"},
+    "index_select": {2: "index"},
+    "masked_fill": {1: "mask"},
+    "masked_select": {1: "mask"},
+    "nll_loss": {1: "target"},
+    "pack_padded_sequence": {1: "lengths"},
+    "repeat_interleave": {1: "repeats"},
+    "scatter": {2: "index"},
+    "scatter_add": {2: "index"},
+    "take": {1: "index"},
+    "take_along_dim": {1: "indices"},
+    "where": {0: "condition"},
+}
+"""Functions of torch -> their arguments that are whole numbers or true and false, by place and by name.
+
+Measured with torch 2.13: what is not whole is refused there, or gets no gradient.
+"""
+OF_SEQUENCES = {
+    "pack_padded_sequence": ("data", "batch_sizes", "sorted_indices", "unsorted_indices"),
+    "pack_sequence": ("data", "batch_sizes", "sorted_indices", "unsorted_indices"),
+    "pad_packed_sequence": ("padded", "lengths"),
+}
+"""Functions of torch -> the parts of what they give: the first has history, the others are whole numbers.
+
+Measured with torch 2.13: `packed.data` is an entry of a named tuple, and no tensor's `data`, which has no history.
+"""
 SAME_NUMBERS = frozenset({
     "to", "cuda", "cpu", "clone", "contiguous", "view", "reshape", "expand", "repeat", "squeeze", "unsqueeze",
     "pin_memory", "share_memory_", "detach",

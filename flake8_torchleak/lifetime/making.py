@@ -78,7 +78,7 @@ class Making(Part):
     def unknown(self, site: Site, graph: Graph = Graph.MAYBE, vary: frozenset[int] = NO_LOOPS) -> Value:
         """What nothing is known of but where it came from."""
         born = self.run.tick()
-        if self.run.grad_off:
+        if self.run.grad_off or site in self.run.seen.whole:
             graph = Graph.NO
         elif graph is Graph.MAYBE and site in self.run.seen.proven:
             graph = Graph.YES
@@ -131,7 +131,9 @@ class Making(Part):
         site: Site = (atom.site, selector) if _depth(atom.site) < DEEPEST else atom.site
         whole = atom.made != NAMED or atom.site in run.seen.roots  # what is differentiated itself is one tensor
         graph = atom.graph if whole else min(atom.graph, Graph.MAYBE)
-        if graph is Graph.MAYBE and site in run.seen.proven and not run.grad_off:
+        if site in run.seen.whole:
+            graph = Graph.NO
+        elif graph is Graph.MAYBE and site in run.seen.proven and not run.grad_off:
             graph = Graph.YES
         parts = atom.parts | {site} if graph is not Graph.NO else NOTHING
         kind = Kind.NETWORK if site in run.seen.networks else Kind.UNKNOWN

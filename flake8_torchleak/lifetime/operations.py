@@ -52,7 +52,9 @@ class Operations(Part):
         copied = name == "asarray" and constant(keywords.get("copy", NONE)) is True
         if name in _VIEWS and args and not copied:
             return _as_tensor(run.make.view(node, args[0][0], *args[1:]))
-        return _as_tensor(run.make.result(node, [*args, *keywords.values()]))
+        if name in table.OF_SEQUENCES:
+            return self._of_sequences(name, args, keywords, node)
+        return _as_tensor(run.make.result(node, self._with_history(name, args, keywords)))
 
     def of_numpy(self, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         """A function of numpy: it refuses what carries history, so what it is given does not."""
@@ -117,7 +119,7 @@ class Operations(Part):
                 return self.in_place((atom,), name, args, keywords, node, receiver)
         if (effect := TENSOR_METHODS.get(name)) is not None and effect.sharing in (Sharing.VIEW, Sharing.STRIDED):
             return _as_tensor(run.make.view(node, atom, *others))
-        result = _as_tensor(run.make.result(node, [(atom,), *others]))
+        result = _as_tensor(run.make.result(node, self._with_history(name, [(atom,), *args], keywords)))
         return run.make.view_of(atom, result) if _shares(name, args, keywords) else result
 
     def _with_indices(self, atom: Atom, args: list[Value], node: ast.expr) -> Value:
@@ -128,6 +130,32 @@ class Operations(Part):
         indices = run.make.tensor((node, "indices"), Graph.NO, atom.vary)
         pair.fields.update({0: values, 1: indices, "values": values, "indices": indices})
         return run.of(pair)
+
+    def _of_sequences(self, name: str, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
+        """What packs sequences, `packed.data` with their history, or fills them up: `padded, lengths = ...`."""
+        run = self.run
+        fields = table.OF_SEQUENCES[name]
+        made = run.new("tuple", node)
+        for at, field in enumerate(fields):
+            site = (node, field)
+            if at:
+                value = _as_whole(run.make.tensor(site, Graph.NO, all_vary(args)))
+            else:
+                value = _as_tensor(run.make.result(site, self._with_history(name, args, keywords)))
+            made.fields.update({at: value, field: value})
+        return run.of(made)
+
+    def _with_history(self, name: str, args: list[Value], keywords: Keywords) -> list[Value]:
+        """What may be differentiated of what an operation is given: all but whole numbers."""
+        whole = table.WHOLE_ARGUMENTS.get(name)
+        if whole is None:
+            return [*args, *keywords.values()]
+        given: list[tuple[int | str, Value]] = [*enumerate(args), *keywords.items()]
+        numbers = {*whole, *whole.values()}
+        for at, value in given:
+            if at in numbers:
+                self.run.seen.whole_in(value)
+        return [value for at, value in given if at not in numbers]
 
     def in_place(
         self, base: Value, name: str, args: list[Value], keywords: Keywords, node: ast.expr, receiver: ast.expr

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, NOTHING, Atom, Graph, Site, Value, is_marked
+from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, NOTHING, Atom, Graph, Kind, Site, Value, is_marked
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
 
@@ -22,6 +22,8 @@ class Seen:
     def __init__(self) -> None:
         self.proven: set[Site] = set()
         """Sites whose value was differentiated, and so carries history."""
+        self.whole: set[Site] = set()
+        """Sites whose value was used as only whole numbers are, and so carries none."""
         self.named: set[Site] = set()
         """Sites of what is taken for a network by its name."""
         self.networks: set[Site] = set()
@@ -134,6 +136,12 @@ class Seen:
     def tensors_in(self, values: Iterable[Value]) -> None:
         """What these are is used as only tensors are."""
         self.tensors.update(atom.site for value in values for atom in value if atom.held is not None)
+
+    def whole_in(self, value: Value) -> None:
+        """What these are is used as only whole numbers are, which have no history: lengths, indices, masks."""
+        found = {atom.site for atom in value if atom.kind is Kind.UNKNOWN} - self.whole
+        self.surprises += len(found)
+        self.whole |= found
 
     def prove(self, site: Site) -> None:
         """What this site makes was differentiated, and so was what alone it may have its history from.
