@@ -233,6 +233,29 @@ def test_names_that_are_not_in_a_module_beside_in_a_bare_folder(tmp_path: Path) 
     assert severity(tmp_path, text, name="jobs__run", jobs__parts__text="missing = 1") == "warning"
 
 
+BARE = "from tools.text import log"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"tools__other": "", "first": "from tools.other import each"}, "note"),
+        ({"tools__other": "", "first": "import other"}, "warning"),  # a library of that name, perhaps
+        ({"tools__other": "", "first": "from tools.other import each", "jobs__tools__text": ""}, "warning"),
+        ({"tools__other": "", "first": "from tools.other import each", "tools": ""}, "warning"),
+        ({"tools__text": "log = 1", "first": "from tools.text import log"}, "warning"),
+    ],
+)
+def test_modules_that_are_not_in_a_bare_folder(tmp_path: Path, files: dict[str, str], expected: str) -> None:
+    assert severity(tmp_path, program(above=BARE), **files) == expected
+
+
+def test_bare_folders_among_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missing, "_MOST_FILES", 1)
+    files = {"tools__other": "", "first": "from tools.other import each"}
+    assert severity(tmp_path, program(above=BARE), **files) == "warning"
+
+
 def test_more_modules_than_are_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(missing, "_MOST_IMPORTED", 2)
     files = {"first": "import second", "second": "from tools import text", "tools": ""}

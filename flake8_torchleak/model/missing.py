@@ -89,12 +89,25 @@ def _is_nowhere(path: str, name: str, top: str) -> bool:
     Scripts add folders to `sys.path`.
     """
     head, *rest = name.split(".")
-    homes = Finder(path).packages(head) if rest else []
+    finder = Finder(path)
+    homes = finder.homes(head) if rest else []
     if not homes or _is_built(rest):
         return False
     if not all(_ends_at(os.path.join(home, head), rest) for home in homes):
         return False
+    if not finder.packages(head) and not _is_imported_from(homes, head, top):
+        return False
     return _ending(top, [head, *rest]) == []
+
+
+def _is_imported_from(homes: list[str], head: str, top: str) -> bool:
+    """Whether some file of the project names a module that lies in a bare folder: no library of that name is meant."""
+    if any(reader().has(home, f"{head}.py") for home in homes):
+        return False
+    files = files_below(top)
+    inside = [each for home in homes for each in listing(os.path.join(home, head)) if each.endswith(".py")]
+    words = [f"{head}.{each[: -len('.py')]}" for each in inside]
+    return len(files) <= _MOST_FILES and any(holds(file, top, word) for file in files for word in words)
 
 
 def _ending(top: str, parts: list[str]) -> list[str] | None:
