@@ -71,6 +71,8 @@ def reports(
             continue  # `sums[name] += loss`: one finding, of the sum
         if excused(each) or (each.is_graph and (_is_run_without(module, each.node) or is_of_record(module, each.at))):
             continue
+        if each.is_graph and _is_for_others(module, each):
+            continue
         told.add((each.node, each.at))
         metered = each.of_other and each.is_graph
         told_of = each.node is each.at or metered or each.how in _SAID
@@ -138,6 +140,15 @@ def _is_run_without(module: Module, node: ast.AST) -> bool:
     if function is None or module.classes.calls_of(function):
         return False
     return is_called_without(module, function)
+
+
+def _is_for_others(module: Module, kept: Kept) -> bool:
+    """Whether the function around returns what it gathers, and another file differentiates that."""
+    function = module.tree.function(kept.node) if kept.node in module.tree.parents else None
+    if function is None or not isinstance(kept.target, (ast.Name, ast.Subscript)):
+        return False
+    callers = module.release.callers
+    return key_of(container_of(kept.target)[0]) in callers.returned(function) and callers.train_elsewhere(function)
 
 
 def _is_safe(kept: Kept, module: Module) -> bool:

@@ -13,8 +13,9 @@ from collections.abc import Callable
 from enum import Enum
 
 from flake8_torchleak.model import hints, prospect
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.outline import Outline, has_comprehension
+from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.words import holds_any, is_of_torch
 
 
@@ -108,11 +109,16 @@ def _may_evaluate(outline: Outline) -> bool:
     if names and (outline.may_train or (not knows and holds_any(text, hints.LOADS))):
         return True
     looping = {each.name for each in outline.loops if not isinstance(each, ast.Module)}
-    if not holds_any(text, hints.PREPARES):
-        return False
-    if not names.isdisjoint(looping):
-        return True
-    return any(each.name in names and has_comprehension(each) for each in outline.functions)
+    looping |= {each.name for each in outline.functions if each.name in names and has_comprehension(each)}
+    names &= looping
+    if holds_any(text, hints.PREPARES):
+        return bool(names)
+    return not knows and any(each.name in names and _gets_network(each) for each in outline.functions)
+
+
+def _gets_network(function: FunctionNode) -> bool:
+    """Whether one of the parameters is a network by its name: who calls the function may have set its mode."""
+    return any(hints.is_model(each.arg) for each in parameters(function))
 
 
 def _may_be_dataset(node: ast.ClassDef, serves: bool, bases: tuple[str, ...]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from pathlib import Path
 
@@ -230,6 +231,54 @@ def fit(net, loaders, opt):
 )
 def test_phases_of_one_loop(phases: str, before: str, count: int) -> None:
     assert len(found(PHASES.format(phases=phases, before=before))) == count
+
+
+MODES = """
+def fit(net, loaders, opt, names{more}):
+    for name, loader in zip(names, loaders):
+        {switch}
+        for x, y in loader:
+            loss = F.cross_entropy(net(x), y)
+            if {test}:
+                loss.backward()
+                opt.step()
+            print(loss.item())
+"""
+BOTH = "if {test}:\n            {then}\n        else:\n            {other}"
+TRAIN = 'name == "train"'
+SWITCHES = {
+    "one branch each": (BOTH.format(test=TRAIN, then="net.train()", other="net.eval()"), TRAIN, 1),
+    "an expression": (f"net.train() if {TRAIN} else net.eval()", TRAIN, 1),
+    "what train is given": (f"net.train({TRAIN})", TRAIN, 1),
+    "what train is given by name": (f"net.train(mode={TRAIN})", TRAIN, 1),
+    "a part of the condition": (f"net.train({TRAIN})", f"{TRAIN} and opt", 1),
+    "the other way round": (BOTH.format(test='name != "train"', then="net.eval()", other="net.train()"), TRAIN, 1),
+    "negated": (f"net.train({TRAIN})", f"not (name != {TRAIN.split()[-1]})", 1),
+    "as long as it evaluates": (BOTH.format(test=TRAIN, then="net.eval()", other="net.train()"), TRAIN, 0),
+    "in both branches": (BOTH.format(test=TRAIN, then="net.eval()", other="net.eval()"), TRAIN, 0),
+    "another condition": (f"net.train({TRAIN})", "opt", 0),
+    "another variable by then": (f"net.train({TRAIN})\n        name = loader.name", TRAIN, 0),
+    "a constant": ("net.train(True)", TRAIN, 0),
+    "no training mode": (f"if {TRAIN}:\n            pass\n        else:\n            net.eval()", TRAIN, 0),
+    "another network": (BOTH.format(test=TRAIN, then="opt.net.train()", other="net.eval()"), TRAIN, 0),
+    "a helper of that name": (f"train({TRAIN})", TRAIN, 0),
+}
+
+
+@pytest.mark.parametrize(("switch", "test", "count"), SWITCHES.values(), ids=SWITCHES)
+def test_who_decides_over_the_mode_decides_over_gradients(switch: str, test: str, count: int) -> None:
+    told = found(MODES.format(more="", switch=switch, test=test))
+    assert len(told) == count
+    if told:
+        assert re.search(r"torch.set_grad_enabled\((name == 'train'|not .*)\)", told[0].message)
+        assert told[0].notes[-1].text == "evaluation mode where not `name == 'train'`"
+
+
+@pytest.mark.parametrize(("off", "count"), [("with torch.no_grad():", 0), ("if nets:", 1)])
+def test_who_calls_it_turns_gradients_off(off: str, count: int) -> None:
+    text = MODES.format(more="", switch=f"net.train({TRAIN})", test=TRAIN)
+    caller = f"\ndef main(nets, loaders, opt, names):\n    {off}\n        fit(nets, loaders, opt, names)\n"
+    assert len(found(text + caller)) == count
 
 
 def test_a_network_that_runs_only_where_it_trains() -> None:

@@ -142,7 +142,9 @@ def test_batches_are_drawn_from_what_is_a_loader_by_name(text: str, steps: bool)
     ("text", "evaluates"),
     [
         ("def validate(net):\n    for x in data: net(x)\nnet.load_state_dict(x)", True),
-        ("def validate(net):\n    for x in data: net(x)", False),
+        ("def validate(net):\n    for x in data: net(x)", True),  # if who calls it has set the network's mode
+        ("def validate(data):\n    for x in data: net(x)", False),
+        ("def validate(net):\n    for x in data: net(x)\nuse(no_grad)", False),
         ("def gather(net):\n    for x in train_loader: net(x)", True),  # if only numbers are kept of it
         ("def validate(net): net(data)\nloss.backward()", True),
         ("def test_it(net):\n    for x in data: net(x)\nimport pytest\ntorch.load(x)", False),

@@ -81,16 +81,24 @@ def test_what_callers_do_with_it(caller: str, evaluates: bool | None) -> None:
     assert (done.found > 0) is bool(evaluates)
 
 
-@pytest.mark.parametrize(("use", "offered"), [("print(len({}))", True), ("torch.cat({}).sum().backward()", False)])
-def test_callers_in_other_files(tmp_path: Path, use: str, offered: bool) -> None:
+USES = {
+    "only read": ("print(len({}))", True, True),
+    "differentiated": ("torch.cat({}).sum().backward()", False, False),
+    "handed to what may differentiate it": ("for loss in {}: loss.backward()\n    use(loss)", False, False),
+    "kept by who trains": ("model.kept = {}\n    model.loss(model.kept).backward()", True, False),
+}
+
+
+@pytest.mark.parametrize(("use", "told", "offered"), USES.values(), ids=USES)
+def test_callers_in_other_files(tmp_path: Path, use: str, told: bool, offered: bool) -> None:
     importers.forget()
     used = use.format("predict(model, loader)")
     caller = f"import torch\nfrom scores import predict\n\ndef main(model, loader):\n    {used}\n"
     path = project(tmp_path, scores=PREDICT, main=caller) / "scores.py"
-    assert ("TLK501", 6) in found(path)
+    assert (("TLK501", 6) in found(path)) is told
     done = fix(path.read_text(), DEFAULT, True, lambda code: code == "TLK501", str(path))
     assert ("@torch.no_grad()" in done.text) is offered
-    if not offered:
+    if told and not offered:
         (left,) = done.left
         assert left.unfixed == "a caller uses the result of `predict` in training"
 
@@ -113,3 +121,35 @@ def test_a_holder_that_is_handed_to_a_function_of_another_file(tmp_path: Path, u
     path = project(tmp_path, helpers=f"def use(losses):\n    {use}\n", main=HANDED) / "main.py"
     done = fix(path.read_text(), DEFAULT, True, lambda code: code == "TLK402", str(path))
     assert ("loss.detach()" in done.text) is released
+
+
+GATHERED = """\
+import torch
+import torch.nn.functional as F
+
+
+def losses(net, loader):
+    kept, total = [], 0
+    for x, y in loader:
+        loss = F.cross_entropy(net(x), y)
+        kept.append(loss)
+        total += loss
+    return kept, total
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "told"),
+    [
+        ("kept, total = losses(net, loader)\n    (sum(kept) + total).backward()", False),
+        ("torch.stack(losses(net, loader)[0]).mean().backward()", False),
+        ("print(losses(net, loader))", True),
+    ],
+)
+def test_what_a_function_gathers_for_who_differentiates_it_in_another_file(
+    tmp_path: Path, use: str, told: bool
+) -> None:
+    importers.forget()
+    caller = f"import torch\nfrom scores import losses\n\ndef main(net, loader):\n    {use}\n"
+    path = project(tmp_path, scores=GATHERED, main=caller) / "scores.py"
+    assert bool({code for code, _ in found(path)} & {"TLK401", "TLK402"}) is told

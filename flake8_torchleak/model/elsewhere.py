@@ -4,8 +4,8 @@ evaluation mode."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
@@ -14,6 +14,8 @@ from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
+
+Answer = TypeVar("Answer")
 
 _MOST_LEVELS = 3
 """Callers of callers, each perhaps in a file of its own, that are asked."""
@@ -72,10 +74,21 @@ def are_switching(module: Module, function: FunctionNode, run: ast.Call) -> bool
 
 def calls_elsewhere(module: Module, function: FunctionNode) -> Iterator[tuple[Module, ast.Call]]:
     """The calls of a function in other files, by its name, with their files."""
+    return answers_elsewhere(module, function, lambda user, call: (user, call))
+
+
+def answers_elsewhere(
+    module: Module, function: FunctionNode, question: Callable[[Module, ast.Call], Answer]
+) -> Iterator[Answer]:
+    """What the other files say to a question of each call of a function there; they look up in more files for it."""
     owner = module.tree.class_of(function)
     name, of = function.name, owner.name if owner is not None else ""
-    for user, calls in module.users.answers(lambda user: _named(user, name, of), f"{name}("):
-        yield from ((user, each) for each in calls)
+
+    def answered(user: Module) -> list[Answer]:
+        return [question(user, each) for each in _named(user, name, of)]
+
+    for answers in module.users.answers(answered, f"{name}("):
+        yield from answers[1]
 
 
 def _named(user: Module, name: str, owner: str) -> list[ast.Call]:
@@ -98,7 +111,8 @@ def _is_of_another(user: Module, call: ast.Call, owner: str) -> bool:
 
 def _given(module: Module, function: FunctionNode, call: ast.Call, run: ast.Call) -> str:
     """What the network that a function runs is called by who hands it over; "" if it is none of its parameters."""
-    parameter = next((each for each in parameters(function) if each.arg == key_of(run.func)), None)
+    called = {key_of(run.func), key_of(run.func.value) if isinstance(run.func, ast.Attribute) else ""}
+    parameter = next((each for each in parameters(function) if each.arg in called), None)
     value = module.classes.argument(call, parameter, function) if parameter is not None else None
     return key_of(value) if value is not None else ""
 

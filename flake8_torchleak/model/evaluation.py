@@ -18,8 +18,9 @@ from flake8_torchleak.model.modes import SWITCHED
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.onepass import networks_of, one_pass, switched_before
+from flake8_torchleak.model.passes import passes
 from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, iterables, targets
-from flake8_torchleak.model.running import helper_runs_model, is_forward, runs_model, switches_itself
+from flake8_torchleak.model.running import is_forward, runs_model, switches_itself
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, FunctionNode, Scope
 from flake8_torchleak.model.unneeded import is_unaware, may_be_unneeded, unneeded
 from flake8_torchleak.model.values import Kind
@@ -115,7 +116,7 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
             is_left_out = _is_left_out(module, scope)
         if is_left_out:
             return None
-        if not (runs_model(module, call) or helper_runs_model(module, call)):
+        if not passes(module, call):
             continue
         found = _of_call(module, scope, call, around)
         if found is not None and not module.loops.modes.contradicted(scope) and not switches_itself(module, call):
@@ -141,10 +142,13 @@ def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Eva
         use = unneeded(module, scope, call, rounds) if rounds is not None else ()
         before = switched_before(module, call) if use else None
         evidence = ((before, SWITCHED),) if before is not None else ()
-    if not evidence and not use:
+    named = function is not None and hints.is_evaluation(function.name)
+    if not evidence and not use and over is None and not named:
         return None
     if function is not None and module.loops.modes.evaluates(call) is None and are_switching(module, function, call):
         evidence = ((function, SWITCHED_ELSEWHERE), *evidence)
+    if not evidence and not use:
+        return None
     return Evaluation(call, around, function, evidence or use, not evidence)
 
 
@@ -199,7 +203,10 @@ def _is_left_out(module: Module, scope: Scope) -> bool:
     """Whether what a function does needs gradients, or goes into training."""
     if needs_grad(module, scope):
         return True
-    return isinstance(scope, FUNCTIONS) and module.release.callers.are_training(scope) is not None
+    if not isinstance(scope, FUNCTIONS):
+        return False
+    callers = module.release.callers
+    return callers.are_training(scope) is not None or callers.train_elsewhere(scope)
 
 
 def _at_once(module: Module, scope: FunctionNode) -> Evaluation | None:
@@ -226,9 +233,8 @@ def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:
     if caller is None or any(_is_in_every_step(module, each) for each in calls):
         return None
     for call in module.tree.calls(scope):
-        runs = runs_model(module, call) or helper_runs_model(module, call)
         if (
-            runs
+            passes(module, call)
             and not module.loops.modes.contradicted(scope)
             and module.grad.at(call) is Grad.ON
             and not module.loops.trains(scope)

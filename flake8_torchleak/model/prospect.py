@@ -18,6 +18,7 @@ _OF_STEPS = ("_step", "_batch", "optimize_parameters", "compute_loss", "on_befor
 """Each name of a function that is a step has one of these in it: they are sought first."""
 _STEP = re.compile(rf"def[\s\\]+(?:{'|'.join(sorted(hints.STEP_METHODS | hints.STEP_HOOKS))})\b")
 _SWITCHING = (".eval(", ".train(")
+_DEFINED = re.compile(r"def[\s\\]+(\w+)")
 _LOADERS = ("oader", "refetcher", "ata_generator")
 _SHORT = re.compile(r"dl(?:(?<=\bdl)|(?<=_dl))s?[a-z_\d]{0,6}\b")
 _ITERATORS = re.compile(
@@ -55,8 +56,10 @@ def may_step(text: str) -> bool:
 
 
 def may_evaluate(text: str) -> bool:
-    """Whether there may be an evaluation: a switch of the mode, training or weights that are read, or a loader."""
-    return holds_any(text, (*_SWITCHING, *_TRAINING, *hints.PREPARES)) or names_loader(text)
+    """Whether there may be an evaluation: a switch of the mode, training or weights that are read, a loader, a name."""
+    if holds_any(text, (*_SWITCHING, *_TRAINING, *hints.PREPARES)) or names_loader(text):
+        return True
+    return any(map(hints.is_evaluation, _DEFINED.findall(text)))
 
 
 def may_run_in_vain(text: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bounds import leave_out
+from flake8_torchleak.model.elsewhere import answers_elsewhere
 from flake8_torchleak.model.giving import Giving
 from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.fate import Fate
@@ -49,6 +50,20 @@ class Callers:
             if found is not None:
                 return found
         return None
+
+    @remembered
+    def train_elsewhere(self, function: FunctionNode) -> bool:
+        """Whether another file differentiates what a function gives: `grad(train.loss(net, data), weights)`."""
+        if self.module.tree.class_of(function) is not None:
+            return False  # a method of any class may be meant
+        return any(answers_elsewhere(self.module, function, _is_differentiated))
+
+    @remembered
+    def returned(self, function: FunctionNode) -> frozenset[str]:
+        """The variables that a function's results are made of."""
+        given = (each.value for each in self.module.tree.within(function) if isinstance(each, ast.Return))
+        nodes = (node for value in given if value is not None for node in ast.walk(value))
+        return frozenset(each.id for each in nodes if isinstance(each, ast.Name))
 
     def are_known(self, function: FunctionNode) -> bool:
         """Whether all modules of the project that call the function can be asked."""
@@ -140,3 +155,9 @@ class Callers:
 
     def _sites(self, node: ast.AST) -> list[Site]:
         return self.module.release.differentiation.sites(self.module.tree.scope(node))
+
+
+def _is_differentiated(user: Module, call: ast.Call) -> bool:
+    """Whether what a call of an imported function gives is differentiated, for certain."""
+    is_imported = bool(user.names.qualname(call.func))
+    return is_imported and not user.grad.off(call) and user.release.escapes.of_value(call).fate is Fate.DIFFERENTIATED

@@ -1,0 +1,114 @@
+"""Calls that run a network, whatever they are called: itself, a method of its class, a helper of the file.
+
+`model.predict(users, items)`, `trainer.generate(images)`: the class is known where the object is made, and where it is
+a parameter, by what those hand over who call the function, in any file.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.classfacts import ClassFacts, self_name
+from flake8_torchleak.model.effects import MODULE_SELF
+from flake8_torchleak.model.elsewhere import answers_elsewhere
+from flake8_torchleak.model.names import parameters
+from flake8_torchleak.model.running import helper_runs_model, runs_model
+from flake8_torchleak.model.tree import FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_MOST_METHODS = 30
+"""Methods that a method leads to that are looked into."""
+
+
+def passes(module: Module, call: ast.Call) -> bool:
+    """Whether a call runs a network with gradients on, as far as what it runs can be seen."""
+    return runs_model(module, call) or helper_runs_model(module, call) or method_runs_model(module, call)
+
+
+def method_runs_model(module: Module, call: ast.Call) -> bool:
+    """Whether a method other than `forward` is called that runs a network, of every class that it may be of."""
+    if not isinstance(call.func, ast.Attribute) or not (call.args or call.keywords):
+        return False
+    name = call.func.attr
+    found = [_records(module, each, name) for each in _classes(module, call.func.value)]
+    if not found and isinstance(call.func.value, ast.Name):
+        found = list(_by_callers(module, call.func.value, name))
+    return bool(found) and all(found)
+
+
+def _classes(module: Module, value: ast.expr) -> list[ClassFacts]:
+    """The classes of the project that an object is seen to be made of: a variable, or an attribute of `self`."""
+    owned = module.classes.self_attribute(value)
+    if owned is not None:
+        ways = owned[0].attributes.get(f"self.{owned[1]}", [])
+    else:
+        ways = module.flow.reaching(value.id, value) if isinstance(value, ast.Name) else []
+    return [each for way in ways if way.is_plain and (each := _made(module, way.value)) is not None]
+
+
+def _made(module: Module, value: ast.expr | None) -> ClassFacts | None:
+    """The class that a call makes an object of: `Net(config).to(device).eval()`."""
+    while isinstance(value, ast.Call):
+        if not isinstance(value.func, ast.Attribute) or value.func.attr not in MODULE_SELF:
+            found = module.names.definition(value.func, True)
+            return module.classes.all[found] if isinstance(found, ast.ClassDef) else None
+        value = value.func.value
+    return None
+
+
+def _by_callers(module: Module, name: ast.Name, method: str) -> Iterator[bool]:
+    """The same of a parameter, by what is handed over for it by each caller that shows of what class that is."""
+    function = module.tree.function(name)
+    parameter = next((each for each in parameters(function) if each.arg == name.id), None) if function else None
+    if function is None or parameter is None or function.name == "__init__":
+        return
+
+    def records(user: Module, call: ast.Call) -> list[bool]:
+        given = user.classes.argument(call, parameter, function)
+        return [_records(user, each, method) for each in (_classes(user, given) if given is not None else ())]
+
+    for call in module.classes.calls_of(function):
+        yield from records(module, call)
+    for found in answers_elsewhere(module, function, records):
+        yield from found
+
+
+def _records(module: Module, facts: ClassFacts, name: str) -> bool:
+    """Whether a method of a class runs a network, and neither turns gradients off, nor trains, nor is a pass's part."""
+    method = facts.methods.get(name)
+    if method is None or name == "forward":
+        return False
+    queue: list[FunctionNode] = [method]
+    runs = False
+    for each in queue:
+        if module.loops.trains(each):
+            return False
+        for call in module.tree.calls(each):
+            is_pass = runs_model(module, call) or _is_itself(call, each)
+            if module.grad.turned_off(call):
+                if is_pass:
+                    return False
+                continue
+            runs = runs or is_pass
+            queue += [new for new in _run_by(module, call) if new not in queue and len(queue) < _MOST_METHODS]
+    return runs
+
+
+def _run_by(module: Module, call: ast.Call) -> list[FunctionNode]:
+    """The functions of the project that a call in a method runs, a method of an attribute's class among them."""
+    helper = module.classes.callee(call)
+    if helper is not None:
+        return [helper]
+    if not isinstance(call.func, ast.Attribute) or module.classes.self_attribute(call.func.value) is None:
+        return []
+    name = call.func.attr
+    return [each.methods[name] for each in _classes(module, call.func.value) if name in each.methods]
+
+
+def _is_itself(call: ast.Call, method: FunctionNode) -> bool:
+    """Whether a network calls itself: `self(x)`."""
+    return isinstance(call.func, ast.Name) and call.func.id == self_name(method)
