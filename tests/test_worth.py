@@ -108,6 +108,28 @@ def test_what_is_only_evaluated_with(tmp_path: Path, own: str, of_user: str, exp
 
 
 @pytest.mark.parametrize(
+    ("options", "of_user", "expected"),
+    [
+        ("", "model.eval()", "note"),
+        (", shuffle=False", "model.eval()", "note"),
+        (", shuffle=True", "model.eval()", "warning"),
+        (", sampler=sampler", "model.eval()", "warning"),
+        ("", "model.eval()\nloss.backward()", "warning"),
+        ("", "", "warning"),
+    ],
+)
+def test_what_is_only_evaluated_with_in_order(tmp_path: Path, options: str, of_user: str, expected: str) -> None:
+    """Whatever else the project trains: each worker copies its own share once."""
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "rows.py").write_text(ROWS.format(filled=RECORDS["parsed"]) + "\ndef fit(loss):\n    loss.backward()\n")
+    made = f"DataLoader(Rows('.'), num_workers=4{options})"
+    (tmp_path / "run.py").write_text(
+        f"from rows import Rows\nfrom torch.utils.data import DataLoader\n{made}\n{of_user}\n"
+    )
+    assert severities((tmp_path / "rows.py").read_text(), str(tmp_path / "rows.py")) == [expected]
+
+
+@pytest.mark.parametrize(
     ("loader", "expected"),
     [("", "note"), ("DataLoader(Rows('.'), collate_fn=list)", "warning"), ("DataLoader(Rows('.'), None)", "warning")],
 )

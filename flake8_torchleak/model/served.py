@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -138,9 +139,13 @@ class Served:
         return bool(sites) and all(is_for_who_asks(user, site) for user, site in sites)
 
     @remembered
-    def goes_in_order(self, dataset: DatasetFacts) -> bool:
-        """Whether each loader in sight that may be given the class goes through it from its start to its end."""
-        return bool(self._sites(dataset)) and all(_goes_in_order(site) for _, site in self._sites(dataset))
+    def goes_in_order(self, dataset: DatasetFacts, such: Callable[[Module], bool] = lambda _: True) -> bool:
+        """Whether each loader in sight that may be given the class goes through it from its start to its end.
+
+        such: what else must hold for the files that make these loaders.
+        """
+        sites = self._sites(dataset)
+        return bool(sites) and all(_goes_in_order(site) and such(user) for user, site in sites)
 
     @remembered
     def has_none_in_sight(self, dataset: DatasetFacts) -> bool:

@@ -8,8 +8,9 @@ that the project shows, are a warning: they are large, and so is the file, if it
 holds nobody sees. One entry of each record, and what is only evaluated with, are small, as are the headers of arrays
 and a table of numbers, of which Python keeps one object up to 256; what samples read only behind a flag that is off by
 default is seldom there, and workers that only an option asks for are not there by default. Records that are made for
-each annotation of an index are as many and as large as what it holds. All else is as true, and small more often than
-not.
+each annotation of an index are as many and as large as what it holds. Where every loader goes through the samples in
+order, in programs that only evaluate, each worker copies its own share of the records, and all together no more than
+one copy. All else is as true, and small more often than not.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def worth(module: Module, container: Container) -> Severity:
     shown = module.loaders.shows_workers_for(owner.facts.node) or (made and module.reach.meets_shown_workers(owner))
     if not shown or module.served.has_none_by_default(owner):
         return Severity.NOTE
+    if container.value.kind is not Kind.INDEX and module.served.goes_in_order(owner, _says_evaluation):
+        return Severity.NOTE
     name = container.name.removeprefix("self.")
     if is_left_out(module, container.dataset, name) or is_unset(module, container.dataset, name):
         return Severity.NOTE
@@ -88,6 +91,12 @@ def _is_for_evaluation(module: Module) -> bool:
         return own or any(reader().holds(each, word) for each in users for word in words)
 
     return says(_EVALUATING) and not says(_TRAINING)
+
+
+def _says_evaluation(user: Module) -> bool:
+    """Whether the file that makes a loader evaluates, and does not train."""
+    text = user.source.text
+    return holds_any(text, _EVALUATING) and not holds_any(text, _TRAINING)
 
 
 def _is_unknown(value: Value) -> bool:
