@@ -58,6 +58,7 @@ def lint(
     wanted: Callable[[str], bool] | None = None,
     parsing: Callable[[str], ast.Module] = parse,
     early: Early | None = None,
+    least: Severity = Severity.NOTE,
 ) -> list[Finding]:
     """Findings of all rules (opinionated ones too) in `source`, in order of place.
 
@@ -67,11 +68,12 @@ def lint(
     wanted: which codes are worth the work (default: all).
     parsing: how the text is parsed if there is no tree, for who parses one text again and again.
     early: told what is found as soon as that is likely.
+    least: findings below it may be left out, where that saves the work: whatever is found in a test is a note.
     Raises SyntaxError, and nothing else, when `tree` is not given and the text does not parse, if a rule's words stand
     in it or it imports PyTorch. Of other texts those that do not parse hold nothing. What was stopped raises Stopped.
     """
     try:
-        return _linted(source, config, tree, path, fixes, wanted, parsing, early)
+        return _linted(source, config, tree, path, fixes, wanted, parsing, early, least)
     except SyntaxError:
         raise
     except Exception as error:
@@ -87,6 +89,7 @@ def _linted(
     wanted: Callable[[str], bool] | None,
     parsing: Callable[[str], ast.Module],
     early: Early | None,
+    least: Severity,
 ) -> list[Finding]:
     subjects = by_words(source, config.dataset_bases)
     if not subjects:
@@ -102,9 +105,11 @@ def _linted(
     outline = Outline(tree, source)
     subjects = by_statements(frozenset(each.subject for each in rules), outline, config.dataset_bases)
     rules = [each for each in rules if each.subject in subjects and each.may_find_in(outline)]
+    module = Module(Source(source), tree, config, path)
+    if rules and least is not Severity.NOTE and module.tests_by(outline.packages):
+        rules = [each for each in rules if not each.default]  # who selects the others asks for their notes
     if not rules:
         return []
-    module = Module(Source(source), tree, config, path)
     try:
         if not any(each.may_find_apart(source) for each in rules) and not _keeps_anything(module):
             return []

@@ -70,8 +70,13 @@ def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
     """The first such loop of every function, and of the module."""
     for scope in _candidates(module):
         found = _evaluation(module, scope)
-        if found is not None:
+        if found is not None and not _trains_elsewhere(module, scope):
             yield found
+
+
+def _trains_elsewhere(module: Module, scope: Scope) -> bool:
+    """Whether another file differentiates what a function gives. Asked last: the other files are read for it."""
+    return isinstance(scope, FUNCTIONS) and module.release.callers.train_elsewhere(scope)
 
 
 def _candidates(module: Module) -> list[Scope]:
@@ -186,6 +191,8 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_
     function = scope if isinstance(scope, FUNCTIONS) else None
     if function is not None and is_called_without(module, function, call):
         return None
+    if _trains_elsewhere(module, scope):
+        return None
     is_made = isinstance(switched, ast.Call) and last_name(switched.func) == "from_pretrained"
     evidence = ((switched, MADE_SO if is_made else SWITCHED),) if switched in module.tree.parents else ()
     return Evaluation(call, loop, function, evidence, followed=True)
@@ -205,8 +212,7 @@ def _is_left_out(module: Module, scope: Scope) -> bool:
         return True
     if not isinstance(scope, FUNCTIONS):
         return False
-    callers = module.release.callers
-    return callers.are_training(scope) is not None or callers.train_elsewhere(scope)
+    return module.release.callers.are_training(scope) is not None
 
 
 def _at_once(module: Module, scope: FunctionNode) -> Evaluation | None:

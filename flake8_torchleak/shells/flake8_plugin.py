@@ -51,12 +51,12 @@ class TorchLeak:
         # The collector would go through all of flake8's objects again and again for those made here.
         collects = gc.isenabled()
         gc.disable()
+        least = Severity(self.config.min_severity)
         try:
-            findings = lint(text, self.config, self.tree, self.filename, wanted=type(self).wanted)
+            findings = lint(text, self.config, self.tree, self.filename, wanted=type(self).wanted, least=least)
         finally:
             if collects:
                 gc.enable()
-        least = Severity(self.config.min_severity)
         findings = [each for each in findings if is_told(each, least)]
         if type(self).gathers and any(each.under for each in findings):
             # What flake8 is going to drop must not take others with it.

@@ -54,7 +54,7 @@ class Callers:
     @remembered
     def train_elsewhere(self, function: FunctionNode) -> bool:
         """Whether another file differentiates what a function gives: `grad(train.loss(net, data), weights)`."""
-        if self.module.tree.class_of(function) is not None:
+        if self.module.tree.class_of(function) is not None or not self.returned(function):
             return False  # a method of any class may be meant
         return any(answers_elsewhere(self.module, function, _is_differentiated))
 
