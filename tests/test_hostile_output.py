@@ -85,11 +85,11 @@ def _linted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     linted = linting._linted
 
     def once(
-        source: str, config: Any, tree: Any, path: Any, fixes: bool, wanted: Any, parsing: Any, early: Any
+        source: str, config: Any, tree: Any, path: Any, fixes: bool, wanted: Any, parsing: Any, early: Any, least: Any
     ) -> list[Finding]:
         known = source, wanted is None
         if known not in LINTED:
-            LINTED[known] = linted(source, config, tree, path, fixes, wanted, parsing, early)
+            LINTED[known] = linted(source, config, tree, path, fixes, wanted, parsing, early, least)
         return list(LINTED[known])
 
     monkeypatch.setattr(linting, "_linted", once)
