@@ -127,3 +127,43 @@ def test_what_is_a_sequence_of_its_own_is_none() -> None:
     rows = "\n    def __getitem__(self, i):\n        return self.loadAnns(i)\n\n\nclass Rows"
     text = OWN.replace("\n\nclass Rows", rows, 1).replace("self.index.imgs[i]", "self.index[i]")
     assert not lint(text, wanted=lambda code: code == "TLK101")
+
+
+FOLDER = """
+from torch.utils.data import DataLoader
+from torchvision.datasets import {base}
+
+
+class Photos({base}):
+    def __init__(self, root):
+        super().__init__(root)
+        {more}
+
+    def __getitem__(self, i):
+        {sample}
+
+
+loader = DataLoader(Photos("photos"), shuffle=True, num_workers=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "more", "sample", "count"),
+    [
+        ("ImageFolder", "self.scale = 2", "return self.loader(self.samples[i][0])", 1),
+        ("ImageFolder", "self.scale = 2", "path, label = self.imgs[i]\n        return self.loader(path)", 1),
+        ("DatasetFolder", "self.scale = 2", "return super().__getitem__(i)[0]", 1),
+        ("DatasetFolder", "self.scale = 2", "return self.targets[i]", 0),
+        ("ImageFolder", "self.samples = list(self.samples)[:100]", "return self.samples[i]", 0),
+        ("FakeData", "self.scale = 2", "return super().__getitem__(i)", 0),
+    ],
+)
+def test_a_list_of_files_of_the_base(base: str, more: str, sample: str, count: int) -> None:
+    text = FOLDER.format(base=base, more=more, sample=sample)
+    told = lint(text, fixes=True, wanted=lambda code: code == "TLK101")
+    assert [each.severity for each in told] == [Severity.NOTE] * count
+    assert not any(each.fixes for each in told)
+    if told and more == "self.scale = 2":
+        assert told[0].message.startswith("memory grows by a copy of `self.samples` (list of tuple) in each worker")
+        assert told[0].notes[0].text == f"`{base}` of torchvision lists every file of its folder"
+        assert told[0].span.line == 8

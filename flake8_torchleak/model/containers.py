@@ -19,7 +19,7 @@ from flake8_torchleak.model.handed import call_of, given
 from flake8_torchleak.model.headers import holds_arrays
 from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.inherited import changes_of, is_of_base, own_share
-from flake8_torchleak.model.librarybases import INDEX, index_of
+from flake8_torchleak.model.librarybases import held_by_base
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
 from flake8_torchleak.model.unnoticed import is_unnoticed
@@ -69,11 +69,11 @@ def _all(module: Module, tensors: bool) -> Iterator[Container]:
     for dataset in with_holdings(module):
         if not module.loaders.may_have_workers(dataset.owner.facts.node) or dataset.elsewhere:
             continue
-        indexed = None if tensors else index_of(module, dataset)
-        if indexed is not None:
-            place, value, read = indexed
+        held = None if tensors else held_by_base(module, dataset)
+        if held is not None:
+            place, attribute, value, read = held
             notes = (*value.why, *dataset.chain(read.function), (read.node, _read_in(read)))
-            yield Container(place, f"self.{INDEX}", dataset, value, read, notes, True, False, False, False)
+            yield Container(place, f"self.{attribute}", dataset, value, read, notes, True, False, False, False)
         for attr in _attributes(dataset):
             state = StateFacts(module, dataset, attr)
             found = _judge(module, dataset, state, tensors)

@@ -58,7 +58,8 @@ When it stays silent
   the Dataset that is off by default, where its elements are arrays, of which forked workers copy about 100 bytes each,
   where it is a parsed table of whole numbers, of which Python keeps one object up to 256, where it was unpickled, so
   that nobody sees what it holds, where no sample reads an element of its own or `__len__` counts something else, where
-  the class is one for evaluation by its name, and where there are no workers unless an option asks for them.)
+  the class is one for evaluation by its name, where all loaders of it are in files that only evaluate and go through it
+  in order, so that the workers copy it once together, and where there are no workers unless an option asks for them.)
 
 How to fix it
 -------------

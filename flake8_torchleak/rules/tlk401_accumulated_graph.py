@@ -36,7 +36,7 @@ Run by `fixtures/TLK401_accumulated_graph/proof.py`, fixed by `torchleak check -
 
 When it stays silent
 --------------------
-- The sum is differentiated: by itself, scaled, or returned to a caller that does.
+- The sum is differentiated: by itself, scaled, or returned to a caller that does, here or in another file.
 - It starts anew in every step.
 - Gradients are off.
 - The value is a number already: `.item()`, `float()`, a helper that returns one.

@@ -45,6 +45,7 @@ When it stays silent
   recorded.
 - The loop needs gradients: attacks, saliency, `backward`, `zero_grad`, also where a helper differentiates, or the
   network's own forward pass (forces that are the derivative of an energy, adaptation at test time).
+- Another file differentiates what the function gives: `torch.autograd.grad(train.loss(net, data), weights)`.
 - Code that nobody can see may train: what it gets has a graph, and it was made of the network or an optimizer, or gets
   an optimizer as well (`scaler(loss, optimizer)`).
 - The network that is run is another one than the one in evaluation mode, or holds that as a part, or trains again.
@@ -72,9 +73,13 @@ by an `eval()` above; or by another method, or the module, if nothing tells it t
 then only where its output is turned into numbers. Such files are not read for it if they speak of `no_grad` and have
 nothing else to evaluate. One that is called in a loop is left to whoever calls it.
 
+Methods under other names (`model.predict(users, items)`, `trainer.generate(x)`) run a network where the class of the
+object shows that they do, with gradients on: where it is made, or by what is handed over for it, in any file.
+
 A function that trains under a condition (`if optimizer is not None:`, `if mode == "train":`, `if net.training:`) is
 told where it is also run when that does not hold, with gradients on: by a call with such constants, in any file, a
-value of a loop (`for phase in ("train", "val")`), or behind `net.eval()`. It needs `set_grad_enabled` of the condition.
+value of a loop (`for phase in ("train", "val")`), or behind `net.eval()`; and where the same condition decides over the
+network's mode, `net.train(split == "train")`. It needs `set_grad_enabled` of the condition.
 
 How to fix it
 -------------
