@@ -214,6 +214,45 @@ def test_a_long_method_of_a_class_in_another_file(tmp_path: Path, decorator: str
     assert len(lint(text, path=str(path), wanted=lambda code: code == "TLK501")) == expected
 
 
+ANNOTATED = """
+import torch
+from nets import Net, Sums
+
+
+def fit(sums: Sums, net: Net, loader, optimizer):
+    kept = []
+    for x in loader:
+        loss = net(x).mean()
+        loss.backward()
+        optimizer.step()
+        kept.append(sums.after({given}))
+    return kept
+"""
+SUMS = """
+
+class Sums:
+    def __init__(self, net):
+        self.net = net
+
+    def after(self, step):
+        {body}
+        return self.net(step)
+"""
+
+
+@pytest.mark.parametrize(("given", "told"), [("1", False), ("loss", True)])
+@pytest.mark.parametrize("length", [1, 30])
+def test_a_method_of_an_object_that_only_an_annotation_speaks_of(
+    tmp_path: Path, given: str, told: bool, length: int
+) -> None:
+    """It is followed only if what it is given has history: who knows what its object is."""
+    body = "\n        ".join(f"step = step * {number} + 1" for number in range(length))
+    (tmp_path / "nets.py").write_text(NETS.format(decorator="", body=BODY) + SUMS.format(body=body))
+    text, path = ANNOTATED.format(given=given), tmp_path / "main.py"
+    path.write_text(text)
+    assert any(each.code == "TLK402" for each in lint(text, path=str(path))) is told
+
+
 UNSEEN = """
 from library import Model
 

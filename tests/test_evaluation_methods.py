@@ -214,6 +214,15 @@ def test_methods_of_networks_in_the_file(tmp_path: Path, parts: str, expected: l
     assert found(tmp_path, {"nets": NETS, "job": OWN.format(parts=parts)}, "job") == expected
 
 
+OF_NUMBERS = OF_FUNCTION.replace("rows, items in loader", "i in range(size)").replace("rows, items", "i, 1")
+
+
+def test_a_network_in_evaluation_mode_that_is_given_numbers(tmp_path: Path) -> None:
+    """It is followed all the same: it may make its inputs of them."""
+    nets = NETS.replace("return self.items(items) @", "rows = torch.arange(rows)\n        return self.items(rows) @")
+    assert found(tmp_path, {"nets": nets, "job": OWN.format(parts=OF_NUMBERS)}, "job") == [Severity.NOTE]
+
+
 def test_a_network_that_a_constructor_is_handed(tmp_path: Path) -> None:
     """Following the calls shows it, if anything does."""
     assert len(found(tmp_path, {"nets": NETS, "job": OWN.format(parts=OF_CONSTRUCTOR)}, "job")) < 2

@@ -68,6 +68,18 @@ def test_what_nothing_is_known_of_may_have_one() -> None:
     assert codes("scores = torch.add(scores, lengths)", "kept.append(lengths)") == {"TLK402"}
 
 
+@pytest.mark.parametrize("method", ["view(-1)", "clone()", "to(torch.float32)", "repeat(2)"])
+def test_whole_numbers_that_are_moved(method: str) -> None:
+    assert not codes("number = scores.to(torch.long)", f"kept.append(number.{method})")
+
+
+@pytest.mark.parametrize(
+    ("test", "told"), [("limit >= 2", True), ("limit > 2", True), ("limit < 2", False), ("'a' > 'b'", True)]
+)
+def test_constants_that_are_compared(test: str, told: bool) -> None:
+    assert bool(codes("limit = 3", f"if {test}: kept.append(loss)")) is told
+
+
 PARTS = {
     "the data": ("packed = pack_padded_sequence(scores, lengths)", "packed.data", True),
     "the first part": ("packed = pack_sequence(scores)", "packed[0]", True),
