@@ -133,6 +133,49 @@ def test_what_the_network_is_made_of(tmp_path: Path, made: str, method: str, exp
     assert scored(tmp_path, method, made) == expected
 
 
+HOLDER = """
+import torch
+
+
+class Evaluator:
+    def __init__(self, model{more}):
+        self.model = {value}
+
+    def evaluate(self, loader):
+        self.model.eval()
+        hits = 0
+        for rows, items in loader:
+            hits += self.model.predict(rows, items).argmax().item()
+        return hits
+"""
+HOLDING = """
+from nets import Scorer
+from scoring import Evaluator
+
+
+def main(loader, size):
+    print(Evaluator({given}).evaluate(loader))
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "value", "given", "expected"),
+    [
+        ("", "model", "Scorer(size)", TOLD),
+        (", other=None", "model", "other=size, model=Scorer(size)", TOLD),
+        ("", "model", "size", QUIET),
+        ("", "model", "*size", QUIET),
+        ("", "model if model else None", "Scorer(size)", QUIET),
+        ("", "made", "Scorer(size)", QUIET),
+    ],
+)
+def test_a_network_that_an_object_holds(
+    tmp_path: Path, more: str, value: str, given: str, expected: list[Severity]
+) -> None:
+    files = {"nets": NETS, "scoring": HOLDER.format(more=more, value=value), "main": HOLDING.format(given=given)}
+    assert found(tmp_path, files) == expected
+
+
 def test_nobody_sets_its_mode(tmp_path: Path) -> None:
     assert scored(tmp_path, "predict", switch="print(size)") == QUIET
 

@@ -83,6 +83,8 @@ def answers_elsewhere(
     """What the other files say to a question of each call of a function there; they look up in more files for it."""
     owner = module.tree.class_of(function)
     name, of = function.name, owner.name if owner is not None else ""
+    if name == "__init__":  # it is called by its class
+        name, of = of, ""
 
     def answered(user: Module) -> list[Answer]:
         return [question(user, each) for each in _named(user, name, of)]

@@ -35,13 +35,16 @@ def method_runs_model(module: Module, call: ast.Call) -> bool:
         return False
     name = call.func.attr
     found = [_records(module, each, name) for each in _classes(module, call.func.value)]
-    if not found and isinstance(call.func.value, ast.Name):
+    if not found:
         found = list(_by_callers(module, call.func.value, name))
     return bool(found) and all(found)
 
 
 def _classes(module: Module, value: ast.expr) -> list[ClassFacts]:
-    """The classes of the project that an object is seen to be made of: a variable, or an attribute of `self`."""
+    """The classes of the project that an object is seen to be made of: a variable, an attribute of `self`, a call."""
+    if isinstance(value, ast.Call):
+        made = _made(module, value)
+        return [made] if made is not None else []
     owned = module.classes.self_attribute(value)
     if owned is not None:
         ways = owned[0].attributes.get(f"self.{owned[1]}", [])
@@ -60,21 +63,35 @@ def _made(module: Module, value: ast.expr | None) -> ClassFacts | None:
     return None
 
 
-def _by_callers(module: Module, name: ast.Name, method: str) -> Iterator[bool]:
-    """The same of a parameter, by what is handed over for it by each caller that shows of what class that is."""
-    function = module.tree.function(name)
-    parameter = next((each for each in parameters(function) if each.arg == name.id), None) if function else None
-    if function is None or parameter is None or function.name == "__init__":
+def _by_callers(module: Module, value: ast.expr, method: str) -> Iterator[bool]:
+    """The same of a parameter, or an attribute that a constructor sets to one, by what those hand over who call that.
+
+    Only of callers that show of what class it is.
+    """
+    name = _handed(module, value)
+    function = module.tree.function(name) if name is not None else None
+    if name is None or function is None:
+        return
+    parameter = next((each for each in parameters(function) if each.arg == name.id), None)
+    if parameter is None:
         return
 
     def records(user: Module, call: ast.Call) -> list[bool]:
-        given = user.classes.argument(call, parameter, function)
+        given = module.classes.argument(call, parameter, function)
         return [_records(user, each, method) for each in (_classes(user, given) if given is not None else ())]
 
     for call in module.classes.calls_of(function):
         yield from records(module, call)
     for found in answers_elsewhere(module, function, records):
         yield from found
+
+
+def _handed(module: Module, value: ast.expr) -> ast.Name | None:
+    """The variable that an expression is, or that an attribute of `self` is set to, and to nothing else."""
+    owned = module.classes.self_attribute(value)
+    ways = owned[0].attributes.get(f"self.{owned[1]}", []) if owned is not None else []
+    found = [each.value for each in ways] if owned is not None else [value]
+    return found[0] if len(found) == 1 and isinstance(found[0], ast.Name) else None
 
 
 def _records(module: Module, facts: ClassFacts, name: str) -> bool:
