@@ -56,7 +56,6 @@ INTEGERS = "whole numbers"
 """Marks a tensor of whole numbers: what is copied into it has no history there."""
 WHOLE_ARGUMENTS = {
     "ctc_loss": {1: "targets", 2: "input_lengths", 3: "target_lengths"},
-    "embedding": {0: "input"},
     "gather": {2: "index"},
     "index_add": {2: "index"},
     "index_select": {2: "index"},
@@ -70,10 +69,12 @@ WHOLE_ARGUMENTS = {
     "take": {1: "index"},
     "take_along_dim": {1: "indices"},
     "where": {0: "condition"},
+    "Tensor.where": {1: "condition"},  # a method: its tensor is no condition
 }
 """Functions of torch -> their arguments that are whole numbers or true and false, by place and by name.
 
-Measured with torch 2.13: what is not whole is refused there, or gets no gradient.
+Measured with torch 2.13: all but `pack_padded_sequence` refuse other numbers there. It takes them as lengths, and they get
+no gradient. Methods have their tensor in the first place.
 """
 OF_SEQUENCES = {
     "pack_padded_sequence": ("data", "batch_sizes", "sorted_indices", "unsorted_indices"),

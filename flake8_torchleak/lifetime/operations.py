@@ -119,7 +119,8 @@ class Operations(Part):
                 return self.in_place((atom,), name, args, keywords, node, receiver)
         if (effect := TENSOR_METHODS.get(name)) is not None and effect.sharing in (Sharing.VIEW, Sharing.STRIDED):
             return _as_tensor(run.make.view(node, atom, *others))
-        result = _as_tensor(run.make.result(node, self._with_history(name, [(atom,), *args], keywords)))
+        row = "Tensor.where" if name == "where" else name
+        result = _as_tensor(run.make.result(node, self._with_history(row, [(atom,), *args], keywords)))
         return run.make.view_of(atom, result) if _shares(name, args, keywords) else result
 
     def _with_indices(self, atom: Atom, args: list[Value], node: ast.expr) -> Value:
