@@ -234,7 +234,7 @@ def test_phases_of_one_loop(phases: str, before: str, count: int) -> None:
 
 
 MODES = """
-def fit(net, loaders, opt, names{more}):
+def fit(net, loaders, opt, names):
     for name, loader in zip(names, loaders):
         {switch}
         for x, y in loader:
@@ -261,22 +261,25 @@ SWITCHES = {
     "a constant": ("net.train(True)", TRAIN, 0),
     "no training mode": (f"if {TRAIN}:\n            pass\n        else:\n            net.eval()", TRAIN, 0),
     "another network": (BOTH.format(test=TRAIN, then="opt.net.train()", other="net.eval()"), TRAIN, 0),
+    "a call, which may give another thing": ("net.train(names.train())", "names.train()", 0),
+    "an attribute": ("net.train(loader.trains)", "loader.trains", 1),
+    "an attribute that is set": ("net.train(loader.trains)\n        loader.trains = y", "loader.trains", 0),
     "a helper of that name": (f"train({TRAIN})", TRAIN, 0),
 }
 
 
 @pytest.mark.parametrize(("switch", "test", "count"), SWITCHES.values(), ids=SWITCHES)
 def test_who_decides_over_the_mode_decides_over_gradients(switch: str, test: str, count: int) -> None:
-    told = found(MODES.format(more="", switch=switch, test=test))
+    told = found(MODES.format(switch=switch, test=test))
     assert len(told) == count
     if told:
-        assert re.search(r"torch.set_grad_enabled\((name == 'train'|not .*)\)", told[0].message)
-        assert told[0].notes[-1].text == "evaluation mode where not `name == 'train'`"
+        assert re.search(r"torch.set_grad_enabled\((name == 'train'|not .*|bool\(loader.trains\))\)", told[0].message)
+        assert re.fullmatch("evaluation mode where not `(name == 'train'|loader.trains)`", told[0].notes[-1].text)
 
 
 @pytest.mark.parametrize(("off", "count"), [("with torch.no_grad():", 0), ("if nets:", 1)])
 def test_who_calls_it_turns_gradients_off(off: str, count: int) -> None:
-    text = MODES.format(more="", switch=f"net.train({TRAIN})", test=TRAIN)
+    text = MODES.format(switch=f"net.train({TRAIN})", test=TRAIN)
     caller = f"\ndef main(nets, loaders, opt, names):\n    {off}\n        fit(nets, loaders, opt, names)\n"
     assert len(found(text + caller)) == count
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchleak.model.bindings import How
+from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.wording import short
 
@@ -121,15 +121,21 @@ def positive(guard: Guard) -> Guard:
 
 
 def _is_same(module: Module, held: ast.expr, test: ast.expr) -> bool:
-    """Whether two conditions are written alike, of variables that nothing sets in between."""
-    if ast.dump(held) != ast.dump(test):
+    """Whether two conditions are written alike, of variables and attributes that nothing sets in between.
+
+    What a call gives may be another thing each time.
+    """
+    if ast.dump(held) != ast.dump(test) or any(isinstance(each, ast.Call) for each in ast.walk(test)):
         return False
-    pairs = zip(ast.walk(held), ast.walk(test), strict=True)
-    return all(
-        module.flow.reaching(one.id, one) == module.flow.reaching(other.id, other)
-        for one, other in pairs
-        if isinstance(one, ast.Name) and isinstance(other, ast.Name)
-    )
+    for one, other in zip(ast.walk(held), ast.walk(test), strict=True):
+        if not isinstance(one, (ast.Name, ast.Attribute)):
+            continue
+        ways = module.flow.reaching(key_of(one), one)
+        if ways != module.flow.reaching(key_of(other), other):
+            return False
+        if isinstance(one, ast.Attribute) and any(module.tree.loops(each.statement) for each in ways):
+            return False  # nobody sees what it was before the first round
+    return True
 
 
 def _compared(module: Module, test: ast.Compare, setting: Setting) -> bool | None:

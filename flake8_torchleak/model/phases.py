@@ -120,16 +120,16 @@ def _switched(module: Module, function: FunctionNode) -> Iterator[tuple[Setting,
 
     Nothing, if someone calls the function with gradients off: then it evaluates, perhaps.
     """
+    own = [each for each in module.classes.own_calls("eval", "train") if module.tree.function(each) is function]
+    modes = [(each, _mode_of(module, each, function)) for each in own if isinstance(each.func, ast.Attribute)]
+    guards = [(each, positive(guard)) for each, guard in modes if guard is not None]
+    if not guards:
+        return
     calls = [(module, each) for each in module.classes.calls_of(function)]
     if any(user.grad.at(each) is not Grad.ON for user, each in (*calls, *calls_elsewhere(module, function))):
         return
-    for call in module.classes.own_calls("eval", "train"):
-        if module.tree.function(call) is not function or not isinstance(call.func, ast.Attribute):
-            continue
-        guard = _mode_of(module, call, function)
-        if guard is not None:
-            held = positive(guard)
-            yield {HELD: held}, (call, f"evaluation mode where {'' if held.holds else 'not '}`{short(held.test)}`")
+    for call, held in guards:
+        yield {HELD: held}, (call, f"evaluation mode where {'' if held.holds else 'not '}`{short(held.test)}`")
 
 
 def _mode_of(module: Module, call: ast.Call, function: FunctionNode) -> Guard | None:
