@@ -105,11 +105,13 @@ def _linted(
     outline = Outline(tree, source)
     subjects = by_statements(frozenset(each.subject for each in rules), outline, config.dataset_bases)
     rules = [each for each in rules if each.subject in subjects and each.may_find_in(outline)]
-    module = Module(Source(source), tree, config, path)
-    if rules and least is not Severity.NOTE and module.tests_by(outline.packages):
-        rules = [each for each in rules if not each.default]  # who selects the others asks for their notes
     if not rules:
         return []
+    module = Module(Source(source), tree, config, path)
+    if least is not Severity.NOTE and module.tests_by(outline.packages):
+        rules = [each for each in rules if not each.default]  # who selects the others asks for their notes
+        if not rules:
+            return []
     try:
         if not any(each.may_find_apart(source) for each in rules) and not _keeps_anything(module):
             return []

@@ -266,6 +266,8 @@ def test_a_network_in_evaluation_mode_that_is_given_numbers(tmp_path: Path) -> N
     assert found(tmp_path, {"nets": nets, "job": OWN.format(parts=OF_NUMBERS)}, "job") == [Severity.NOTE]
 
 
-def test_a_network_that_a_constructor_is_handed(tmp_path: Path) -> None:
-    """Following the calls shows it, if anything does."""
-    assert len(found(tmp_path, {"nets": NETS, "job": OWN.format(parts=OF_CONSTRUCTOR)}, "job")) < 2
+def test_a_constructor_evaluates_for_nobody(tmp_path: Path) -> None:
+    """Neither a name nor a mode in sight of its loop says that it does."""
+    assert found(tmp_path, {"nets": NETS, "job": OWN.format(parts=OF_CONSTRUCTOR)}, "job") == QUIET
+    text = OF_CONSTRUCTOR.replace("        for rows", "        net.eval()\n        for rows")
+    assert found(tmp_path, {"nets": NETS, "job": OWN.format(parts=text)}, "job") == TOLD

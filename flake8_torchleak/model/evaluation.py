@@ -210,9 +210,7 @@ def _is_left_out(module: Module, scope: Scope) -> bool:
     """Whether what a function does needs gradients, or goes into training."""
     if needs_grad(module, scope):
         return True
-    if not isinstance(scope, FUNCTIONS):
-        return False
-    return module.release.callers.are_training(scope) is not None
+    return isinstance(scope, FUNCTIONS) and module.release.callers.are_training(scope) is not None
 
 
 def _at_once(module: Module, scope: FunctionNode) -> Evaluation | None:

@@ -57,7 +57,7 @@ class Modes:
             assert isinstance(call.func, ast.Attribute)
             key = key_of(call.func.value)
             if call.func.attr == "eval" or _is_false(call):
-                network = _behind(call.func.value)
+                network = behind(call.func.value)
                 if self.infer.value(network).kind is Kind.MODULE or not isinstance(network, ast.Call):
                     modes = {**modes, key: modes.get(key) or call}
             elif self.tree.loops(call) or self._is_behind(call, [modes.get(key)] if key else modes.values()):
@@ -142,7 +142,7 @@ def _is_false(call: ast.Call) -> bool:
     return isinstance(flag, ast.Constant) and flag.value is wanted
 
 
-def _behind(node: ast.expr) -> ast.expr:
+def behind(node: ast.expr) -> ast.expr:
     """The network that methods give which give the network itself: `net.cuda().eval()`."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MODULE_SELF:
         node = node.func.value

@@ -1,7 +1,7 @@
 """Calls that run a network, whatever they are called: itself, a method of its class, a helper of the file.
 
-`model.predict(users, items)`, `trainer.generate(images)`: the class is known where the object is made, and where it is
-a parameter, by what those hand over who call the function, in any file.
+`model.predict(users, items)`, `trainer.generate(images)`: the class is known where the object is made. A parameter's is
+known by what its callers give, in any file, and so is that of an attribute which a constructor sets to a parameter.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.classfacts import ClassFacts, self_name
-from flake8_torchleak.model.effects import MODULE_SELF
 from flake8_torchleak.model.elsewhere import answers_elsewhere
+from flake8_torchleak.model.modes import behind
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.running import helper_runs_model, runs_model
 from flake8_torchleak.model.tree import FunctionNode
@@ -55,12 +55,9 @@ def _classes(module: Module, value: ast.expr) -> list[ClassFacts]:
 
 def _made(module: Module, value: ast.expr | None) -> ClassFacts | None:
     """The class that a call makes an object of: `Net(config).to(device).eval()`."""
-    while isinstance(value, ast.Call):
-        if not isinstance(value.func, ast.Attribute) or value.func.attr not in MODULE_SELF:
-            found = module.names.definition(value.func, True)
-            return module.classes.all[found] if isinstance(found, ast.ClassDef) else None
-        value = value.func.value
-    return None
+    made = behind(value) if value is not None else None
+    found = module.names.definition(made.func, True) if isinstance(made, ast.Call) else None
+    return module.classes.all[found] if isinstance(found, ast.ClassDef) else None
 
 
 def _by_callers(module: Module, value: ast.expr, method: str) -> Iterator[bool]:
@@ -95,7 +92,7 @@ def _handed(module: Module, value: ast.expr) -> ast.Name | None:
 
 
 def _records(module: Module, facts: ClassFacts, name: str) -> bool:
-    """Whether a method of a class runs a network, and neither turns gradients off, nor trains, nor is a pass's part."""
+    """Whether a method of a class runs a network with gradients on, and does not train. `forward` is told by itself."""
     method = facts.methods.get(name)
     if method is None or name == "forward":
         return False
