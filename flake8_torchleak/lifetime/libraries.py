@@ -73,8 +73,8 @@ WHOLE_ARGUMENTS = {
 }
 """Functions of torch -> their arguments that are whole numbers or true and false, by place and by name.
 
-Measured with torch 2.13: all but `pack_padded_sequence` refuse other numbers there. It takes them as lengths, and they get
-no gradient. Methods have their tensor in the first place.
+Measured with torch 2.13: all but `pack_padded_sequence` refuse other numbers there. It takes them as lengths, and they
+get no gradient. Methods have their tensor in the first place.
 """
 OF_SEQUENCES = {
     "pack_padded_sequence": ("data", "batch_sizes", "sorted_indices", "unsorted_indices"),
