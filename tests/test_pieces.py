@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flake8_torchleak.model.files import File
-from flake8_torchleak.model.firstparty import parsed, whole
+from flake8_torchleak.model.firstparty import Finder, parsed, whole
 from flake8_torchleak.model.pieces import split
 from flake8_torchleak.source import parse
 
@@ -123,3 +123,23 @@ def test_no_text_is_cut_into_what_it_has_not(lines: list[str]) -> None:
     except SyntaxError:
         return
     assert by_pieces(text) == definitions(root)
+
+
+@pytest.mark.parametrize(
+    ("package", "top", "expected"),
+    [
+        (["setup.py", "__init__.py"], ["pyproject.toml"], "project"),  # a module of the package
+        (["setup.py", "__init__.py"], [], "project"),  # the folder that holds the outermost package
+        (["setup.py"], ["pyproject.toml"], "project/models"),
+        (["setup.cfg", "__init__.py"], ["pyproject.toml"], "project/models"),
+    ],
+)
+def test_a_module_of_a_package_may_be_called_setup(
+    tmp_path: Path, package: list[str], top: list[str], expected: str
+) -> None:
+    models = tmp_path / "project" / "models"
+    models.mkdir(parents=True)
+    for folder, names in ((models, package), (tmp_path / "project", top)):
+        for name in names:
+            (folder / name).touch()
+    assert Finder(str(models / "evaluate.py")).top == str(tmp_path / expected)

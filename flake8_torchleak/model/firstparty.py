@@ -182,7 +182,9 @@ class Finder:
 
 
 def _is_marked(folder: str) -> bool:
-    return any(reader().has(folder, marker) for marker in _MARKERS)
+    """Whether a folder has one of the files of a project's top. A package may have a module `setup`."""
+    has = reader().has
+    return any(has(folder, each) for each in _MARKERS if each != "setup.py" or not has(folder, "__init__.py"))
 
 
 @made(4096)
