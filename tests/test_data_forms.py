@@ -147,6 +147,42 @@ def test_workers_that_are_not_forked_import_the_module_anew() -> None:
     assert not told(text.replace("num_workers=8", "num_workers=8, multiprocessing_context='spawn'"), "TLK105")
 
 
+PARTS = [
+    ("def row(self, i): return self.f['rows'][i]", True),
+    ("def row(self, i): return h5py.File('x', 'r+')['rows'][i]", False),
+    ("def opened(self): return h5py.File('x', 'r+')\ndef row(self, i): return self.opened()['rows'][i]", False),
+]
+
+
+@pytest.mark.parametrize(("rest", "leaks"), PARTS)
+def test_a_method_that_gives_a_part_of_what_is_open_opens_nothing(rest: str, leaks: bool) -> None:
+    opens = "self.opened()" if "opened" in rest else "h5py.File(paths, 'r+')"
+    text = "import h5py\n" + program(f"self.f = {opens}", "return self.row(i), self.f['rows'][i]", rest)
+    assert bool(told(text, "TLK105")) is leaks
+
+
+OPENERS = """
+class Packed(Scans):
+    def opened(self, path):
+        return zipfile.ZipFile(path)
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "leaks"),
+    [
+        ("def opened(self, path):\n    raise NotImplementedError", True),
+        ("@abc.abstractmethod\ndef opened(self, path):\n    return path", True),
+        ("def opened(self, path):\n    raise KeyError(path)", False),
+        ("def opened(self, path):\n    return path", False),
+        ("def opened(self, path):\n    'Nothing to open.'", False),  # it may be called as it is
+    ],
+)
+def test_a_method_that_is_left_to_the_class_below(declared: str, leaks: bool) -> None:
+    text = "import abc\n" + program("self.f = self.opened(paths)", "return self.f.read(str(i))", declared)
+    assert bool(told(text.replace(LOADER, OPENERS + LOADER.replace("Scans", "Packed")), "TLK105")) is leaks
+
+
 FIRST = [
     ("self._open()", True),
     ("self._open()\nself._close()", False),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from flake8_torchleak.lifetime.declared import only_declares, refuses
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.gradmode import switches
 from flake8_torchleak.lifetime.libraries import CONTAINER_METHODS
@@ -24,6 +23,7 @@ from flake8_torchleak.lifetime.values import (
     objects,
 )
 from flake8_torchleak.lifetime.world import ClassInfo, Place
+from flake8_torchleak.model.abstract import only_declares, refuses
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cached_property
 
+from flake8_torchleak.model.abstract import refuses
 from flake8_torchleak.model.classfacts import ClassFacts as ClassFacts
 from flake8_torchleak.model.classfacts import self_name as self_name
 from flake8_torchleak.model.flow import Flow
@@ -203,10 +204,11 @@ class ClassTable:
         return [*node.args, *(each.value for each in node.keywords)]
 
     def _method(self, facts: ClassFacts, name: str) -> FunctionNode | None:
-        """A method of an object that may be of a class below: what the class has not, the first below that has it."""
+        """A method of an object that may be of a class below: what the class leaves open, the first below has it."""
         found = facts.methods.get(name)
-        below = self.heirs.get(facts, ()) if found is None and not name.startswith("__") else ()
-        return found or next((each.own_methods[name] for each in below if name in each.own_methods), None)
+        is_open = found is None or refuses(found)
+        below = self.heirs.get(facts, ()) if is_open and not name.startswith("__") else ()
+        return next((each.own_methods[name] for each in below if name in each.own_methods), found)
 
     def calls_of(self, function: FunctionNode) -> list[ast.Call]:
         """Calls in the file that may run this function: by name, and for a constructor by its class (or `cls`).

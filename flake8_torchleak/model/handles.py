@@ -253,4 +253,7 @@ def _opens_too(module: Module, dataset: DatasetFacts, handle: Handle) -> bool:
     """Whether sample functions open such a handle too: for workers, where the Dataset tells them apart."""
     calls = (call for function in dataset.calls_in for call in module.tree.calls(function))
     found = (opened(module, call) for call in calls if last_name(call.func) not in (*_PARTS, "get"))
-    return any(each is not None and each.what == handle.what for each in found)
+    runs = module.tree.function(handle.call) in dataset.calls_in  # or a method gives a part of what is open already
+    return any(
+        each is not None and each.what == handle.what and (runs or each.call is not handle.call) for each in found
+    )
