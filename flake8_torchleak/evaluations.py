@@ -6,16 +6,22 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from flake8_torchleak.lifetime.evaluating import in_vain, is_for_training
+from flake8_torchleak.lifetime.evaluating import in_vain, is_for_training, marks
 from flake8_torchleak.lifetime.follow import followed
-from flake8_torchleak.model.bounds import BEYOND
+from flake8_torchleak.model.bounds import BEYOND, quietly
+from flake8_torchleak.model.detached import detached
+from flake8_torchleak.model.elsewhere import is_called_without
 from flake8_torchleak.model.evaluation import DETACHED, Evaluation, is_test
 from flake8_torchleak.model.evaluation import followed as admitted
+from flake8_torchleak.model.freezing import may_be_frozen
 from flake8_torchleak.model.minor import is_detached
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.phases import phases
 from flake8_torchleak.model.rounds import ROUNDS, Round, is_consumed
 from flake8_torchleak.model.tree import LOOPS, FunctionNode
+
+WITHOUT_GRAPH = "what it gives is only used without its graph"
+"""What a note says of what cuts an output off from its graph."""
 
 
 def evaluations(module: Module) -> Iterator[Evaluation]:
@@ -27,6 +33,7 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
     """
     told = [*_all(module)]
     told += _by_turns(module, {each.function for each in told})
+    told += _detached(module, {each.function or each.loop for each in told})
     inner: dict[ast.AST | None, Evaluation] = {
         each.function: each for each in told if each.loop is None and each.function is not None
     }
@@ -63,6 +70,27 @@ def _by_turns(module: Module, told: set[FunctionNode | None]) -> Iterator[Evalua
         if each.function not in told and not is_test(module, each.function):
             evidence = ((each.trained, f"differentiated only where `{each.test}`"), each.where)
             yield Evaluation(each.call, each.loop, each.function, evidence, test=each.test)
+
+
+def _detached(module: Module, told: set[ast.AST | None]) -> Iterator[Evaluation]:
+    """Those of networks whose outputs are only used without their graph, in functions of which nothing else is told."""
+    seen = followed(module).run.seen
+    with quietly(module):
+        found = [*detached(module)]
+    for call, cut in found:
+        function = module.tree.function(call)
+        loop = next(iter(module.tree.loops(call)), None)
+        scope = function or loop
+        if scope is None or scope in told or (loop is None and getattr(function, "name", "") == "main"):
+            continue
+        if function is not None and (is_test(module, function) or is_called_without(module, function, call)):
+            continue
+        if call in seen.recording and call not in seen.of_trained:
+            continue
+        if (call not in seen.recording or call in seen.of_any_class) and may_be_frozen(module):
+            continue
+        if call not in seen.needing and seen.spent.isdisjoint(marks(call)):
+            yield Evaluation(call, loop, function, ((cut, WITHOUT_GRAPH),), by_use=True, in_training=True)
 
 
 def _followed(module: Module) -> dict[ast.AST | None, Evaluation]:

@@ -43,12 +43,12 @@ def {name}(image, weights, other):
         ("label", "net.eval()", "return net(image)", 1),  # the mode says enough
         ("label", "net.eval()", "net(image)", 0),  # for its hooks, once
         ("predict", "net.eval()", "net(image)", 0),
-        ("label", "pass", "return net(image).argmax(1).item()", 0),
+        ("label", "pass", "return net(image).argmax(1).item()", 1),
         ("predict", "pass", "return net(image).argmax(1).item()", 1),
         ("predict", "pass", "return net(image)", 0),  # whoever gets it may differentiate it
         ("predict", "pass", "if other:\n        return 0\n    return net(image).argmax(1).item()", 1),
         ("main", "net.eval()", "return net(image).argmax(1).item()", 0),  # once in a program
-        ("label", "other.eval()", "return net(image).argmax(1).item()", 0),
+        ("label", "other.eval()", "return net(image).argmax(1).item()", 1),
         ("label", "eval('net')", "return net(image).argmax(1).item()", 0),
         ("label", "net.train()", "return net(image).argmax(1).item()", 0),
         ("predict", "net.train()", "return net(image).argmax(1).item()", 0),
@@ -90,11 +90,11 @@ EVAL = "self.net = Net()\n        self.net.eval()"
         ("", EVAL, "pass", ".argmax(1).item()", "pass", 1),
         ("", "self.net = Net().to(device).eval()", "pass", ".argmax(1).item()", "pass", 1),
         ("", EVAL, "pass", "", "pass", 0),  # features of what is trained, perhaps
-        ("", EVAL, "pass", ".argmax(1).item()", "self.net.train()", 0),
+        ("", EVAL, "pass", ".argmax(1).item()", "self.net.train()", 1),
         ("", EVAL, "pass", ".argmax(1).item()", "self.body.train()", 1),
         ("", EVAL, "pass", ".argmax(1).item()", "eval('self.weights')", 1),
         ("", EVAL, "self.net.eval()", "", "pass", 1),
-        ("", "self.net = Net()", "pass", ".argmax(1).item()", "self.body.eval()", 0),
+        ("", "self.net = Net()", "pass", ".argmax(1).item()", "self.body.eval()", 1),
         ("(nn.Module)", EVAL, "pass", ".argmax(1).item()", "pass", 1),
         ("(nn.Module)", EVAL, "pass", ".argmax(1).item()", "pass\n\n    def forward(self, x):\n        return x", 0),
     ],
@@ -119,12 +119,12 @@ def handle(request):
     return {{"label": net(request.image).argmax(1).item()}}
 
 def others(net, request):
-    return net(request.image).argmax(1).item()
+    return net(request.image)
 """
 
 
 @pytest.mark.parametrize(
-    ("switch", "count"), [("net.eval()", 1), ("net.eval()\nnet.train()", 0), ("other.eval()", 0), ("pass", 0)]
+    ("switch", "count"), [("net.eval()", 1), ("net.eval()\nnet.train()", 1), ("other.eval()", 1), ("pass", 1)]
 )
 def test_handlers_that_run_the_network_of_their_module(switch: str, count: int) -> None:
     assert told(HANDLER.format(switch=switch)) == ['return {"label": net(request.image).argmax(1).item()}'] * count
@@ -172,9 +172,9 @@ LOADS = "net.load_state_dict(torch.load(weights))"
     ("before", "after", "expected"),
     [
         (LOADS, "pass", [Severity.NOTE]),
-        ("pass", "pass", []),  # nothing says that it was trained
+        ("pass", "pass", [Severity.NOTE]),
         (LOADS + "\n    net.train()", "pass", []),
-        (LOADS, "net(load(weights)).sum().backward()", []),
+        (LOADS, "net(load(weights)).sum().backward()", [Severity.NOTE]),  # the loop is no part of that
         # What says more is told.
         (LOADS, "net.eval()\n    for x in DataLoader(paths):\n        print(net(x))", [Severity.WARNING]),
     ],

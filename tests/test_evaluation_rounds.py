@@ -120,9 +120,9 @@ def test_a_function_that_evaluates_by_its_name(over: str, expected: list[Severit
     assert found(NAMED.format(over=over)) == expected
 
 
-@pytest.mark.parametrize(("over", "expected"), [("loader", [Severity.NOTE]), ("rows", [])])
+@pytest.mark.parametrize(("over", "expected"), [("loader", [Severity.NOTE]), ("rows", [Severity.NOTE])])
 def test_a_name_alone(over: str, expected: list[Severity]) -> None:
-    """Nothing prepares a network: what is made of a loader's batches is only read."""
+    """Nothing prepares a network: what is made of its outputs is only read."""
     text = NAMED.format(over=over).replace("load_state_dict", "describe").replace("torch.load", "open")
     assert found(text) == expected
 

@@ -280,7 +280,7 @@ EVALUATIONS = {
     "beside training, over the same data again": (BESIDE.format(data="loader", last="hits += model(x).mean().item()"), 0),
     "beside training, of what is not seen to learn": (
         BESIDE.replace("model.train()", "model = Spectrum()").replace("(model, ", "(")
-        .format(data="val_loader", last="hits += model(x).mean().item()"), 0),
+        .format(data="val_loader", last="hits += teacher.rate(model(x))"), 0),
     "beside training, of what is given": (
         BESIDE.replace("    model.train()\n", "").format(data="val_loader", last="hits += model(x).mean().item()"), 1),
     "beside training, another model": (BESIDE.format(data="val_loader", last="hits += teacher(x).mean().item()"), 0),

@@ -92,7 +92,7 @@ def is_for_training(run: Run, call: ast.expr, loop: ast.AST | None) -> bool:
     """
     rounds = getattr(loop, "generators", [loop])
     trained = run.seen.trained | run.seen.may_train
-    if not run.seen.spent.isdisjoint(_marks(call)) or not trained.isdisjoint(rounds):
+    if not run.seen.spent.isdisjoint(marks(call)) or not trained.isdisjoint(rounds):
         return True
     behind = run.seen.behind.get(call, set())
     others = {each for other, ran in run.seen.behind.items() if other is not call for each in ran} if behind else ()
@@ -104,12 +104,12 @@ def _is_spent(run: Run, made: Site, within: ast.AST | None) -> bool:
 
     What another function does with what the same helper gives is no matter.
     """
-    spent = _marks(made) & run.seen.spent
+    spent = marks(made) & run.seen.spent
     if not spent or within is None or within in run.seen.giving:
         return bool(spent)
     return any(within in run.seen.spent_in[site] for site in spent)
 
 
-def _marks(made: Site) -> set[Site]:
+def marks(made: Site) -> set[Site]:
     """What stands for a call of a network in histories."""
     return {made, (BY_CALL, made), (BY_NAME, made)}

@@ -65,9 +65,11 @@ class Networks(Part):
         born = run.tick()
         frozen = run.needing.is_frozen(atom)
         records = not (run.grad_off or (frozen and made.graph is Graph.NO))
-        for each in (node, *(frame.call for frame in run.frames[1:])):
-            if isinstance(each, ast.expr):
-                run.seen.recording[each] = run.seen.recording.get(each, False) or records
+        around = [each for each in (node, *(frame.call for frame in run.frames[1:])) if isinstance(each, ast.expr)]
+        for each in around:
+            run.seen.recording[each] = run.seen.recording.get(each, False) or records
+        if records and not run.needing.may_be_frozen(atom):
+            run.seen.of_trained.update(around)
         if not records:
             return (Atom(Kind.UNKNOWN, node, Graph.NO, vary=made.vary, born=born, since=born),)
         if frozen:  # the history of its input goes through it

@@ -97,6 +97,8 @@ class Seen:
 
         self.recording: dict[ast.expr, bool] = {}
         """Calls of networks, and those around -> whether a graph is ever recorded: gradients on, not frozen."""
+        self.of_trained: set[ast.expr] = set()
+        """The same, where the network, or one of those that are run behind it, has parameters that need gradients."""
         self.behind: dict[ast.expr, set[tuple[Site, ast.AST | None]]] = {}
         """Calls in loops -> the networks that are run behind them, each with the function that has the loop."""
         self.evaluated: dict[tuple[ast.expr, ast.AST], Evaluated] = {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.finding import OF_CALLS, OF_PROJECT
@@ -23,6 +25,20 @@ WHOLE = "analysis-bound"
 def leave_out(module: Module, node: ast.AST, why: str) -> None:
     """Note that not all that a function or class, or what is around a node, leads to was looked at. why: in words."""
     module.flow.behind.setdefault(node if isinstance(node, HOLDERS) else module.tree.scope(node), why)
+
+
+@contextmanager
+def quietly(module: Module) -> Iterator[None]:
+    """What is left out meanwhile is not said: of questions that only notes rest on, which nobody misses."""
+    behind, project = dict(module.flow.behind), module.project
+    said = project.left_out if project is not None else ""
+    try:
+        yield
+    finally:
+        module.flow.behind.clear()
+        module.flow.behind.update(behind)
+        if project is not None:
+            project.left_out = said
 
 
 def unfinished(module: Module) -> tuple[ast.AST, str, str] | None:

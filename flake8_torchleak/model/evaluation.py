@@ -11,6 +11,7 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.again import loop_around
 from flake8_torchleak.model.beside import may_be_beside, trained_beside
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.bounds import quietly
 from flake8_torchleak.model.classfacts import self_name
 from flake8_torchleak.model.elsewhere import are_switching, calls_elsewhere, is_called_without
 from flake8_torchleak.model.gradmode import Grad
@@ -20,9 +21,9 @@ from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.onepass import networks_of, one_pass, switched_before
 from flake8_torchleak.model.passes import passes
 from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, iterables, targets
-from flake8_torchleak.model.running import is_forward, runs_model, switches_itself
+from flake8_torchleak.model.running import is_forward, switches_itself
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, FunctionNode, Scope
-from flake8_torchleak.model.unneeded import is_unaware, may_be_unneeded, unneeded
+from flake8_torchleak.model.unneeded import may_be_read, may_be_unneeded, unneeded
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Evaluation:
     """Whether only what becomes of the output says that a method which nobody can see builds a graph."""
     of_any_class: bool = False
     """Whether the network may be of any class of the project."""
+    in_training: bool = False
+    """Whether it may stand in training, of which it is no part: its outputs are only used without their graph."""
     test: str = ""
     """The condition under which the same call is for training, as it is written."""
 
@@ -68,9 +71,16 @@ class Evaluation:
 
 def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
     """The first such loop of every function, and of the module."""
-    for scope in _candidates(module):
-        found = _evaluation(module, scope)
+    told = dict.fromkeys(_candidates(module))
+    for scope in told:
+        found = _evaluation(module, scope, by_use=False)
         if found is not None and not _trains_elsewhere(module, scope):
+            yield found
+    for scope in dict.fromkeys(each for each in may_be_unneeded(module) if each not in told):
+        with quietly(module):
+            found = _evaluation(module, scope, by_use=True)
+            is_part = found is not None and _trains_elsewhere(module, scope)
+        if found is not None and not is_part:
             yield found
 
 
@@ -86,8 +96,7 @@ def _candidates(module: Module) -> list[Scope]:
         if hints.is_evaluation(function.name):
             found[function] = None
     scopes = (module.tree.function(loop) or module.root for loop in module.tree.all(*ROUNDS))
-    scopes = (each for each in dict.fromkeys(scopes) if may_be_beside(module, each) or may_be_unneeded(module, each))
-    found.update(dict.fromkeys(scopes))
+    found.update(dict.fromkeys(each for each in dict.fromkeys(scopes) if may_be_beside(module, each)))
     return list(found)
 
 
@@ -105,17 +114,20 @@ def _switching(module: Module) -> Iterator[Scope]:
                 yield from (module.tree.function(each) or module.root for each in module.classes.own_calls(name))
 
 
-def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
-    """What the text shows at once is asked first: in most loops gradients are off, or something is trained."""
+def _evaluation(module: Module, scope: Scope, by_use: bool) -> Evaluation | None:
+    """What the text shows at once is asked first: in most loops gradients are off, or something is trained.
+
+    by_use: whether only what becomes of the outputs can show an evaluation.
+    """
     if not any(isinstance(node, ROUNDS) for node in module.tree.within(scope)):
         return _at_once(module, scope) if isinstance(scope, FUNCTIONS) else None
     if is_test(module, scope) or is_forward(module, scope):
         return None
     is_left_out: bool | None = None
-    by_use: Evaluation | None = None
+    used: Evaluation | None = None
     for call in module.tree.calls(scope):
         around = _around(module, call)
-        if around is None or module.grad.at(call) is not Grad.ON:
+        if around is None or module.grad.at(call) is not Grad.ON or (by_use and not may_be_read(module, call)):
             continue
         if is_left_out is None:
             is_left_out = _is_left_out(module, scope)
@@ -129,9 +141,9 @@ def _evaluation(module: Module, scope: Scope) -> Evaluation | None:
                 return None
             if not found.by_use:
                 return found
-            by_use = by_use or found
-    if by_use is not None:
-        return by_use
+            used = used or found
+    if used is not None:
+        return used
     found = _at_once(module, scope) if isinstance(scope, FUNCTIONS) else None
     return None if found is None or _is_left_out(module, scope) else found
 
@@ -142,9 +154,8 @@ def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Eva
     function = scope if isinstance(scope, FUNCTIONS) else None
     evidence = _evidence(module, scope, call, around, over)
     use: tuple[tuple[ast.AST, str], ...] = ()
-    if not evidence and runs_model(module, call):
-        rounds = over or (around if is_unaware(module) else None)
-        use = unneeded(module, scope, call, rounds) if rounds is not None else ()
+    if not evidence:
+        use = unneeded(module, scope, call, over or around)
         before = switched_before(module, call) if use else None
         evidence = ((before, SWITCHED),) if before is not None else ()
     named = function is not None and hints.is_evaluation(function.name)
@@ -223,7 +234,7 @@ def _at_once(module: Module, scope: FunctionNode) -> Evaluation | None:
         return None
     if _is_left_out(module, scope) or is_called_without(module, scope, passed[0]):
         return None
-    if any(loop_around(user, call) is not None for user, call in calls_elsewhere(module, scope)):
+    if any(loop_around(user, call) is not None and passes(user, call) for user, call in calls_elsewhere(module, scope)):
         return None  # it is told where that loop is
     return Evaluation(passed[0], None, scope, passed[1], all(text != SWITCHED for _, text in passed[1]))
 

@@ -56,7 +56,7 @@ class Modes:
         for call in self._switches[scope]:
             assert isinstance(call.func, ast.Attribute)
             key = key_of(call.func.value)
-            if call.func.attr == "eval" or _is_false(call):
+            if call.func.attr == "eval" or is_false(call):
                 network = behind(call.func.value)
                 if self.infer.value(network).kind is Kind.MODULE or not isinstance(network, ast.Call):
                     modes = {**modes, key: modes.get(key) or call}
@@ -131,7 +131,7 @@ class Modes:
         )
 
 
-def _is_false(call: ast.Call) -> bool:
+def is_false(call: ast.Call) -> bool:
     """`.train(False)`."""
     given = [*call.args, *(each.value for each in call.keywords)]
     if not given:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.modes import SWITCHED
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.passes import passes
 from flake8_torchleak.model.rounds import ROUNDS
-from flake8_torchleak.model.running import runs_model
 from flake8_torchleak.model.tree import FunctionNode
-from flake8_torchleak.model.unneeded import is_used, unneeded
+from flake8_torchleak.model.unneeded import is_used, may_be_read, unneeded
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -30,14 +29,14 @@ def one_pass(module: Module, function: FunctionNode) -> tuple[ast.Call, tuple[tu
     if function.name == _ONCE or module.loops.modes.contradicted(function):
         return None
     for call in module.tree.calls(function):
-        if module.grad.at(call) is not Grad.ON or _is_repeated(module, function, call) or not runs_model(module, call):
+        if module.grad.at(call) is not Grad.ON or _is_repeated(module, function, call):
             continue
         switched = module.loops.modes.of(key_of(call.func), call)
-        if switched is not None and is_used(module, function, call):
+        if (switched is None and not may_be_read(module, call)) or not passes(module, call):
+            continue
+        if switched is not None and is_used(module, call):
             return call, ((switched, SWITCHED),)
         switched = switched_before(module, call)
-        if switched is None and not hints.is_evaluation(function.name):
-            continue
         evidence = unneeded(module, function, call, None)
         if evidence:
             return call, ((switched, SWITCHED),) if switched is not None else evidence

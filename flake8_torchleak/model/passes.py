@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.classfacts import ClassFacts, self_name
 from flake8_torchleak.model.elsewhere import answers_elsewhere
 from flake8_torchleak.model.modes import behind
-from flake8_torchleak.model.names import parameters
+from flake8_torchleak.model.names import network_of, parameters
 from flake8_torchleak.model.running import helper_runs_model, runs_model
 from flake8_torchleak.model.tree import FunctionNode
 
@@ -26,7 +26,29 @@ _MOST_METHODS = 30
 
 def passes(module: Module, call: ast.Call) -> bool:
     """Whether a call runs a network with gradients on, as far as what it runs can be seen."""
-    return runs_model(module, call) or helper_runs_model(module, call) or method_runs_model(module, call)
+    return (
+        runs_model(module, call)
+        or helper_runs_model(module, call)
+        or method_runs_model(module, call)
+        or _runs_itself(module, call)
+    )
+
+
+def _runs_itself(module: Module, call: ast.Call) -> bool:
+    """Whether a network's method runs that network: `self(x)`, `self.forward(x)`."""
+    function = module.tree.function(call)
+    owner = module.tree.class_of(function) if function is not None else None
+    if function is None or owner is None or "forward" not in module.classes.all[owner].methods:
+        return False
+    return _is_itself(call, function)
+
+
+def run_behind(module: Module, call: ast.Call) -> Iterator[ast.Call]:
+    """The calls of networks in the function of the project, or method of a class that is seen, which a call runs."""
+    helper = module.classes.callee(call)
+    found = [helper] if helper is not None else _run_by(module, call)
+    for each in found:
+        yield from (inner for inner in module.tree.calls(each) if runs_model(module, inner) or _is_itself(inner, each))
 
 
 def method_runs_model(module: Module, call: ast.Call) -> bool:
@@ -117,12 +139,13 @@ def _run_by(module: Module, call: ast.Call) -> list[FunctionNode]:
     helper = module.classes.callee(call)
     if helper is not None:
         return [helper]
-    if not isinstance(call.func, ast.Attribute) or module.classes.self_attribute(call.func.value) is None:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr == "forward":
         return []
     name = call.func.attr
     return [each.methods[name] for each in _classes(module, call.func.value) if name in each.methods]
 
 
 def _is_itself(call: ast.Call, method: FunctionNode) -> bool:
-    """Whether a network calls itself: `self(x)`."""
-    return isinstance(call.func, ast.Name) and call.func.id == self_name(method)
+    """Whether a network calls itself: `self(x)`, `self.forward(x)`."""
+    run = network_of(call)
+    return isinstance(run, ast.Name) and run.id == self_name(method)

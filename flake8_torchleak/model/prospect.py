@@ -18,6 +18,12 @@ _OF_STEPS = ("_step", "_batch", "optimize_parameters", "compute_loss", "on_befor
 """Each name of a function that is a step has one of these in it: they are sought first."""
 _STEP = re.compile(rf"def[\s\\]+(?:{'|'.join(sorted(hints.STEP_METHODS | hints.STEP_HOOKS))})\b")
 _SWITCHING = (".eval(", ".train(")
+CUTS_OFF = (".detach()", ".data")
+"""What takes a tensor out of its graph."""
+_CUTS = (*CUTS_OFF, ".numpy()", ".item()")
+"""The same, and what takes numbers out of it."""
+_OWN_PASS = (" self(", "self.forward(")
+_CALLED = re.compile(r"\b(\w+)(?:\.(\w+))?\(")
 _DEFINED = re.compile(r"def[\s\\]+(\w+)")
 _LOADERS = ("oader", "refetcher", "ata_generator")
 _SHORT = re.compile(r"dl(?:(?<=\bdl)|(?<=_dl))s?[a-z_\d]{0,6}\b")
@@ -59,7 +65,15 @@ def may_evaluate(text: str) -> bool:
     """Whether there may be an evaluation: a switch of the mode, training or weights that are read, a loader, a name."""
     if holds_any(text, (*_SWITCHING, *_TRAINING, *hints.PREPARES)) or names_loader(text):
         return True
-    return any(map(hints.is_evaluation, _DEFINED.findall(text)))
+    return any(map(hints.is_evaluation, _DEFINED.findall(text))) or may_be_unneeded(text)
+
+
+@lru_cache(maxsize=1)
+def may_be_unneeded(text: str) -> bool:
+    """Whether something is cut off from its graph, and a network run by a name; not if gradients are turned off."""
+    if holds_any(text, hints.KNOWS_GRAD) or not holds_any(text, _CUTS):
+        return False
+    return holds_any(text, _OWN_PASS) or any(hints.is_model(name) for names in _CALLED.findall(text) for name in names)
 
 
 def may_run_in_vain(text: str) -> bool:

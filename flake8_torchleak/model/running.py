@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.attributes import is_called
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.classfacts import self_name
 from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.modes import is_false
 from flake8_torchleak.model.names import last_name, network_of
 from flake8_torchleak.model.networks import is_bare_layer
 from flake8_torchleak.model.rounds import ROUNDS, iterables
@@ -25,26 +27,39 @@ _MOST_CALLED = 30
 
 
 def is_forward(module: Module, scope: Scope) -> bool:
-    """A method of a network: whoever calls the network decides about gradients. One that goes over batches is none."""
+    """A method of a network: whoever calls the network decides about gradients.
+
+    One that goes over batches, or puts its own network in evaluation mode, is none.
+    """
     if not isinstance(scope, FUNCTIONS):
         return False
     owner = module.tree.class_of(scope)
     facts = module.classes.all[owner] if owner is not None else None
     if scope.name == "forward" or facts is None or "forward" not in facts.methods:
         return scope.name == "forward"
+    if any(switches_own(each, scope) for each in module.tree.calls(scope)):
+        return False
     rounds = (each for each in module.tree.within(scope) if isinstance(each, ROUNDS))
     return not any(module.loops.gives_batches(over) for each in rounds for over in iterables(each))
 
 
+def switches_own(call: ast.Call, method: FunctionNode) -> bool:
+    """Whether a method puts its own object in evaluation mode: `self.eval()`, `self.train(False)`."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or key_of(func.value) != self_name(method):
+        return False
+    return (func.attr == "eval" and not call.args) or (func.attr == "train" and is_false(call))
+
+
 def helper_runs_model(module: Module, call: ast.Call) -> bool:
-    """Whether the call runs a helper of the file that calls a model with gradients on and does not train."""
+    """Whether the call runs a helper of the file that calls a model with gradients on and does not train.
+
+    What is a step of a forward pass for another one, `self.encode(x)`, runs the network for all others.
+    """
     helper = module.classes.callee(call)
-    if (
-        helper is None
-        or module.loops.trains(helper)
-        or (module.tree.class_of(helper) is not None and is_forward(module, helper))
-        or module.loops.modes.contradicted(helper)
-    ):
+    if helper is None or module.loops.trains(helper) or module.loops.modes.contradicted(helper):
+        return False
+    if is_forward(module, helper) and is_forward(module, module.tree.scope(call)):
         return False
     return any(runs_model(module, c) and module.grad.at(c) is Grad.ON for c in module.tree.calls(helper))
 

@@ -4,33 +4,64 @@ read."""
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.elsewhere import calls_elsewhere
+from flake8_torchleak.model.modes import is_false
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.passes import passes, run_behind
 from flake8_torchleak.model.release.fate import Fate
-from flake8_torchleak.model.rounds import ROUNDS, Round
-from flake8_torchleak.model.tree import FUNCTIONS, Scope
+from flake8_torchleak.model.rounds import Round
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
 from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
+_CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
+"""What takes numbers, or a tensor without its graph, out of an output."""
 
-def may_be_unneeded(module: Module, scope: Scope) -> bool:
-    """Whether a function differentiates nothing, and goes over batches, or through any loop: see `is_unaware`."""
-    if not isinstance(scope, FUNCTIONS) or module.loops.trains(scope):
+
+def may_be_unneeded(module: Module) -> Iterator[FunctionNode]:
+    """The functions that go over batches; in files that know no way to have no graph, those that cut something off."""
+    for loop in module.tree.all(ast.For, ast.AsyncFor):
+        function = module.tree.function(loop)
+        if function is not None and module.loops.why_step(loop) and not module.loops.trains(function):
+            yield function
+    if holds_any(module.source.text, hints.KNOWS_GRAD):
+        return
+    for node in module.tree.all(ast.Attribute):
+        function = module.tree.function(node) if node.attr in _CUTS else None
+        if function is not None:
+            yield function
+
+
+def may_be_read(module: Module, call: ast.Call) -> bool:
+    """Whether what a call gives is only read, as far as its function shows."""
+    return module.release.escapes.of_this_value(call).fate <= Fate.RETURNED and is_used(module, call)
+
+
+def is_only_read(module: Module, call: ast.Call) -> bool:
+    """Whether what a call gives is only read, by whoever gets it, and so is what networks give behind the call.
+
+    What a function returns is told where that is called, if the call is seen to run a network.
+    """
+    fate = module.release.escapes.of_this_value
+    if not module.release.callers.only_read(call) or _is_seen_by_callers(module, call):
         return False
-    if is_unaware(module):
-        return any(isinstance(each, ROUNDS) for each in module.tree.within(scope))
-    loops = (each for each in module.tree.within(scope) if isinstance(each, (ast.For, ast.AsyncFor)))
-    return any(module.loops.why_step(each) for each in loops)
+    return all(fate(each).fate <= Fate.RETURNED for each in run_behind(module, call))
 
 
-def is_unaware(module: Module) -> bool:
-    """Whether a file loads weights, and knows of no way to turn gradients off."""
-    text = module.source.text
-    return holds_any(text, hints.LOADS) and not holds_any(text, hints.KNOWS_GRAD)
+def _is_seen_by_callers(module: Module, call: ast.Call) -> bool:
+    """Whether a function returns what a call gives, and is called where that is seen to run a network."""
+    function = module.tree.function(call)
+    if function is None or module.release.escapes.of_this_value(call).fate is not Fate.RETURNED:
+        return False
+    if any(passes(module, each) for each in module.classes.calls_of(function)):
+        return True
+    return any(passes(user, each) for user, each in calls_elsewhere(module, function))
 
 
 def unneeded(module: Module, scope: Scope, call: ast.Call, over: Round | None) -> tuple[tuple[ast.AST, str], ...]:
@@ -38,23 +69,22 @@ def unneeded(module: Module, scope: Scope, call: ast.Call, over: Round | None) -
 
     over: the loop that the call is in; None for one pass. A network in training mode may be run for its statistics.
     """
-    if not isinstance(scope, FUNCTIONS) or module.loops.trains(scope) or not is_used(module, scope, call):
+    if not isinstance(scope, FUNCTIONS) or module.loops.trains(over or scope) or not is_used(module, call):
         return ()
-    if any(last_name(each.func) == "train" for each in module.tree.calls(scope)):
+    if any(last_name(each.func) == "train" and not is_false(each) for each in module.tree.calls(scope)):
         return ()
-    escapes = module.release.escapes
-    if escapes.of_value(call).fate is not Fate.READ or escapes.of_frame(scope).fate is not Fate.READ:
+    if module.release.escapes.of_frame(scope).fate is not Fate.READ or not is_only_read(module, call):
         return ()
     if over is None:
         return ((call, "nothing needs the gradients of what it gives: that is only read"),)
     return ((over, "nothing needs the gradients of what this loop makes: it is only read"),)
 
 
-def is_used(module: Module, scope: Scope, call: ast.Call) -> bool:
+def is_used(module: Module, call: ast.Call) -> bool:
     """Whether anything is made of what a call gives."""
     statement = module.tree.statement(call)
     if isinstance(statement, ast.Assign) and statement.value is call:
         bound = {each.id for target in statement.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
-        reads = (each for each in module.tree.within(scope) if isinstance(each, ast.Name))
+        reads = (each for each in module.tree.within(module.tree.scope(call)) if isinstance(each, ast.Name))
         return any(each.id in bound and module.tree.number(each) > module.tree.number(call) for each in reads)
     return not (isinstance(statement, ast.Expr) and statement.value is call)

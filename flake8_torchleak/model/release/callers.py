@@ -59,6 +59,22 @@ class Callers:
         return any(answers_elsewhere(self.module, function, _is_differentiated))
 
     @remembered
+    def only_read(self, value: ast.expr, levels: int = _MOST_LEVELS) -> bool:
+        """Whether all that an expression gives is only read, by who gets it: where it stands, and by all who call that.
+
+        Callers in other files are asked, too. Not where nobody is seen to call what returns it.
+        """
+        fate = self.module.release.escapes.of_this_value(value).fate
+        function = self.module.tree.function(value)
+        if fate is not Fate.RETURNED or function is None or not levels:
+            return fate is Fate.READ
+        found = [self.only_read(each, levels - 1) for each in self._callers(function)]
+        found += answers_elsewhere(
+            self.module, function, lambda user, call: user.release.callers.only_read(call, levels - 1)
+        )
+        return bool(found) and all(found)
+
+    @remembered
     def returned(self, function: FunctionNode) -> frozenset[str]:
         """The variables that a function's results are made of."""
         given = (each.value for each in self.module.tree.within(function) if isinstance(each, ast.Return))

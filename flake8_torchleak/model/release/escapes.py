@@ -175,6 +175,10 @@ class Escapes:
         """What becomes of the value of an expression (the result of a call, say)."""
         return Trail(self, set()).destiny(node)
 
+    def of_this_value(self, node: ast.expr) -> Ending:
+        """The same, in the order of control: a variable that is bound anew is another one. No fix may rest on it."""
+        return Trail(self, set(), in_order=True).destiny(node)
+
     def of_parameter(self, function: FunctionNode, name: str) -> Ending:
         """What a function does with what it is handed as `name`; RETURNED where its result is made of it."""
         if len(self._helpers) >= _MOST_HELPERS and function not in self._helpers:

@@ -38,12 +38,14 @@ _MOST_VARIABLES = 40
 class Trail:
     """One value on its way: what was followed already is not followed again."""
 
-    def __init__(self, escapes: Escapes, seen: set[tuple[str, ast.AST]]) -> None:
+    def __init__(self, escapes: Escapes, seen: set[tuple[str, ast.AST]], in_order: bool = False) -> None:
+        """in_order: whether variables that are bound anew count as others then, as far as the flow of control shows."""
         self.module, self.escapes = escapes.module, escapes
         self.seen = seen
+        self.in_order = in_order
 
-    def variable(self, name: str, owner: Scope) -> Ending:
-        """The worst that becomes of a variable, wherever it is read."""
+    def variable(self, name: str, owner: Scope, bound: ast.AST | None = None) -> Ending:
+        """The worst that becomes of a variable, wherever it is read. bound: by this statement, if that is known."""
         if (name, owner) in self.seen:
             return READ
         if len(self.seen) >= _MOST_VARIABLES:
@@ -53,6 +55,8 @@ class Trail:
         worst = READ
         tree = self.module.tree
         for node in self.escapes.reads(name, owner):
+            if bound is not None and not self._may_be_of(node, bound):
+                continue
             where = tree.scope(node)
             if where is not owner:
                 inner = tree.function(node)
@@ -62,6 +66,11 @@ class Trail:
                 ending = self.destiny(node)
             worst = max(worst, ending, key=fate_of)
         return worst
+
+    def _may_be_of(self, node: ast.Name, bound: ast.AST) -> bool:
+        """Whether a variable may still be what a statement bound it to, where it is read."""
+        ways = self.module.flow.reaching(node.id, node)
+        return not ways or any(each.statement is bound for each in ways)
 
     def destiny(self, node: ast.expr) -> Ending:
         """The worst that becomes of the value of one expression."""
@@ -142,7 +151,8 @@ class Trail:
             return self._bound(target.value, place)
         if isinstance(target, ast.Name):
             owner = self.module.names.scope_of(target.id, target)
-            followed = READ if owner is None else self.variable(target.id, owner)
+            bound = place if self.in_order and isinstance(place, ast.Assign) else None
+            followed = READ if owner is None else self.variable(target.id, owner, bound)
             if owner is None or owner is not self.module.tree.scope(target):
                 outer = Ending(Fate.OPEN, place, f"`{target.id}` is a variable of an outer scope")
                 return max(outer, followed, key=fate_of)

@@ -1,0 +1,71 @@
+"""Networks whose outputs are only used without their graph, while something is trained: of a target network, for a
+critic, to choose what to do next. `target(x).max(1)[0].detach()`, `net(x).argmax(1)`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.passes import passes
+from flake8_torchleak.model.unneeded import is_only_read, is_used
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_CUTS = frozenset({"detach", "data"})
+"""What takes a tensor out of its graph: the method, and the attribute."""
+_NUMBERS = frozenset({"item", "numpy", "tolist", "argmax"})
+"""Methods that take numbers out of it: in functions that train, of which the rest is no evaluation."""
+_MOST_LEVELS = 3
+"""Variables between what is cut off and the network."""
+
+
+def detached(module: Module) -> Iterator[tuple[ast.Call, ast.Attribute]]:
+    """The calls of networks with gradients on whose outputs nothing else is made of, each with what takes them out of
+    their graph. The network may be frozen."""
+    seen: set[ast.Call] = set()
+    for cut in module.tree.all(ast.Attribute):
+        if not _takes_out(module, cut) or _is_for_keeps(module, cut):
+            continue
+        for call in _made_of(module, cut.value, _MOST_LEVELS):
+            if call not in seen and _is_in_vain(module, call):
+                yield call, cut
+            seen.add(call)
+
+
+def _takes_out(module: Module, cut: ast.Attribute) -> bool:
+    """Whether something is taken out of a graph: numbers count only where something is trained."""
+    if cut.attr in _NUMBERS:
+        function = module.tree.function(cut)
+        return function is not None and module.loops.trains(function) and not module.loops.modes.contradicted(function)
+    return cut.attr in _CUTS and isinstance(cut.ctx, ast.Load)
+
+
+def _is_for_keeps(module: Module, cut: ast.Attribute) -> bool:
+    """Whether what is cut off is only kept, or logged, where it stands: `outputs.append(out.detach())`, as advised."""
+    statement = module.tree.statement(cut)
+    if isinstance(statement, ast.Assign):
+        return not all(isinstance(each, (ast.Name, ast.Tuple)) for each in statement.targets)
+    return isinstance(statement, (ast.Expr, ast.AugAssign))
+
+
+def _made_of(module: Module, value: ast.expr, levels: int) -> Iterator[ast.Call]:
+    """The calls that an expression is made of, there or where its variables are bound."""
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call):
+            yield node
+        elif isinstance(node, ast.Name) and levels:
+            for each in module.flow.reaching(node.id, node):
+                if each.value is not None:
+                    yield from _made_of(module, each.value, levels - 1)
+
+
+def _is_in_vain(module: Module, call: ast.Call) -> bool:
+    return (
+        module.grad.at(call) is Grad.ON
+        and is_used(module, call)
+        and is_only_read(module, call)
+        and passes(module, call)
+    )

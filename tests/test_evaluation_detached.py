@@ -1,0 +1,206 @@
+"""TLK501: networks that run while something is trained, and whose outputs are only used without their graph: notes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.finding import Finding, Severity
+from flake8_torchleak.lint import lint
+
+STEP = """
+import copy
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.body(x)
+
+
+def chosen(scores):
+    return scores.argmax(1).item()
+
+
+def fit(batches, log, gamma):
+    net, target = Net(), Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    {before}
+    for x, after in batches:
+        {body}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+LOSS = "|loss = F.mse_loss(net(x), wanted)"
+TARGET = "wanted = target(after).max(1)[0].detach()" + LOSS
+
+
+def findings(text: str) -> list[Finding]:
+    return lint(text, wanted=lambda code: code == "TLK501")
+
+
+def told(body: str, before: str = "pass") -> list[str]:
+    """The texts that the findings stand on, all of them notes without a fix. body: its lines, with | between them."""
+    text = STEP.format(body=body.replace("|", "\n        "), before=before.replace("|", "\n    "))
+    found = findings(text)
+    assert all(each.severity is Severity.NOTE and not each.fixes for each in found)
+    lines = text.splitlines()
+    return [lines[each.span.line - 1][each.span.col : each.span.end_col] for each in found]
+
+
+BODIES = {
+    "at once": (TARGET, ["target(after)"]),
+    "through variables": (
+        "scores = target(after)|best = scores.max(1)[0] * gamma|wanted = best.detach()" + LOSS, ["target(after)"]
+    ),
+    "the data of it": ("wanted = target(after).data" + LOSS, ["target(after)"]),
+    "as a part of what is handed on": ("loss = F.mse_loss(net(x), target(after).detach())", ["target(after)"]),
+    "two of them": (
+        "wanted = target(after).detach()|weight = net(after).detach()|loss = F.mse_loss(net(x), wanted) * weight.sum()",
+        ["target(after)", "net(after)"],
+    ),
+    "what is bound anew": (
+        "out = target(after)|wanted = out.detach()|out = net(x)|loss = F.mse_loss(out, wanted)", ["target(after)"]
+    ),
+    "with its graph as well": ("out = net(x)|wanted = out.detach()|loss = F.mse_loss(out, wanted)", []),
+    "in one branch with its graph": ("out = net(x)|wanted = out.detach()|if gamma:|    wanted = out" + LOSS, []),
+    "without gradients": ("with torch.no_grad():|    wanted = target(after).detach()" + LOSS, []),
+    "in code that is not seen": ("out = target(after)|log(out)|wanted = out.detach()" + LOSS, []),
+    "what to do next": ("wanted = after|rank = target(after).argmax(1)" + LOSS, ["target(after)"]),
+    "only compared": ("wanted = after|better = target(after).max() > target(x).max()" + LOSS, []),
+    "kept, as advised": (
+        "wanted = after|log.append(target(after).detach())|gamma += target(x).detach().sum()|"
+        "log[0] = target(x).detach()|log.best = target(x).data" + LOSS,
+        [],
+    ),
+    "written to": ("wanted = after|target.body.weight.data = net.body.weight.data" + LOSS, []),
+    "no network": ("wanted = (after + gamma).detach()" + LOSS, []),
+    "dropped": ("wanted = after.detach()|target(after)" + LOSS, []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_what_is_only_used_without_its_graph(name: str) -> None:
+    body, expected = BODIES[name]
+    assert told(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("pass", ["target(after)"]),
+        ("target.requires_grad_(False)", []),
+        ("for p in target.parameters():|    p.requires_grad = False", []),
+        ("target = copy.deepcopy(net)", ["target(after)"]),
+        ("net.body.requires_grad_(False)", ["target(after)"]),  # another network
+    ],
+)
+def test_networks_that_are_frozen_record_nothing(before: str, expected: list[str]) -> None:
+    assert told(TARGET, before) == expected
+
+
+UNSEEN = """
+import torch
+
+
+def step(net, target_net, batch, optimizer):
+    wanted = target_net(batch).detach()
+    loss = (net(batch) - wanted).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+
+
+def main(net, target_net, batches, optimizer):
+    {before}
+    start = target_net(batches).detach()
+    {then}
+"""
+STEPS = "step(net, target_net, start, optimizer)"
+
+
+@pytest.mark.parametrize(("before", "expected"), [("pass", 1), ("target_net.freeze()", 0)], ids=["seen", "perhaps"])
+def test_networks_that_nobody_makes_here(before: str, expected: int) -> None:
+    """Where any parameters may be frozen, those of a network that is not followed may be. `main` runs once."""
+    assert len(findings(UNSEEN.format(before=before, then=STEPS))) == expected
+
+
+def test_by_callers_without_gradients() -> None:
+    text = UNSEEN.format(before="pass", then=f"with torch.no_grad():\n        {STEPS}")
+    assert findings(text.replace("    loss.backward()\n    optimizer.step()\n", "    return loss.item()\n")) == []
+
+
+def test_a_program_that_trains_at_its_top() -> None:
+    text = """
+import torch
+
+for x in batches:
+    wanted = target_net(x).detach()
+    loss = (net(x) - wanted).sum()
+    loss.backward()
+    optimizer.step()
+"""
+    assert len(findings(text)) == 1
+    assert findings(text.replace("for x in batches:", "if x:")) == []
+
+
+def test_a_unit_test_is_none() -> None:
+    text = UNSEEN.format(before="pass", then="").replace("def step", "import pytest\n\n\ndef test_step")
+    assert findings(text) == []
+
+
+def test_what_is_told_already() -> None:
+    """The first finding of a function's evaluation stands for all of it."""
+    text = """
+import torch
+
+
+def evaluate(net, target_net, loader):
+    net.eval()
+    for x in loader:
+        wanted = target_net(x).detach()
+        print((net(x) - wanted).abs().mean().item())
+"""
+    assert len(findings(text)) == 1
+
+
+ADAPTED = """
+import torch
+
+
+def adapt(learner, batch, loss):
+    for _ in range(3):
+        {inner}
+    return loss(learner(batch), batch)
+
+
+def main(net, loss, batches):
+    net.train()
+    for batch in batches:
+        learner = copy(net)
+        error = adapt(learner, batch, loss)
+        print(error.item())
+"""
+
+
+@pytest.mark.parametrize(("inner", "expected"), [("learner.adapt(loss(learner(batch), batch))", 0)])
+def test_what_a_helper_may_differentiate(inner: str, expected: int) -> None:
+    assert len(findings(ADAPTED.format(inner=inner).replace("net.train()\n", "net.describe()\n"))) == expected
+
+
+def test_a_training_file_is_looked_through_for_it(tmp_path: Path) -> None:
+    """Neither `eval` nor a name in it speaks of evaluation."""
+    path = tmp_path / "train.py"
+    path.write_text(UNSEEN.format(before="pass", then=STEPS), encoding="utf-8")
+    (only,) = lint(path.read_text(encoding="utf-8"), path=str(path), wanted=lambda code: code == "TLK501")
+    assert only.message.startswith("memory is wasted on every call of `step`")
+    assert only.message.endswith("run it under `torch.no_grad()`")
+    assert [each.text for each in only.notes] == ["what it gives is only used without its graph"]
