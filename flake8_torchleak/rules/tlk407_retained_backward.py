@@ -1,4 +1,4 @@
-"""retained-backward: the only backward() of a step retains its graph, for nothing.
+"""retained-backward: backward() retains its graph, and nothing in the step goes through that again.
 
 Leaks
 -----
@@ -30,8 +30,11 @@ Run by `fixtures/TLK407_retained_backward/proof.py`, fixed by `torchleak check -
 
 When it stays silent
 --------------------
-The function differentiates again (a second backward, autograd.grad, a gradient penalty), the graph was made outside
-of the loop or is handed in, state is carried from step to step (TLK406), or it is a test: a few small steps.
+Something later in the step differentiates a value that may share a part of the graph: not where both are made of
+nothing in common but data, of outputs without their graph (`critic(fake.detach())`), or of networks that are run again.
+What is differentiated by code that nobody can see, or comes from an attribute that methods set, may be anything. Nor
+where the graph was made outside of the loop or is handed in, where state is carried from step to step (TLK406), or in a
+test: a few small steps.
 
 How to fix it
 -------------
@@ -50,15 +53,13 @@ from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.recurrence import carried_states, retains_graph
+from flake8_torchleak.model.retaining import PLAIN, graph_of, is_data, is_differentiated_again, objective_of
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop
-from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
-_AGAIN = ("backward", "gradient", "penalty", "jacobian", "hessian", "detach_")
 _SHOWS = frozenset({"float", "print", "append", "add_scalar", "log", "update", "str", "format", "isnan", "isfinite"})
 _MOST_VARIABLES = 60
-_PLAIN = (Kind.MODULE, Kind.LOSS, Kind.LOADER, Kind.NUMBER, Kind.METRIC, Kind.DATASET)
 
 
 @rule(
@@ -75,20 +76,20 @@ def check(module: Module) -> Iterator[Report]:
     carrying = {module.tree.scope(each.call) for each in carried_states(module)}
     for call in module.loops.steps(ast.Call):
         retained = retains_graph(call)
-        objective = _objective(call)
+        objective = objective_of(call) if last_name(call.func).endswith("backward") else None
         function = module.tree.function(call)
         if retained is None or objective is None or module.tree.scope(call) in carrying:
             continue
         around: Loop | FunctionNode | None = next(iter(module.tree.loops(call)), function)
         if (
             around is None
-            or _differentiates_again(module, call, function)
+            or is_differentiated_again(module, call, around)
             or not _is_made_in(module, objective, around)
         ):
             continue
         yield Report(
             retained,
-            f"activations stay in memory: the only backward of the step retains the graph of `{short(objective)}`; "
+            f"activations stay in memory: nothing goes through the graph of `{short(objective)}` again; "
             "drop `retain_graph=True`",
             notes=((around, "one step" if isinstance(around, FUNCTIONS) else module.loops.why_step(around)),),
             target=retained,
@@ -99,32 +100,6 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`retain_graph=False`."""
     assert isinstance(report.target, ast.Constant)
     yield Fix(FixLevel.UNSAFE, "set `retain_graph=False`", build.replaced(report.target, "False"))
-
-
-def _objective(call: ast.Call) -> ast.expr | None:
-    """What is differentiated: `x` of `x.backward()` and of `accelerator.backward(x)`."""
-    if not isinstance(call.func, ast.Attribute) or not call.func.attr.endswith("backward"):
-        return None
-    return call.args[0] if call.args else call.func.value
-
-
-def _differentiates_again(module: Module, call: ast.Call, function: FunctionNode | None) -> bool:
-    """Whether anything else around differentiates, by its name or by what a helper of the file does."""
-    scope: ast.AST = function if function is not None else module.root
-    callers = module.classes.calls_of(function) if function is not None else []
-    for other in module.tree.all(ast.Call):
-        if other is call or not module.tree.inside(other, scope):
-            continue
-        name, helper = last_name(other.func), module.classes.callee(other)
-        if name == "grad" or any(word in name for word in _AGAIN) or (helper and module.loops.trains(helper)):
-            return True
-    return any(
-        module.tree.inside(other, loop)
-        for each in callers
-        for loop in module.tree.loops(each)
-        for name in ("backward", "manual_backward", "grad")
-        for other in module.classes.callers.get(name, ())
-    )
 
 
 def _is_made_in(module: Module, objective: ast.expr, around: Loop | FunctionNode) -> bool:
@@ -152,9 +127,11 @@ def _may_carry(module: Module, definition: Definition, node: ast.Name, around: L
     """Whether a variable from outside may bring a graph along."""
     value = module.infer.value(node)
     called = module.tree.parents[node]
-    if value.graph or value.kind in _PLAIN or definition.how is How.ITERATE:
+    if value.graph or value.kind in PLAIN or definition.how is How.ITERATE:
         return bool(value.graph)
-    if isinstance(called, ast.Call) and called.func is node:
+    if isinstance(called, ast.Call) and (called.func is node or last_name(called.func) in ("to", "cuda")):
+        return False
+    if isinstance(called, ast.keyword) and called.arg in ("device", "dtype"):
         return False
     if definition.how is How.PARAMETER:
         return not (isinstance(around, FUNCTIONS) or node.id in ("self", "cls") or value.origin)
@@ -163,16 +140,18 @@ def _may_carry(module: Module, definition: Definition, node: ast.Name, around: L
 
 def _is_used_later(module: Module, objective: ast.expr, around: Loop | FunctionNode, made: set[Definition]) -> bool:
     """Whether a part of the graph is handed to something after backward, which may differentiate it again."""
-    names = {each.key for each in made if not isinstance(each.statement, (ast.For, ast.AsyncFor))}
+    graph = graph_of(module, objective)
+    parts_of = graph if graph is not None else {each.statement for each in made if not is_data(module, each)}
     for call in module.tree.all(ast.Call):
         if call.lineno <= objective.lineno or not module.tree.inside(call, around) or last_name(call.func) in _SHOWS:
             continue
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
             parts = argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else [argument]
-            if any(isinstance(part, ast.Name) and part.id in names and _carries(module, part) for part in parts):
+            names = [part for part in parts if isinstance(part, ast.Name) and _carries(module, part)]
+            if any(way.statement in parts_of for each in names for way in module.flow.reaching(each.id, each)):
                 return True
     return False
 
 
 def _carries(module: Module, node: ast.Name) -> bool:
-    return module.infer.value(node).graph is not False and module.infer.value(node).kind not in _PLAIN
+    return module.infer.value(node).graph is not False and module.infer.value(node).kind not in PLAIN
