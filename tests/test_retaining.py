@@ -169,7 +169,10 @@ class Trainer:
     ],
 )
 def test_what_an_object_holds(stored: str, factor: str, other: str, expected: int) -> None:
-    assert len(told(OBJECT.format(stored=stored, factor=factor, other=other))) == expected
+    text = OBJECT.format(stored=stored, factor=factor, other=other)
+    assert len(told(text)) == expected
+    named = OBJECT.format(stored=stored, factor="part", other="self.net(part)")
+    assert len(told(named.replace("first = ", f"part = {factor}\n            first = "))) <= expected
 
 
 def test_more_variables_than_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
