@@ -13,7 +13,7 @@ from flake8_torchleak.model.detached import detached
 from flake8_torchleak.model.elsewhere import is_called_without
 from flake8_torchleak.model.evaluation import DETACHED, Evaluation, is_test
 from flake8_torchleak.model.evaluation import followed as admitted
-from flake8_torchleak.model.freezing import may_be_frozen
+from flake8_torchleak.model.freezing import may_freeze
 from flake8_torchleak.model.minor import is_detached
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.phases import phases
@@ -87,7 +87,7 @@ def _detached(module: Module, told: set[ast.AST | None]) -> Iterator[Evaluation]
             continue
         if call in seen.recording and call not in seen.of_trained:
             continue
-        if (call not in seen.recording or call in seen.of_any_class) and may_be_frozen(module):
+        if (call not in seen.recording or call in seen.of_any_class) and may_freeze(module, call):
             continue
         if call not in seen.needing and seen.spent.isdisjoint(marks(call)):
             yield Evaluation(call, loop, function, ((cut, WITHOUT_GRAPH),), by_use=True, in_training=True)

@@ -100,7 +100,7 @@ def _may_evaluate(outline: Outline) -> bool:
         return True
     if outline.may_evaluate_beside or outline.goes_over_loader or outline.may_train_by_turns:
         return True
-    if prospect.may_be_unneeded(outline.text) or (outline.may_train and holds_any(outline.text, prospect.CUTS_OFF)):
+    if prospect.may_be_unneeded(outline.text) or (outline.may_train and holds_any(outline.text, prospect.CUTS)):
         return True
     names = {name for name in outline.names if hints.is_evaluation(name)}
     if not names:

@@ -26,8 +26,10 @@ class Net(nn.Module):
         return self.body(x)
 
 
-def chosen(scores):
-    return scores.argmax(1).item()
+class Forces(Net):
+    def forward(self, x):
+        x.requires_grad_()
+        return torch.autograd.grad(self.body(x).sum(), x, create_graph=True)[0]
 
 
 def fit(batches, log, gamma):
@@ -102,6 +104,7 @@ def test_what_is_only_used_without_its_graph(name: str) -> None:
         ("for p in target.parameters():|    p.requires_grad = False", []),
         ("target = copy.deepcopy(net)", ["target(after)"]),
         ("net.body.requires_grad_(False)", ["target(after)"]),  # another network
+        ("target = Forces()", []),  # which gives derivatives itself
     ],
 )
 def test_networks_that_are_frozen_record_nothing(before: str, expected: list[str]) -> None:
@@ -204,3 +207,66 @@ def test_a_training_file_is_looked_through_for_it(tmp_path: Path) -> None:
     assert only.message.startswith("memory is wasted on every call of `step`")
     assert only.message.endswith("run it under `torch.no_grad()`")
     assert [each.text for each in only.notes] == ["what it gives is only used without its graph"]
+
+
+FREEZES = """
+import torch
+
+
+def frozen(part):
+    {how}
+    return part
+
+
+def step(net, target_net, batch, optimizer):
+    {here}
+    wanted = target_net(batch).detach()
+    loss = (net(batch) - wanted).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+
+
+def main(net, target_net, batches, optimizer, config):
+    {before}
+    for batch in batches:
+        step(net, target_net, batch, optimizer)
+"""
+ALL = "for p in part.parameters():\n        p.requires_grad = False"
+
+
+@pytest.mark.parametrize(
+    ("how", "here", "before", "expected"),
+    [
+        ("pass", "pass", "pass", 1),
+        (ALL, "pass", "net.head = frozen(net.head)", 1),
+        (ALL, "pass", "frozen(target_net)", 0),
+        (ALL, "pass", "frozen(target_net.body)", 0),
+        (ALL, "pass", "frozen(config.nets[0])", 0),  # whichever that is
+        (ALL, "pass", "frozen(*config)", 0),
+        (ALL.replace("False", "True"), "pass", "frozen(target_net)", 1),
+        (ALL.replace("False", "config"), "pass", "frozen(target_net)", 0),
+        ("part.requires_grad_(False)", "pass", "frozen(target_net)", 0),
+        ("part.requires_grad_(False)", "pass", "frozen(net)", 1),
+        ("part.requires_grad_()", "pass", "frozen(target_net)", 1),
+        ("part.requires_grad_(requires_grad=False)", "pass", "frozen(target_net)", 0),
+        ("part.freeze()", "pass", "frozen(target_net)", 0),
+        ("part.freeze()", "pass", "frozen(net)", 1),
+        ("for n, p in part.named_parameters():\n        p.requires_grad = 'head' in n", "pass", "frozen(net.head)", 1),
+        ("for p in list(part):\n        p.requires_grad = False", "pass", "pass", 0),
+        ("for p in parameters(part):\n        p.requires_grad = False", "pass", "pass", 0),
+        ("for p in [part]:\n        p.requires_grad = False", "pass", "pass", 0),
+        ("pass", "net.requires_grad_(False)", "pass", 1),
+        ("pass", "target_net.eval().requires_grad_(False)", "pass", 0),
+    ],
+)
+def test_who_is_frozen(how: str, here: str, before: str, expected: int) -> None:
+    assert len(findings(FREEZES.format(how=how, here=here, before=before))) == expected
+
+
+@pytest.mark.parametrize(("first", "expected"), [("net.requires_grad_(False)", 0), ("net.requires_grad_()", 1)])
+def test_who_imports_it_may_freeze(tmp_path: Path, first: str, expected: int) -> None:
+    text = FREEZES.format(how="pass", here="pass", before="pass")
+    (tmp_path / "job.py").write_text(f"from steps import main\n\n{first}\nmain(net)\n", encoding="utf-8")
+    steps = tmp_path / "steps.py"
+    steps.write_text(text, encoding="utf-8")
+    assert len(lint(text, path=str(steps), wanted=lambda code: code == "TLK501")) == expected

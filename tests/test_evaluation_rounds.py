@@ -97,8 +97,8 @@ def test_a_forward_pass_may_be_called_by_its_name(call: str) -> None:
     assert found(NAMED_PASS.format(call=call)) == [Severity.NOTE]
 
 
-def test_no_switch_no_evaluation() -> None:
-    assert found(SCORES.format(before="pass", body=TOLD["a list"])) == []
+def test_no_switch_is_told_by_its_use() -> None:
+    assert found(SCORES.format(before="pass", body=TOLD["a list"])) == [Severity.NOTE]
 
 
 NAMED = """

@@ -171,6 +171,12 @@ def test_a_network_that_runs_itself(name: str) -> None:
     assert found(PREDICTOR.format(switch=switch, run=run)) == [Severity.NOTE] * expected
 
 
+def test_a_step_of_a_forward_pass() -> None:
+    text = PREDICTOR.format(switch="pass", run="rows")
+    text = text.replace("return self.body(rows)\n", "return self.encode(rows).detach()\n", 1)
+    assert found(text + "\n\ndef other(net, rows):\n    return net(rows)\n") == []
+
+
 def test_a_network_that_goes_over_batches_and_trains_then() -> None:
     """What becomes of the features is seen; that something else is trained in the function is another matter."""
     text = PREDICTOR.format(switch="pass", run="rows")

@@ -38,8 +38,8 @@ def detached(module: Module) -> Iterator[tuple[ast.Call, ast.Attribute]]:
 def _takes_out(module: Module, cut: ast.Attribute) -> bool:
     """Whether something is taken out of a graph: numbers count only where something is trained."""
     if cut.attr in _NUMBERS:
-        function = module.tree.function(cut)
-        return function is not None and module.loops.trains(function) and not module.loops.modes.contradicted(function)
+        scope = module.tree.function(cut) or module.root
+        return module.loops.trains(scope) and not module.loops.modes.contradicted(scope)
     return cut.attr in _CUTS and isinstance(cut.ctx, ast.Load)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.firstparty import text_of
+from flake8_torchleak.model.names import parameters
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -21,8 +25,60 @@ def may_be_frozen(module: Module) -> bool:
 
     Without gradients in its parameters a network builds no graph, and a small one where only its last layers learn.
     """
-    if _FREEZES.search(module.source.text):
+    return bool(_FREEZES.search(module.source.text)) or _may_be_frozen_elsewhere(module)
+
+
+def may_freeze(module: Module, call: ast.Call) -> bool:
+    """The same of the network of a call: not where the file freezes others alone, by their names, or those they get."""
+    called = key_of(call.func)
+    frozen = [name for text, node in _freezing(module) for name in _names(module, text, node)]
+    if any(not each or _is_part(each, called) or _is_part(called, each) for each in frozen):
         return True
+    return _may_be_frozen_elsewhere(module)
+
+
+def _names(module: Module, network: str, node: ast.AST) -> list[str]:
+    """What a network is called where it is frozen, and by those who hand it over to be; "" where that is not seen."""
+    function = module.tree.function(node)
+    parameter = next((each for each in parameters(function) if each.arg == network), None) if function else None
+    if function is None or parameter is None:
+        return [network]
+    given = (module.classes.argument(each, parameter, function) for each in module.classes.calls_of(function))
+    return [network, *(key_of(each) if each is not None else "" for each in given)]
+
+
+def _is_part(name: str, whole: str) -> bool:
+    return name == whole or name.startswith(f"{whole}.")
+
+
+def _freezing(module: Module) -> Iterator[tuple[str, ast.AST]]:
+    """Where the file turns gradients of parameters off, or may, with the network's name; "" if that is not seen."""
+    for node in module.tree.all(ast.Attribute):
+        up = module.tree.parents[node]
+        if node.attr == _WORD and isinstance(node.ctx, ast.Store):
+            told = getattr(up, "value", None)
+        elif node.attr in (f"{_WORD}_", "freeze") and isinstance(up, ast.Call) and up.func is node:
+            told = up.args[0] if up.args else None
+            if told is None and node.attr == f"{_WORD}_" and not up.keywords:
+                continue
+        else:
+            continue
+        if getattr(told, "value", None) is not True:
+            yield _owner(module, node.value), node
+
+
+def _owner(module: Module, frozen: ast.expr) -> str:
+    """The network that something is, or one of whose parameters, a loop's."""
+    ways = module.flow.reaching(frozen.id, frozen) if isinstance(frozen, ast.Name) else []
+    over = next((each.value for each in ways if each.how is How.ITERATE), None)
+    if over is None:
+        return key_of(frozen)
+    asked = over.func if isinstance(over, ast.Call) else None
+    is_asked = isinstance(asked, ast.Attribute) and asked.attr in ("parameters", "named_parameters")
+    return key_of(asked.value) if isinstance(asked, ast.Attribute) and is_asked else ""
+
+
+def _may_be_frozen_elsewhere(module: Module) -> bool:
     project = module.project
     if project is None:
         return False

@@ -18,10 +18,8 @@ _OF_STEPS = ("_step", "_batch", "optimize_parameters", "compute_loss", "on_befor
 """Each name of a function that is a step has one of these in it: they are sought first."""
 _STEP = re.compile(rf"def[\s\\]+(?:{'|'.join(sorted(hints.STEP_METHODS | hints.STEP_HOOKS))})\b")
 _SWITCHING = (".eval(", ".train(")
-CUTS_OFF = (".detach()", ".data")
-"""What takes a tensor out of its graph."""
-_CUTS = (*CUTS_OFF, ".numpy()", ".item()")
-"""The same, and what takes numbers out of it."""
+CUTS = (".detach()", ".data", ".numpy()", ".item()", ".argmax(")
+"""What takes a tensor, or numbers, out of a graph."""
 _OWN_PASS = (" self(", "self.forward(")
 _CALLED = re.compile(r"\b(\w+)(?:\.(\w+))?\(")
 _DEFINED = re.compile(r"def[\s\\]+(\w+)")
@@ -71,7 +69,7 @@ def may_evaluate(text: str) -> bool:
 @lru_cache(maxsize=1)
 def may_be_unneeded(text: str) -> bool:
     """Whether something is cut off from its graph, and a network run by a name; not if gradients are turned off."""
-    if holds_any(text, hints.KNOWS_GRAD) or not holds_any(text, _CUTS):
+    if holds_any(text, hints.KNOWS_GRAD) or not holds_any(text, CUTS):
         return False
     return holds_any(text, _OWN_PASS) or any(hints.is_model(name) for names in _CALLED.findall(text) for name in names)
 
