@@ -96,6 +96,20 @@ def test_what_two_losses_have_in_common(body: list[str], expected: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("x.to(extra)", 1),
+        ("x + torch.zeros(3, device=extra)", 1),
+        ("x + torch.zeros(3, out=extra)", 0),
+        ("x + extra", 0),
+    ],
+)
+def test_what_is_handed_in(made: str, expected: int) -> None:
+    """It may have a graph of its own; not a device."""
+    assert len(told(program([f"loss = net({made}).sum()", "loss.backward(retain_graph=True)"]))) == expected
+
+
+@pytest.mark.parametrize(
     ("after", "expected"),
     [
         ("torch.autograd.grad(net(x).sum(), net.weight)", 1),
