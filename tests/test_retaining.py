@@ -145,6 +145,50 @@ def test_what_comes_before_needs_no_graph_that_is_kept_then(before: str, expecte
     assert len(told(text + "\n\ndef again(value):\n    (value * 2).sum().backward()\n")) == expected
 
 
+HELPED = """
+import torch
+from torch import nn
+
+
+def step(loss, optimizer, more=None):
+    {first}
+    loss.backward(retain_graph=True)
+    {then}
+
+
+def again(value):
+    (value * 2).sum().backward()
+
+
+def train(net, head, loader, optimizer, loss=None):
+    for x in loader:
+        out = net(x)
+        loss = out.sum()
+        {call}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "call", "expected"),
+    [
+        ("pass", "optimizer.step()", "step(loss, optimizer)", 1),
+        ("pass", "optimizer.step()", "step(optimizer=optimizer, loss=loss)", 1),
+        ("pass", "optimizer.step()", "step(loss, optimizer)\n        step(net(x).sum(), optimizer)", 0),  # of two
+        ("pass", "optimizer.step()", "step(*loss)", 0),
+        ("loss = loss * more", "optimizer.step()", "step(loss, optimizer)", 0),
+        ("pass", "more.backward()", "step(loss, optimizer)", 0),
+        ("pass", "optimizer.step()", "step(loss, optimizer)\n        out.mean().backward()", 0),
+        ("pass", "optimizer.step()", "step(loss, optimizer)\n        again(out)", 0),
+        ("pass", "optimizer.step()", "step(loss, optimizer)\n        again(head(x))", 0),  # of more than what it gets
+        ("pass", "optimizer.step()", "step(loss, optimizer)\n        head(x).sum().backward()", 1),
+        ("pass", "optimizer.step()", "head(x).sum().backward()\n        step(loss, optimizer)", 1),
+        ("pass", "pass", "print(loss)", 0),
+    ],
+)
+def test_a_function_that_differentiates_what_it_gets(first: str, then: str, call: str, expected: int) -> None:
+    assert len(told(HELPED.format(first=first, then=then, call=call))) == expected
+
+
 OBJECT = """
 import torch
 from torch import nn

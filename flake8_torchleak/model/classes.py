@@ -208,7 +208,8 @@ class ClassTable:
         found = facts.methods.get(name)
         is_open = found is None or refuses(found)
         below = self.heirs.get(facts, ()) if is_open and not name.startswith("__") else ()
-        return next((each.own_methods[name] for each in below if name in each.own_methods), found)
+        own = (each.own_methods[name] for each in below if name in each.own_methods)
+        return next((each for each in own if not refuses(each)), found)
 
     def calls_of(self, function: FunctionNode) -> list[ast.Call]:
         """Calls in the file that may run this function: by name, and for a constructor by its class (or `cls`).

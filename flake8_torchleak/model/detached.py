@@ -44,10 +44,18 @@ def _takes_out(module: Module, cut: ast.Attribute) -> bool:
 
 
 def _is_for_keeps(module: Module, cut: ast.Attribute) -> bool:
-    """Whether what is cut off is only kept, or logged, where it stands: `outputs.append(out.detach())`, as advised."""
+    """Whether what is cut off is only kept, logged or added up where it stands: `outputs.append(out.detach())`.
+
+    That is what other messages advise. Numbers that a function returns are somebody else's.
+    """
     statement = module.tree.statement(cut)
     if isinstance(statement, ast.Assign):
+        bound = {each.id for each in statement.targets if isinstance(each, ast.Name)}
+        if any(isinstance(each, ast.Name) and each.id in bound for each in ast.walk(statement.value)):
+            return True
         return not all(isinstance(each, (ast.Name, ast.Tuple)) for each in statement.targets)
+    if isinstance(statement, ast.Return):
+        return cut.attr in _NUMBERS or isinstance(statement.value, ast.BinOp)
     return isinstance(statement, (ast.Expr, ast.AugAssign))
 
 

@@ -29,12 +29,15 @@ def may_be_frozen(module: Module) -> bool:
 
 
 def may_freeze(module: Module, call: ast.Call) -> bool:
-    """The same of the network of a call: not where the file freezes others alone, by their names, or those they get."""
+    """The same of the network of a call: not where the file freezes others alone."""
+    return may_freeze_here(module, call) or _may_be_frozen_elsewhere(module)
+
+
+def may_freeze_here(module: Module, call: ast.Call) -> bool:
+    """Whether a file freezes the network of a call, by its name, or by what it is called where that is done."""
     called = key_of(call.func)
-    frozen = [name for text, node in _freezing(module) for name in _names(module, text, node)]
-    if any(not each or _is_part(each, called) or _is_part(called, each) for each in frozen):
-        return True
-    return _may_be_frozen_elsewhere(module)
+    frozen = (name for text, node in _freezing(module) for name in _names(module, text, node))
+    return any(not each or _is_part(each, called) or _is_part(called, each) for each in frozen)
 
 
 def _names(module: Module, network: str, node: ast.AST) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.effects import TENSOR_METHODS
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop
 from flake8_torchleak.model.values import Kind
 
@@ -18,7 +18,7 @@ _AGAIN = ("backward", "gradient", "penalty", "jacobian", "hessian", "detach_")
 """Parts of names of what differentiates, or cuts a graph that has to be there for it."""
 _CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
 _MOVES = frozenset({"to", "cuda", "type", "requires_grad_"})
-_GIVE_DATA = frozenset({"next", "iter", "len", "int", "float"})
+_GIVE_DATA = frozenset({"next", "iter", "zip", "enumerate", "range", "len", "int", "float", "object"})
 _CODE = (ast.Import, ast.ImportFrom, ast.ClassDef, *FUNCTIONS)
 _MOST_VARIABLES = 60
 PLAIN = (Kind.MODULE, Kind.LOSS, Kind.LOADER, Kind.NUMBER, Kind.METRIC, Kind.DATASET)
@@ -32,6 +32,32 @@ def objective_of(call: ast.Call) -> ast.expr | None:
     return call.args[0] if last_name(call.func) == "grad" and call.args else None
 
 
+def handed(module: Module, call: ast.Call) -> tuple[ast.Call, ast.expr | None]:
+    """Where a value is handed over that a call differentiates in a function which does nothing else to it, and which.
+
+    `def step(loss, optimizer): loss.backward(); optimizer.step()`: the one call of the function stands for that.
+    """
+    objective, function = objective_of(call), module.tree.function(call)
+    if function is None or not isinstance(objective, ast.Name):
+        return call, objective
+    parameter = next((each for each in parameters(function) if each.arg == objective.id), None)
+    calls = module.classes.calls_of(function)
+    others = [each for each in module.tree.calls(function) if each is not call and _differentiates(module, each)]
+    if parameter is None or len(calls) != 1 or others or len(module.flow.definitions(function)[objective.id]) > 1:
+        return call, objective
+    return calls[0], module.classes.argument(calls[0], parameter, function)
+
+
+def _through(module: Module, call: ast.Call) -> ast.expr | None:
+    """The same, of a call that may be one of such a function."""
+    helper = module.classes.callee(call)
+    for each in module.tree.calls(helper) if helper is not None else ():
+        at, objective = handed(module, each)
+        if at is call and _differentiates(module, each):
+            return objective
+    return objective_of(call)
+
+
 def is_differentiated_again(module: Module, call: ast.Call, around: Loop | FunctionNode) -> bool:
     """Whether anything that comes after a call of `backward()` may go through its graph.
 
@@ -40,12 +66,12 @@ def is_differentiated_again(module: Module, call: ast.Call, around: Loop | Funct
     """
     function = module.tree.function(call)
     scope: ast.AST = function if function is not None else module.root
-    made = graph_of(module, objective_of(call))
+    made = graph_of(module, _through(module, call))
     for other in module.tree.all(ast.Call):
         if other is call or not module.tree.inside(other, scope) or not _differentiates(module, other):
             continue
         is_before = module.tree.number(other) < module.tree.number(call) and module.tree.inside(other, around)
-        if not is_before and _may_share(made, graph_of(module, objective_of(other))):
+        if not is_before and _may_share(made, graph_of(module, _through(module, other))):
             return True
     callers = module.classes.calls_of(function) if function is not None else []
     return any(

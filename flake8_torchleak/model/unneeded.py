@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.elsewhere import calls_elsewhere
+from flake8_torchleak.model.freezing import may_freeze_here
 from flake8_torchleak.model.modes import is_false
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.passes import passes, run_behind
@@ -74,6 +75,8 @@ def unneeded(module: Module, scope: Scope, call: ast.Call, over: Round | None) -
     if any(last_name(each.func) == "train" and not is_false(each) for each in module.tree.calls(scope)):
         return ()
     if module.release.escapes.of_frame(scope).fate is not Fate.READ or not is_only_read(module, call):
+        return ()
+    if may_freeze_here(module, call):
         return ()
     if over is None:
         return ((call, "nothing needs the gradients of what it gives: that is only read"),)

@@ -53,7 +53,7 @@ from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.recurrence import carried_states, retains_graph
-from flake8_torchleak.model.retaining import PLAIN, graph_of, is_data, is_differentiated_again, objective_of
+from flake8_torchleak.model.retaining import PLAIN, graph_of, handed, is_data, is_differentiated_again
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
@@ -76,16 +76,13 @@ def check(module: Module) -> Iterator[Report]:
     carrying = {module.tree.scope(each.call) for each in carried_states(module)}
     for call in module.loops.steps(ast.Call):
         retained = retains_graph(call)
-        objective = objective_of(call) if last_name(call.func).endswith("backward") else None
-        function = module.tree.function(call)
-        if retained is None or objective is None or module.tree.scope(call) in carrying:
+        if retained is None or not last_name(call.func).endswith("backward"):
             continue
-        around: Loop | FunctionNode | None = next(iter(module.tree.loops(call)), function)
-        if (
-            around is None
-            or is_differentiated_again(module, call, around)
-            or not _is_made_in(module, objective, around)
-        ):
+        run, objective = handed(module, call)
+        if objective is None or module.tree.scope(run) in carrying:
+            continue
+        around: Loop | FunctionNode | None = next(iter(module.tree.loops(run)), module.tree.function(run))
+        if around is None or is_differentiated_again(module, run, around) or not _is_made_in(module, objective, around):
             continue
         yield Report(
             retained,
@@ -135,7 +132,9 @@ def _may_carry(module: Module, definition: Definition, node: ast.Name, around: L
         return False
     if definition.how is How.PARAMETER:
         return not (isinstance(around, FUNCTIONS) or node.id in ("self", "cls") or value.origin)
-    return isinstance(definition.value, (ast.Call, ast.BinOp, ast.List, ast.Tuple)) and value.graph is None
+    if value.graph is not None or is_data(module, definition):
+        return False
+    return isinstance(definition.value, (ast.Call, ast.BinOp, ast.List, ast.Tuple))
 
 
 def _is_used_later(module: Module, objective: ast.expr, around: Loop | FunctionNode, made: set[Definition]) -> bool:
