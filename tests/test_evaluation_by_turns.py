@@ -277,6 +277,14 @@ def test_who_decides_over_the_mode_decides_over_gradients(switch: str, test: str
         assert re.fullmatch("evaluation mode where not `(name == 'train'|loader.trains)`", told[0].notes[-1].text)
 
 
+@pytest.mark.parametrize("rest", ["\ndef other(net):\n    net.train()\n", "\nnet.train()\n"])
+def test_training_mode_in_other_functions_is_no_matter(rest: str) -> None:
+    """It was an internal error where the branch that sets evaluation mode has no other."""
+    alone = f"if {TRAIN}:\n            pass\n        else:\n            net.eval()"
+    both = BOTH.format(test=TRAIN, then="net.train()", other="net.eval()")
+    assert [len(found(MODES.format(switch=each, test=TRAIN) + rest)) for each in (alone, both)] == [0, 1]
+
+
 @pytest.mark.parametrize(("off", "count"), [("with torch.no_grad():", 0), ("if nets:", 1)])
 def test_who_calls_it_turns_gradients_off(off: str, count: int) -> None:
     text = MODES.format(switch=f"net.train({TRAIN})", test=TRAIN)

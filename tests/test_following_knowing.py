@@ -50,6 +50,13 @@ PROGRAMS: dict[str, str] = {
         def train(model, loader, criterion, optimizer):
             gather(loader, model, criterion, optimizer)
     """),
+    # -- single numbers ------------------------------------------------------------------------------------------
+    **{
+        f"a single number, by {asks}": training(f"v = loss\nkeep(kept, v.item() if {asks} else v)", KEEP)
+        for asks in ("v.dim() == 0", "v.ndim == 0", "v.numel() == 1")
+    },
+    "a single number, or not": training("v = loss\nkeep(kept, v if v.dim() != 0 else v.item())", KEEP),
+    "a single number, kept": training("v = loss\nkeep(kept, v if v.dim() == 0 else v.item())  # TLK402", KEEP),
     # -- objects that hold the one before ------------------------------------------------------------------------
     "linked": training("node = Node(loss, node)  # TLK402", NODE, "node = None"),
     "linked by pairs": training("node = (loss, node)  # TLK402", "", "node = None"),

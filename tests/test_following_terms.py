@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from flake8_torchleak.lint import lint
 from flake8_torchleak.model import firstparty
 from tests.kept import grows, marked, program, reported
 
@@ -253,3 +254,34 @@ def test_parts_of_what_a_loss_gives(name: str) -> None:
     text = PARTS[name].replace("    total", "    total", 1)
     text = text.replace("import collections", "from losses import box_loss, counted\nimport collections", 1)
     assert reported(text) == marked(text)
+
+
+LOSS_OF_TORCH = """
+import torch
+from torch import nn
+from torch.nn.modules.loss import _WeightedLoss
+
+
+class Edges(_WeightedLoss):
+    def forward(self, scores, target):
+        return ({scores} - target).abs().mean()
+
+
+def train(net: nn.Module, loader, criterion, optimizer):
+    edges, kept = Edges().to("cpu"), []
+    for x, y in loader:
+        scores = net(x)
+        edge_loss = edges(scores, y)
+        loss = criterion(scores, y) + 0.1 * edge_loss
+        loss.backward()
+        optimizer.step()
+        kept.append(edge_loss)
+    print(kept)
+"""
+
+
+@pytest.mark.parametrize(("scores", "expected"), [("scores.argmax(1).float()", []), ("scores", ["TLK402"])])
+def test_a_class_of_a_loss_of_torch_is_followed(scores: str, expected: list[str]) -> None:
+    """Whatever the names of the class and of what it gives say."""
+    found = lint(LOSS_OF_TORCH.format(scores=scores), wanted=lambda code: code.startswith("TLK4"))
+    assert [each.code for each in found] == expected

@@ -18,6 +18,8 @@ _FIRSTS: dict[tuple[int, type[ast.cmpop]], bool] = {
 """Comparisons of a counter with a number: whether they hold in the first iteration, and in no other."""
 _PLAIN = frozenset({"float", "int", "bool", "str", "bytes", "complex", "Number", "Real", "Integral"})
 """Classes of what has no history."""
+_ONE_NUMBER = {"dim": 0, "ndim": 0, "ndimension": 0, "numel": 1, "nelement": 1}
+"""What tensors of one number answer."""
 _CONTAINERS = frozenset({"list", "dict", "tuple", "set"})
 
 
@@ -56,6 +58,8 @@ def decided(run: Run, test: ast.expr) -> bool | None:
 def _compared(run: Run, test: ast.Compare) -> bool | None:
     left, right = run.evaluate(test.left), run.evaluate(test.comparators[0])
     op = test.ops[0]
+    if isinstance(op, (ast.Eq, ast.NotEq)) and constant(right) == _ONE_NUMBER.get(_asked(test.left), -1):
+        return isinstance(op, ast.Eq)  # who asks whether a tensor is a single number logs losses, which are
     if isinstance(op, (ast.Is, ast.IsNot)):
         if constant(right) is None and left:
             are = [is_none(atom) for atom in left]
@@ -81,6 +85,12 @@ def _compared(run: Run, test: ast.Compare) -> bool | None:
         if isinstance(op, ast.Lt):
             return one < other
     return None
+
+
+def _asked(node: ast.expr) -> str:
+    """The method, or attribute, by which something is asked about a value; "" if it is none."""
+    node = node.func if isinstance(node, ast.Call) and not node.args else node
+    return node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _is_first(run: Run, value: Value) -> bool | None:

@@ -210,9 +210,11 @@ class ClassInfo:
 
     @cached_property
     def layers(self) -> list[str]:
-        """Its bases among the classes of `torch.nn`, as they are called there."""
+        """Its bases among the classes of `torch.nn`, `_Loss` and the like among them, as they are called there."""
         names = [name.removeprefix("torch.nn.") for name in self.foreign if name.startswith("torch.nn.")]
-        return [name for name in names if name.rpartition(".")[2][:1].isupper() and not name.endswith("Module")]
+        return [
+            name for name in names if name.rpartition(".")[2].lstrip("_")[:1].isupper() and not name.endswith("Module")
+        ]
 
     @cached_property
     def container(self) -> str:

@@ -145,6 +145,7 @@ def _mode_of(module: Module, call: ast.Call, function: FunctionNode) -> Guard | 
         guards_of(module, each, function)
         for each in module.classes.own_calls("train")
         if isinstance(each.func, ast.Attribute) and key_of(each.func.value) == network
+        if module.tree.function(each) is function
     )
     test, holds = guards[0]
     is_other = any(each and each[0].test is test and each[0].holds is not holds for each in switched)
