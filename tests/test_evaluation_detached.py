@@ -84,6 +84,9 @@ BODIES = {
         "log[0] = target(x).detach()|log.best = target(x).data" + LOSS,
         [],
     ),
+    "added up": ("wanted = after|gamma = gamma + target(x).detach().sum()" + LOSS, []),
+    "added up by a function": ("wanted = after|gamma = log.sum(gamma, target(x).detach())" + LOSS, []),
+    "under the name of its input": ("after = target(after).detach()|wanted = after" + LOSS, ["target(after)"]),
     "written to": ("wanted = after|target.body.weight.data = net.body.weight.data" + LOSS, []),
     "no network": ("wanted = (after + gamma).detach()" + LOSS, []),
     "dropped": ("wanted = after.detach()|target(after)" + LOSS, []),
@@ -270,3 +273,15 @@ def test_who_imports_it_may_freeze(tmp_path: Path, first: str, expected: int) ->
     steps = tmp_path / "steps.py"
     steps.write_text(text, encoding="utf-8")
     assert len(lint(text, path=str(steps), wanted=lambda code: code == "TLK501")) == expected
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [("target_net(x).detach()", 1), ("total + target_net(x).detach()", 0), ("target_net(x).argmax(1).item()", 0)],
+)
+def test_what_a_step_returns(returned: str, expected: int) -> None:
+    """Numbers are for whoever gets them, and sums are kept."""
+    text = (
+        f"import torch\n\n\ndef step(net, target_net, x, total):\n    net(x).sum().backward()\n    return {returned}\n"
+    )
+    assert len(findings(text)) == expected

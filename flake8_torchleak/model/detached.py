@@ -51,7 +51,9 @@ def _is_for_keeps(module: Module, cut: ast.Attribute) -> bool:
     statement = module.tree.statement(cut)
     if isinstance(statement, ast.Assign):
         bound = {each.id for each in statement.targets if isinstance(each, ast.Name)}
-        if any(isinstance(each, ast.Name) and each.id in bound for each in ast.walk(statement.value)):
+        value = statement.value
+        sides = [value.left, value.right] if isinstance(value, ast.BinOp) else getattr(value, "args", [])
+        if any(isinstance(each, ast.Name) and each.id in bound for each in sides):
             return True
         return not all(isinstance(each, (ast.Name, ast.Tuple)) for each in statement.targets)
     if isinstance(statement, ast.Return):
