@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import textwrap
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from flake8_torchleak.finding import Severity
 from flake8_torchleak.lint import lint
+from tests.model import module
 
 
 def found(text: str) -> list[Severity]:
@@ -262,3 +264,18 @@ def test_what_another_file_makes_of_it(tmp_path: Path, name: str) -> None:
     nets = tmp_path / "nets.py"
     findings = lint(nets.read_text(encoding="utf-8"), path=str(nets), wanted=lambda code: code == "TLK501")
     assert [each.span.line for each in findings] == [9] * expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("out = net(x)\n    out = out.view(-1)\n    print(out.max().item())", True),
+        ("out = net(x)\n    out = out.view(-1)\n    out.sum().backward()", False),
+        ("out = net(x)\n    print(out)\n    out = head(x)\n    out.sum().backward()", True),
+    ],
+)
+def test_a_name_that_is_bound_anew(body: str, expected: bool) -> None:
+    """Out of itself it is what it was; out of something else it is another value."""
+    parsed = module(f"def step(net, head, x):\n    {body}\n")
+    (run,) = (each for each in parsed.tree.all(ast.Call) if ast.unparse(each) == "net(x)")
+    assert parsed.release.callers.only_read(run) is expected

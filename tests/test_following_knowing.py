@@ -12,6 +12,7 @@ OR_NONE, OR_NUMBER, OR_TEXT = (MAYBE.format(other=each) for each in ("None", "0"
 MANY = KEEP + "def many(v, i):\n    if i % 2:\n        return [v]\n    return v\n"
 ROW = OR_NUMBER.replace("return v\n", "return Row(v)\n") + "@dataclass\nclass Row:\n    v: Any\n"
 BOX = OR_NONE + "class Box:\n    pass\n"
+SIZES = "class Sizes:\n    def __init__(self):\n        self.dim = 2\n"
 PUT = "def put(d, k, v): d[k] = v"
 PLUS = "def plus(a, b): return a + b"
 
@@ -56,6 +57,9 @@ PROGRAMS: dict[str, str] = {
         for asks in ("v.dim() == 0", "v.ndim == 0", "v.numel() == 1")
     },
     "a single number, or not": training("v = loss\nkeep(kept, v if v.dim() != 0 else v.item())", KEEP),
+    "a number that is called so": training(
+        "keep(kept, loss.item() if sizes.dim == 0 else loss)  # TLK402", KEEP + SIZES, "sizes, kept = Sizes(), []"
+    ),
     "a single number, kept": training("v = loss\nkeep(kept, v if v.dim() == 0 else v.item())  # TLK402", KEEP),
     # -- objects that hold the one before ------------------------------------------------------------------------
     "linked": training("node = Node(loss, node)  # TLK402", NODE, "node = None"),

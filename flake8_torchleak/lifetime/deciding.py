@@ -59,7 +59,7 @@ def _compared(run: Run, test: ast.Compare) -> bool | None:
     left, right = run.evaluate(test.left), run.evaluate(test.comparators[0])
     op = test.ops[0]
     if isinstance(op, (ast.Eq, ast.NotEq)) and constant(right) == _ONE_NUMBER.get(_asked(test.left), -1):
-        return isinstance(op, ast.Eq)  # who asks whether a tensor is a single number logs losses, which are
+        return isinstance(op, ast.Eq)  # whether a tensor is a single number is asked where losses are logged, which are
     if isinstance(op, (ast.Is, ast.IsNot)):
         if constant(right) is None and left:
             are = [is_none(atom) for atom in left]
@@ -88,9 +88,10 @@ def _compared(run: Run, test: ast.Compare) -> bool | None:
 
 
 def _asked(node: ast.expr) -> str:
-    """The method, or attribute, by which something is asked about a value; "" if it is none."""
-    node = node.func if isinstance(node, ast.Call) and not node.args else node
-    return node.attr if isinstance(node, ast.Attribute) else ""
+    """The method by which a tensor is asked about its size, or `ndim`; "" for others: `config.dim` is a number."""
+    if isinstance(node, ast.Call) and not node.args and isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return "ndim" if isinstance(node, ast.Attribute) and node.attr == "ndim" else ""
 
 
 def _is_first(run: Run, value: Value) -> bool | None:

@@ -46,12 +46,13 @@ class Trail:
 
     def variable(self, name: str, owner: Scope, bound: ast.AST | None = None) -> Ending:
         """The worst that becomes of a variable, wherever it is read. bound: by this statement, if that is known."""
-        if (name, owner) in self.seen:
+        mark = name, bound if bound is not None else owner
+        if mark in self.seen:
             return READ
         if len(self.seen) >= _MOST_VARIABLES:
             leave_out(self.module, owner, f"what is kept goes through more than {_MOST_VARIABLES} variables")
             return Ending(Fate.HANDED, owner, f"`{name}` goes through too many variables to follow")
-        self.seen.add((name, owner))
+        self.seen.add(mark)
         worst = READ
         tree = self.module.tree
         for node in self.escapes.reads(name, owner):
