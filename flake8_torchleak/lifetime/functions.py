@@ -265,8 +265,12 @@ class Functions(Part):
         """A method as an attribute of an object gives it."""
         marks = {last_name(each) for each in node.decorator_list}
         made = Function(node, owner.place, None, owner, () if "staticmethod" in marks else receiver)
-        if marks & {"property", "cached_property"}:
+        if "property" in marks:
             return self.invoke(made, [], {}, at)
+        if "cached_property" in marks:
+            value = self.invoke(made, [], {}, at)
+            self.run.attributes.put(receiver, node.name, value)  # from now on, it is an attribute like others
+            return value
         return self.decorated(node, made)
 
     def decorated(self, node: FunctionNode, made: Function) -> Value:

@@ -285,7 +285,7 @@ class Run(Budget):
         """What a value is is emptied, or loses an element."""
         made = atom.made if isinstance(atom.made, Obj) else None
         for loop in self.loops:
-            if (made or atom).born < loop.start:
+            if (made or atom).born < loop.iteration:
                 loop.emptied.add(id(made) if made is not None else atom.site)
 
     def replace(self, old: Value, new: Value) -> None:
