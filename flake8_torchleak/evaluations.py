@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from flake8_torchleak.lifetime import libraries
 from flake8_torchleak.lifetime.evaluating import in_vain, is_for_training, marks
 from flake8_torchleak.lifetime.follow import followed
 from flake8_torchleak.model.bounds import BEYOND, quietly
@@ -16,6 +17,7 @@ from flake8_torchleak.model.evaluation import followed as admitted
 from flake8_torchleak.model.freezing import may_freeze
 from flake8_torchleak.model.minor import is_detached
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.passes import makers
 from flake8_torchleak.model.phases import phases
 from flake8_torchleak.model.rounds import ROUNDS, Round, is_consumed
 from flake8_torchleak.model.tree import LOOPS, FunctionNode
@@ -55,6 +57,8 @@ def _all(module: Module) -> Iterator[Evaluation]:
     found = _followed(module)
     told: set[ast.AST | None] = {each.function or each.loop for each in module.evaluations}
     for shown in module.evaluations:
+        if shown.by_use and _is_loaded(module, shown.call):
+            continue
         is_for_none = run.seen.recording.get(shown.call, True) and shown.call not in run.seen.needing
         if is_for_none and not is_for_training(run, shown.call, shown.loop):
             also = found.get(shown.function or shown.loop)
@@ -87,10 +91,18 @@ def _detached(module: Module, told: set[ast.AST | None]) -> Iterator[Evaluation]
             continue
         if call in seen.recording and call not in seen.of_trained:
             continue
+        if _is_loaded(module, call):
+            continue
         if (call not in seen.recording or call in seen.of_any_class) and may_freeze(module, call):
             continue
         if call not in seen.needing and seen.spent.isdisjoint(marks(call)):
             yield Evaluation(call, loop, function, ((cut, WITHOUT_GRAPH),), by_use=True, in_training=True)
+
+
+def _is_loaded(module: Module, call: ast.Call) -> bool:
+    """Whether what a library read from a file is run, and is no network of torch's: a tokenizer, a pipeline."""
+    read = (each for each in makers(module, call) if each.endswith(".from_pretrained"))
+    return any(not libraries.EVALUATING.fullmatch(each) for each in read)
 
 
 def _followed(module: Module) -> dict[ast.AST | None, Evaluation]:

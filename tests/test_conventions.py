@@ -68,7 +68,8 @@ def test_the_names_of_the_findings_own_function_are_named() -> None:
 
 def test_at_module_level_all_names_are_named() -> None:
     found = rested("""\
-        import torch
+        import lib, torch
+        model, train_loader = lib.made()
         kept = []
         for x in train_loader:
             kept.append(model(x))

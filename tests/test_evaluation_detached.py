@@ -285,3 +285,36 @@ def test_what_a_step_returns(returned: str, expected: int) -> None:
         f"import torch\n\n\ndef step(net, target_net, x, total):\n    net(x).sum().backward()\n    return {returned}\n"
     )
     assert len(findings(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("pass", [Severity.WARNING]),
+        ("target.load_state_dict(net.state_dict())", [Severity.WARNING]),
+        ("target.requires_grad_(False)", []),
+        ("target = copy.deepcopy(net).freezed()", []),
+        ("target = frozen_copy(net)", []),
+        ("target = copy.deepcopy(net)", [Severity.WARNING]),
+        ("net.body.requires_grad_(False)", [Severity.WARNING]),
+    ],
+)
+def test_every_batch_of_a_loader(before: str, expected: list[Severity]) -> None:
+    """Where the network is not frozen, by name, and the names of what makes it do not say that it is."""
+    body = TARGET.replace("|", "\n        ")
+    text = STEP.format(body=body, before=before).replace("batches", "loader")
+    assert [each.severity for each in findings(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("AutoModel", ["TLK501"]),
+        ("AutoTokenizer", []),
+        ("TFAutoModel", []),
+    ],
+)
+def test_what_a_library_reads_from_a_file(made: str, expected: list[str]) -> None:
+    text = STEP.format(body=TARGET.replace("|", "\n        "), before=f"target = {made}.from_pretrained('x')")
+    text = text.replace("import copy\n", f"from transformers import {made}\n").replace("target", "teacher")
+    assert [each.code for each in findings(text)] == expected

@@ -177,7 +177,7 @@ def test_a_network_that_an_object_holds(
 
 
 def test_nobody_sets_its_mode(tmp_path: Path) -> None:
-    assert scored(tmp_path, "predict", switch="print(size)") == [Severity.NOTE]  # by its use
+    assert scored(tmp_path, "predict", switch="print(size)") == TOLD  # by its use
 
 
 def test_who_calls_it_hands_over_something_else(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_network_in_evaluation_mode_that_is_given_numbers(tmp_path: Path) -> N
 
 def test_a_constructor_evaluates_for_nobody(tmp_path: Path) -> None:
     """Neither a name nor a mode in sight of its loop says that it does: only its use."""
-    assert found(tmp_path, {"nets": NETS, "job": OWN.format(parts=OF_CONSTRUCTOR)}, "job") == [Severity.NOTE]
+    assert found(tmp_path, {"nets": NETS, "job": OWN.format(parts=OF_CONSTRUCTOR)}, "job") == TOLD
     used = OF_CONSTRUCTOR.replace("print(net.predict(rows, items))", "other.take(net.predict(rows, items))")
     assert found(tmp_path, {"nets": NETS, "job": OWN.format(parts=used)}, "job") == QUIET
     text = OF_CONSTRUCTOR.replace("        for rows", "        net.eval()\n        for rows")

@@ -94,11 +94,11 @@ class Trainer:
 
 @pytest.mark.parametrize("call", ["self.model(x)", "self.model.forward(x)"])
 def test_a_forward_pass_may_be_called_by_its_name(call: str) -> None:
-    assert found(NAMED_PASS.format(call=call)) == [Severity.NOTE]
+    assert found(NAMED_PASS.format(call=call)) == [Severity.WARNING]
 
 
 def test_no_switch_is_told_by_its_use() -> None:
-    assert found(SCORES.format(before="pass", body=TOLD["a list"])) == [Severity.NOTE]
+    assert found(SCORES.format(before="pass", body=TOLD["a list"])) == [Severity.WARNING]
 
 
 NAMED = """
@@ -120,7 +120,7 @@ def test_a_function_that_evaluates_by_its_name(over: str, expected: list[Severit
     assert found(NAMED.format(over=over)) == expected
 
 
-@pytest.mark.parametrize(("over", "expected"), [("loader", [Severity.NOTE]), ("rows", [Severity.NOTE])])
+@pytest.mark.parametrize(("over", "expected"), [("loader", [Severity.WARNING]), ("rows", [Severity.NOTE])])
 def test_a_name_alone(over: str, expected: list[Severity]) -> None:
     """Nothing prepares a network: what is made of its outputs is only read."""
     text = NAMED.format(over=over).replace("load_state_dict", "describe").replace("torch.load", "open")

@@ -56,7 +56,7 @@ BODIES = {
 @pytest.mark.parametrize("name", BODIES)
 def test_what_is_only_read_needs_no_gradients(name: str) -> None:
     body, expected = BODIES[name]
-    assert found(COLLECTS.format(body=body)) == [Severity.NOTE] * expected
+    assert found(COLLECTS.format(body=body)) == [Severity.WARNING] * expected
 
 
 def test_over_no_batches() -> None:
@@ -194,7 +194,7 @@ def test_a_network_that_goes_over_batches_and_trains_then() -> None:
         self(mean).sum().backward()
         optimizer.step()
 """
-    assert found(text) == [Severity.NOTE]
+    assert found(text) == [Severity.WARNING]
 
 
 GIVEN = """
@@ -244,13 +244,15 @@ SPREAD = {
         def main(scorer, rows, config):
             for x in rows:
                 {}
+
+        main(Scorer(input()), input(), input())
         """,
 }
 USES = {
     "read": ("print(scorer.scores(x).detach())", 1),
     "read, of no network for all that is seen": ("print(scorer.scores(x).tolist())", 1),
     "differentiated": ("scorer.scores(x).sum().backward()", 0),
-    "returned, to nobody": ("return scorer.scores(x)", 0),
+    "returned, and dropped": ("return scorer.scores(x)", 1),
     "without gradients": ("with torch.no_grad():\n                    print(scorer.scores(x).tolist())", 0),
 }
 

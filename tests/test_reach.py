@@ -385,6 +385,7 @@ def test_datasets_that_a_program_never_makes(
 
 
 CACHED = """
+    from lib import load
     from torch.utils.data import Dataset
 
     class Rows(Dataset):

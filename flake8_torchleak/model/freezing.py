@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.firstparty import text_of
-from flake8_torchleak.model.names import parameters
+from flake8_torchleak.model.names import last_name, parameters
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -34,10 +35,22 @@ def may_freeze(module: Module, call: ast.Call) -> bool:
 
 
 def may_freeze_here(module: Module, call: ast.Call) -> bool:
-    """Whether a file freezes the network of a call, by its name, or by what it is called where that is done."""
+    """Whether a file freezes the network of a call, by its name, or by what it is called where that is done.
+
+    Or names say that it is frozen where it is made: `self.teacher = self.net.frozen_copy()`.
+    """
     called = key_of(call.func)
+    if called and any(hints.is_frozen(each) for each in (called, *_makers(module, called))):
+        return True
     frozen = (name for text, node in _freezing(module) for name in _names(module, text, node))
     return any(not each or _is_part(each, called) or _is_part(called, each) for each in frozen)
+
+
+def _makers(module: Module, network: str) -> Iterator[str]:
+    """What the calls are called whose results a variable or an attribute is bound to, anywhere in the file."""
+    for statement in module.tree.all(ast.Assign):
+        if isinstance(statement.value, ast.Call) and any(key_of(each) == network for each in statement.targets):
+            yield last_name(statement.value.func)
 
 
 def _names(module: Module, network: str, node: ast.AST) -> list[str]:

@@ -72,6 +72,7 @@ _VERB = re.compile(
     r"delete|free|move|put|resolve|parse|read|write|show|visualize|plot|fit|finetune|fuse|merge|split|patch|attach|dump|store)_",
     re.IGNORECASE,
 )
+_FROZEN = re.compile(r"freez|frozen", re.IGNORECASE)
 _LOADER = re.compile(
     r"(?:loader|loaders|dataloader|data_loader|(?:^|_)dl|(?:^|_)dls|(?:train|valid|val|test|eval|dev|data|batch)_?iter(?:ator)?|"
     r"prefetcher|data_generator)"
@@ -235,6 +236,11 @@ def turns_grad_off(name: str) -> bool:
 def is_evaluation(name: str) -> bool:
     """The name of a function (or loader) that evaluates."""
     return bool(_EVALUATION.search(name))
+
+
+def is_frozen(name: str) -> bool:
+    """Names of networks, and of what makes them, that say that no parameter of theirs learns."""
+    return bool(_FROZEN.search(name))
 
 
 def is_for_show(name: str) -> bool:

@@ -23,6 +23,10 @@ _MOST_PROGRAMS = 600
 _SETTINGS = (".bash", ".cfg", ".gin", ".ini", ".ipynb", ".json", ".jsonnet", ".sh", ".slurm", ".toml", ".yaml", ".yml")
 """What names a program's modules and classes beside its code."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_NO_USE = re.compile(r"sys\.modules\[__name__\]|^[ \t]*#.*$|\b(?:def|class)[ \t]+\w+", re.MULTILINE)
+"""How a module gets at what is in itself, and what uses nothing."""
+BY_TEXT = "."
+"""Stands among names for what gets at them by text."""
 _BY_TEXT = re.compile(
     r"(?<!def )(?<![\w.])(?:eval|exec|globals|__import__)\("
     r"|\b(?:import_module|__subclasses__|getmembers|sys\.modules)\b"
@@ -130,6 +134,25 @@ def programs(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
     if any(holds(each, top, word) for each in files for word in IMPORTING):
         return {}
     return {"": ("",)} if any(holds(each, top, "__main__") for each in files) else {}
+
+
+def names_used(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
+    """Every name in the code below a folder -> the file in which it stands, or two of them; None for too many files.
+
+    Left out: lines that are comments, and the names of what is defined. Under BY_TEXT, whether a file gets at modules
+    by words that say so, its own left out.
+    """
+    files = files_below(top)
+    if len(files) > _MOST_PROGRAMS:
+        return None
+    found: dict[str, tuple[str, ...]] = {}
+    for path in files:
+        text = _NO_USE.sub("", text_of(path, top) or "")
+        if gets_by_text(text):
+            found[BY_TEXT] = ("",)
+        for name in set(_NAME.findall(text)):
+            found[name] = (*found.get(name, ())[:1], path)
+    return found
 
 
 def names_beside(top: str, _: str) -> dict[str, tuple[str, ...]] | None:

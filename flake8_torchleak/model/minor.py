@@ -11,7 +11,7 @@ from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.fed import is_fed, rounds_over_batches
 from flake8_torchleak.model.few import numbers
 from flake8_torchleak.model.forwards import may_decide
-from flake8_torchleak.model.freezing import may_be_frozen
+from flake8_torchleak.model.freezing import may_be_frozen, may_freeze
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.olden import is_of_old_program
 from flake8_torchleak.model.rounds import Round
@@ -33,7 +33,7 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
     """Whether nothing shows that an evaluation without `no_grad` costs more than some time.
 
     It goes over a loader, and not once only, or over batches from elsewhere, and then its network is put in evaluation
-    mode, or it is run beside training.
+    mode, or it is run beside training. What only its use tells goes over a loader.
     """
     loop = evaluation.loop
     if _is_let_go(module, evaluation.call):
@@ -42,13 +42,15 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
         return True
     if loop is None:
         return True  # one graph a call, as in the training that it is called beside
-    if (evaluation.of_any_class and may_decide(module)) or may_be_frozen(module):
+    if evaluation.of_any_class and may_decide(module):
         return True
-    if evaluation.by_use or evaluation.assumed:
-        return True  # the network may be frozen elsewhere, or gradients turned off
+    if evaluation.assumed or (not evaluation.by_use and may_be_frozen(module)):
+        return True  # gradients may be turned off elsewhere; who is told by use was asked whether its network is frozen
     if _ends_soon(module, loop) or _is_for_show(module, evaluation):
         return True
     over = rounds_over_batches(module, evaluation.call)
+    if evaluation.by_use:
+        return not over or may_freeze(module, evaluation.call)
     if loop in over:
         return False
     if _is_of_one(module, evaluation.call):

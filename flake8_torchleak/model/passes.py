@@ -34,6 +34,14 @@ def passes(module: Module, call: ast.Call) -> bool:
     )
 
 
+def makers(module: Module, call: ast.Call) -> list[str]:
+    """The dotted names of what made what a call runs, a variable: `transformers.AutoTokenizer.from_pretrained`."""
+    run = network_of(call)
+    ways = module.flow.reaching(run.id, run) if isinstance(run, ast.Name) else []
+    made = (behind(each.value) for each in ways if each.value is not None)
+    return [module.names.qualname(each.func) for each in made if isinstance(each, ast.Call)]
+
+
 def _runs_itself(module: Module, call: ast.Call) -> bool:
     """Whether a network's method runs that network: `self(x)`, `self.forward(x)`."""
     function = module.tree.function(call)
