@@ -159,7 +159,8 @@ LOADERS = {
     "a function of two": ("data, collate_fn=read", "def read(batch, size):\n    return 0\n", [15, 15]),
     "another loader that may be given it": ("data), DataLoader(other, collate_fn=list", "", [15, 15]),
     "another loader of other data": ("data), DataLoader(TensorDataset(other), collate_fn=list", "", []),
-    "nobody's": ("other", "", [15, 15]),
+    "nobody's": ("other", "", []),  # it makes new batches of whatever it is given
+    "nobody's, passed through": ("other, collate_fn=list", "", [15, 15]),
 }
 
 
