@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from flake8_torchleak import keepers
 from flake8_torchleak.lifetime.frames import FORWARD
 from flake8_torchleak.lifetime.verdict import left
 from flake8_torchleak.lint import lint
-from flake8_torchleak.rules import tlk601_chained_buffer
 from tests.kept import grows, marked, program, reported, training
 from tests.model import module
 
@@ -243,7 +243,7 @@ def test_what_the_caller_of_a_network_gave_is_the_callers() -> None:
     # A helper of another file keeps it: what is asked of the linted one is asked of the call.
     linted = module("class Net:\n    def forward(self, x):\n        keep(self, x)\n")
     (call,) = linted.tree.all(ast.Call)
-    assert not tlk601_chained_buffer._is_let_go(linted, kept(at=ast.Pass(), node=call))
+    assert not keepers.is_let_go(linted, kept(at=ast.Pass(), node=call))
 
 
 @pytest.mark.parametrize(

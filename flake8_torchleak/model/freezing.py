@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 _WORD = "requires_grad"
-_FREEZES = re.compile(rf"\.{_WORD}\s*=(?!=|\s*True\b)|\b{_WORD}_\((?!\s*(?:{_WORD}\s*=\s*)?True\b|\s*\))|\.freeze\(\)")
+_ONE = frozenset({"weight", "bias"})
+"""Parameters of a layer: where one of them is frozen, as an embedding's, the rest of the network builds its graph."""
+_NOT_ONE = "".join(rf"(?<!\.{each})" for each in sorted(_ONE))
+_FREEZES = re.compile(
+    rf"{_NOT_ONE}\.{_WORD}\s*=(?!=|\s*True\b)|{_NOT_ONE}\.{_WORD}_\((?!\s*(?:{_WORD}\s*=\s*)?True\b|\s*\))|\.freeze\(\)"
+)
 """What turns gradients of parameters off, or may: `each.requires_grad = False`, `net.requires_grad_(flag)`, Lightning's
 `net.freeze()`. A keyword of a function that makes tensors does not."""
 
@@ -79,7 +84,7 @@ def _freezing(module: Module) -> Iterator[tuple[str, ast.AST]]:
                 continue
         else:
             continue
-        if getattr(told, "value", None) is not True:
+        if getattr(told, "value", None) is not True and getattr(node.value, "attr", "") not in _ONE:
             yield _owner(module, node.value), node
 
 

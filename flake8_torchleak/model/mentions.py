@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 
 from flake8_torchleak.model.firstparty import holds, listing, text_of
 from flake8_torchleak.model.importers import SKIPPED, files_below
-from flake8_torchleak.model.reading import reader
+from flake8_torchleak.model.reading import made, reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -147,12 +148,16 @@ def names_used(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
         return None
     found: dict[str, tuple[str, ...]] = {}
     for path in files:
-        text = _NO_USE.sub("", text_of(path, top) or "")
-        if gets_by_text(text):
-            found[BY_TEXT] = ("",)
-        for name in set(_NAME.findall(text)):
+        for name in _names_used_in(path, top):
             found[name] = (*found.get(name, ())[:1], path)
     return found
+
+
+@made(_MOST_PROGRAMS)
+def _names_used_in(path: str, top: str) -> frozenset[str]:
+    text = _NO_USE.sub("", text_of(path, top) or "")
+    names = frozenset(map(sys.intern, _NAME.findall(text)))
+    return names | {BY_TEXT} if gets_by_text(text) else names
 
 
 def names_beside(top: str, _: str) -> dict[str, tuple[str, ...]] | None:

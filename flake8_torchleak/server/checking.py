@@ -83,7 +83,13 @@ class Checker:
             early = Early(lambda found: tell(self._reported(view, terms, found)), self._asked.get(view.uri, {}))
             try:
                 found = lint(
-                    view.text, policy.config, path=path, wanted=wanted, parsing=self._parser(view.uri), early=early
+                    view.text,
+                    policy.config,
+                    path=path,
+                    wanted=wanted,
+                    parsing=self._parser(view.uri),
+                    early=early,
+                    least=policy.least,
                 )
             except SyntaxError:
                 return Checked(None, tuple(asked))
@@ -117,8 +123,14 @@ class Checker:
         if key not in self._whole:
             with self.reading():
                 try:
-                    wanted = terms.policy.wanted(view.path)
-                    found = lint(view.text, terms.policy.config, path=view.path or None, fixes=True, wanted=wanted)
+                    found = lint(
+                        view.text,
+                        terms.policy.config,
+                        path=view.path or None,
+                        fixes=True,
+                        wanted=terms.policy.wanted(view.path),
+                        least=terms.policy.least,
+                    )
                 except SyntaxError:
                     found = []
             while len(self._whole) >= _MOST_KEPT:
