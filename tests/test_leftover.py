@@ -204,6 +204,10 @@ def notes(root: Path, main: str, before: str = "", base: str = "", **files: str)
         (MAIN.format("other") + "# evaluate\n", []),
         (MAIN.format("other") + "def evaluate():\n    pass\n", []),
         (MAIN.format("other") + "run = 'evaluate'\n", ["TLK501"]),
+        (MAIN.format("other") + "getattr(print, input())\n", ["TLK501"]),
+        (MAIN.format("other") + "getattr(\n    print, f'{input()}')\n", ["TLK501"]),
+        (MAIN.format("other") + "getattr(print(), 'flush')\n", ["TLK501"]),
+        (MAIN.format("other") + "getattr(print, 'flush')\n", []),
         (MAIN.format("other").replace("__main__", "main"), ["TLK501"]),  # no program: its users are not in sight
         (MAIN.format("other") + "from importlib import import_module\nimport_module(input())\n", ["TLK501"]),
     ],
@@ -252,3 +256,19 @@ def test_who_hears_no_notes_does_not_wait_for_them(tmp_path: Path, monkeypatch: 
     path = tmp_path / "runs.py"
     found = lint(path.read_text(encoding="utf-8"), path=str(path), least=Severity.WARNING)
     assert [each.severity for each in found] == [Severity.NOTE]  # which may be left out, or not
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        ("getattr(runs, input())\n", ["TLK501"]),
+        ("getattr(runs.x, input())\n", ["TLK501"]),
+        ("getattr(runs, 'x')\n", []),
+        ("getattr(print, input())\n", []),
+        ("getattr(print(), input())\n", ["TLK501"]),
+    ],
+)
+def test_a_class_that_a_module_is_asked_for(tmp_path: Path, looks: str, expected: list[str]) -> None:
+    """In a module that seems to be another one's, as two have its name."""
+    files = {"lib__runs": "x = 1\n", "lib__use": f"from lib import runs\n{looks}"}
+    assert notes(tmp_path, "import lib.use\nif __name__ == '__main__':\n    print(1)\n", **files) == expected

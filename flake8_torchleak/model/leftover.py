@@ -15,6 +15,8 @@ from flake8_torchleak.model.importers import files_below, importers, naming
 from flake8_torchleak.model.mentions import (
     BY_TEXT,
     IMPORTING,
+    OF_MODULE,
+    OF_OBJECT,
     Definition,
     gets_by_text,
     looks_up,
@@ -98,7 +100,9 @@ def _is_named_nowhere(module: Module, definition: Definition) -> bool:
     if project is None or not project.is_marked or is_packaged(project.top) or gets_by_text(module.source.text):
         return False
     path = os.path.abspath(str(module.path))
-    if reader().row(names_used, (project.top, ""), BY_TEXT) != ():
+    is_method = module.tree.class_of(definition) is not None
+    ways = (BY_TEXT, OF_OBJECT if is_method else OF_MODULE)
+    if any(reader().row(names_used, (project.top, ""), way) != () for way in ways):
         return False
     asked = [definition]
     for each in asked:
