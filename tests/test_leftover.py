@@ -272,3 +272,12 @@ def test_a_class_that_a_module_is_asked_for(tmp_path: Path, looks: str, expected
     """In a module that seems to be another one's, as two have its name."""
     files = {"lib__runs": "x = 1\n", "lib__use": f"from lib import runs\n{looks}"}
     assert notes(tmp_path, "import lib.use\nif __name__ == '__main__':\n    print(1)\n", **files) == expected
+
+
+def test_more_files_than_names_are_sought_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two files have `runs` for a name: only what stands in no file of the program tells that nothing calls it."""
+    files = {"lib__runs": "x = 1\n", "use": "from lib.runs import x\nprint(x)\n"}
+    assert notes(tmp_path, MAIN.format("other"), **files) == []
+    assert mentions.names_used(str(tmp_path), "") is not None
+    monkeypatch.setattr(mentions, "_MOST_PROGRAMS", 1)
+    assert mentions.names_used(str(tmp_path), "") is None
