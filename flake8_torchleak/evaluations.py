@@ -101,8 +101,7 @@ def _detached(module: Module, told: set[ast.AST | None]) -> Iterator[Evaluation]
 
 def _is_loaded(module: Module, call: ast.Call) -> bool:
     """Whether what a library read from a file is run, and is no network of torch's: a tokenizer, a pipeline."""
-    read = (each for each in makers(module, call) if each.endswith(".from_pretrained"))
-    return any(not libraries.EVALUATING.fullmatch(each) for each in read)
+    return any(map(libraries.NO_NETWORKS.fullmatch, makers(module, call)))
 
 
 def _followed(module: Module) -> dict[ast.AST | None, Evaluation]:

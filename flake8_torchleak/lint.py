@@ -16,13 +16,10 @@ from flake8_torchleak.lifetime.follow import followed, forget
 from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED, unfinished
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
-from flake8_torchleak.rule import Report, Rule, all_rules
+from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source, must_parse, parse
 from flake8_torchleak.stopping import pause
 from flake8_torchleak.wording import trouble
-
-Tell = Callable[[Rule, Report, Module], Finding | None]
-"""What is told of what a rule reports of a module, if anything is."""
 
 
 @dataclass
@@ -122,10 +119,7 @@ def _linted(
         def in_order(found: Iterable[Finding]) -> list[Finding]:
             return sorted((each for each in found if wanted is None or wanted(each.code)), key=Finding.sort_key)
 
-        def tell(rule: Rule, report: Report, at: Module) -> Finding | None:
-            return rule.finding(report, at, fixes, least)
-
-        return in_order(_found(rules, module, tell, early, in_order))
+        return in_order(_found(rules, module, fixes, early, in_order))
     finally:
         forget(module)
 
@@ -167,7 +161,7 @@ def _asked(wanted: Callable[[str], bool] | None) -> list[Rule]:
 def _found(
     rules: list[Rule],
     module: Module,
-    tell: Tell,
+    fixes: bool,
     early: Early | None,
     in_order: Callable[[Iterable[Finding]], list[Finding]],
 ) -> set[Finding]:
@@ -177,19 +171,19 @@ def _found(
     asked for; those that are off by default ask for themselves, so that who selects them changes nothing else.
     """
     try:
-        found = {f for each in rules if each.local for f in _guarded(each, module, tell)}
+        found = {f for each in rules if each.local for f in _guarded(each, module, fixes)}
         left = _unfinished(module)
         both = ([each for each in rules if not each.local and each.default is default] for default in (True, False))
         groups = list(filter(None, both))
         if len(groups) > 1:
             early = None
-        guess = _guessed(groups[0], module, tell, early) if groups and early is not None else None
+        guess = _guessed(groups[0], module, fixes, early) if groups and early is not None else None
         if guess is not None and early is not None:
             early.tell(in_order(found | guess.found | _once(left + guess.left)))
         for at, group in enumerate(groups):
             if at:
                 module = module.knowing({})
-            found |= _asking(group, module, tell, left, early, guess)
+            found |= _asking(group, module, fixes, left, early, guess)
     finally:
         module.forget()
     return found | _once(left)
@@ -209,7 +203,7 @@ def _unfinished(module: Module) -> list[Finding]:
     return [Finding(BOUND, slug, message, module.span(node), Severity.NOTE, FixLevel.HINT)]
 
 
-def _guessed(rules: list[Rule], module: Module, tell: Tell, early: Early) -> _Guess | None:
+def _guessed(rules: list[Rule], module: Module, fixes: bool, early: Early) -> _Guess | None:
     """What the rules find last if they ask for what they asked for the last time; None if they ask for more."""
     if not early.wanted:
         return None
@@ -217,7 +211,7 @@ def _guessed(rules: list[Rule], module: Module, tell: Tell, early: Early) -> _Gu
     try:
         if not knowing.has_found:
             return None
-        found = {f for rule in rules for f in _guarded(rule, knowing, tell)}
+        found = {f for rule in rules for f in _guarded(rule, knowing, fixes)}
         early.wanted = {**early.wanted, **knowing.asked}
         if len(early.wanted) > len(knowing.wanted):
             return None
@@ -227,7 +221,7 @@ def _guessed(rules: list[Rule], module: Module, tell: Tell, early: Early) -> _Gu
 
 
 def _asking(
-    rules: list[Rule], module: Module, tell: Tell, left: list[Finding], early: Early | None, guess: _Guess | None
+    rules: list[Rule], module: Module, fixes: bool, left: list[Finding], early: Early | None, guess: _Guess | None
 ) -> set[Finding]:
     """What the rules find in the module, alone and with what they asked for; to `left` goes what was not analysed."""
     found: set[Finding] = set()
@@ -241,7 +235,7 @@ def _asking(
                 found, guessed = guess.found, guess.left
                 break
             looked_at.append(each)
-            found = {f for rule in rules for f in _guarded(rule, each, tell)}
+            found = {f for rule in rules for f in _guarded(rule, each, fixes)}
             if not found and each is module and module.is_test:
                 break  # its loops are short: other files are only asked for what may unsay a finding
         left += [*(unfinished for each in looked_at for unfinished in _unfinished(each)), *guessed]
@@ -253,14 +247,13 @@ def _asking(
     return found
 
 
-def _guarded(each: Rule, module: Module, tell: Tell) -> list[Finding]:
+def _guarded(each: Rule, module: Module, fixes: bool) -> list[Finding]:
     """The rule's findings; an exception in it costs one TLK000, never the user's whole run."""
     pause()
     try:
         # What a rule finds in another file of the project is found when that file is checked.
         own = [report for report in each.check(module) if module.tree.is_own(report.node)]
-        found = (tell(each, report, module) for report in own)
-        return [finding for finding in found if finding is not None]
+        return [each.finding(report, module, fixes) for report in own]
     except Exception as error:
         return [_internal(f"internal error in {each.code}", error)]
 

@@ -20,7 +20,7 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.failing import fails
-from flake8_torchleak.model.leftover import is_left_over, is_never_run
+from flake8_torchleak.model.leftover import is_left_over
 from flake8_torchleak.model.missing import is_broken
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.words import holds_any
@@ -113,16 +113,8 @@ class Rule:
         found: Fixer | None = getattr(sys.modules[self.check.__module__], "fix", None)
         return found
 
-    def finding(
-        self, report: Report, module: Module, fixes: bool = False, least: Severity = Severity.NOTE
-    ) -> Finding | None:
-        """The Finding for what `check` yielded, its nodes turned into spans, with its fixes if they are asked for.
-
-        None for a note of code that nothing runs, or can run; not asked where nobody hears it, by the least severity.
-        """
-        severity = self._severity(report, module, least)
-        if severity is None:
-            return None
+    def finding(self, report: Report, module: Module, fixes: bool = False) -> Finding:
+        """The Finding for what `check` yielded, its nodes turned into spans, with its fixes if they are asked for."""
         found: tuple[Fix, ...] = ()
         unfixed = ""
         if fixes and self.fixer is not None:
@@ -135,7 +127,7 @@ class Rule:
             slug=self.slug,
             message=report.message,
             span=module.span(report.node),
-            severity=severity,
+            severity=self._severity(report, module),
             fix=self.fix,
             notes=tuple(self._note(node, text, module) for node, text in report.notes),
             fixes=found,
@@ -144,16 +136,11 @@ class Rule:
             under=(report.under[0], module.span(report.under[1])) if report.under is not None else None,
         )
 
-    def _severity(self, report: Report, module: Module, least: Severity) -> Severity | None:
-        """What the report says; a note at most in tests, which are short.
-
-        In code that nothing runs, or can run, one step less: a note, or None.
-        """
+    def _severity(self, report: Report, module: Module) -> Severity:
+        """What the report says; a note at most in tests, which are short, and in code that nothing runs, or can run."""
         severity = report.severity or self.severity
-        if module.is_test or (severity is Severity.NOTE and least is not Severity.NOTE):
+        if severity is Severity.NOTE or module.is_test:
             return Severity.NOTE
-        if severity is Severity.NOTE:
-            return None if fails(module, report.node) or is_never_run(module, report.node) else severity
         if is_broken(module) or fails(module, report.node) or is_left_over(module, report.node):
             return Severity.NOTE
         return severity

@@ -85,8 +85,7 @@ def loader(name):
     [
         ("{'pairs': Pairs, 'others': dict}", "", []),
         ("{'pairs': Pairs, 'others': dict}", ", collate_fn=list", ["note"]),
-        ("dict(pairs=Pairs)", "", []),
-        ("dict(pairs=Pairs)", ", collate_fn=list", ["note"]),
+        ("dict(pairs=Pairs)", "", ["note"]),
     ],
 )
 def test_classes_that_are_taken_from_a_table(tmp_path: Path, kinds: str, given: str, views: list[str]) -> None:

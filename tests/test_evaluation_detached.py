@@ -293,8 +293,10 @@ def test_what_a_step_returns(returned: str, expected: int) -> None:
         ("pass", [Severity.WARNING]),
         ("target.load_state_dict(net.state_dict())", [Severity.WARNING]),
         ("target.requires_grad_(False)", []),
-        ("target = copy.deepcopy(net).freezed()", []),
-        ("target = frozen_copy(net)", []),
+        ("target = copy.deepcopy(net); freeze(target)", [Severity.NOTE]),
+        ("target = copy.deepcopy(net); target.freeze_all()", [Severity.NOTE]),
+        ("target = copy.deepcopy(net); unfreeze(net)", [Severity.WARNING]),
+        ("frozen = target; target = copy.deepcopy(net)", [Severity.WARNING]),
         ("target = copy.deepcopy(net)", [Severity.WARNING]),
         ("net.body.requires_grad_(False)", [Severity.WARNING]),
     ],
@@ -312,9 +314,29 @@ def test_every_batch_of_a_loader(before: str, expected: list[Severity]) -> None:
         ("AutoModel", ["TLK501"]),
         ("AutoTokenizer", []),
         ("TFAutoModel", []),
+        ("AutoProcessor", []),
+        ("EfficientNet", ["TLK501"]),
     ],
 )
 def test_what_a_library_reads_from_a_file(made: str, expected: list[str]) -> None:
     text = STEP.format(body=TARGET.replace("|", "\n        "), before=f"target = {made}.from_pretrained('x')")
-    text = text.replace("import copy\n", f"from transformers import {made}\n").replace("target", "teacher")
+    library = "efficientnet_pytorch" if made == "EfficientNet" else "transformers"
+    text = text.replace("import copy\n", f"from {library} import {made}\n").replace("target", "teacher")
     assert [each.code for each in findings(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("nets", "expected"),
+    [
+        ("def net():\n    pass\n", [Severity.WARNING]),
+        ("def net(path):\n    return torch.load(path).requires_grad_(False)\n", [Severity.NOTE]),
+    ],
+)
+def test_a_network_that_another_file_makes(tmp_path: Path, nets: str, expected: list[Severity]) -> None:
+    text = STEP.format(body=TARGET.replace("|", "\n        "), before="pass").replace("batches", "loader")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "nets.py").write_text(f"import torch\n{nets}")
+    path = tmp_path / "steps.py"
+    path.write_text(f"import nets\n{text}")
+    found = lint(path.read_text(), path=str(path), wanted=lambda code: code == "TLK501")
+    assert [each.severity for each in found] == expected

@@ -45,10 +45,6 @@ BODIES = {
     "given to the caller": ("return model(x)", 0),
     "what a helper gives": ("rows.append(through(model, x).tolist())", 1),
     "frozen": ("model.freeze()\n        rows.append(model(x).argmax(1).tolist())", 0),
-    "made frozen, by the name": (
-        "model = other.frozen_copy()\n        rows.append(model(x).argmax(1).tolist())",
-        0,
-    ),
     "another one frozen": ("other.freeze()\n        rows.append(model(x).argmax(1).tolist())", 1),
     "dropped": ("model(x)", 0),  # for the statistics of its layers
     "bound, and dropped": ("out = model(x)", 0),

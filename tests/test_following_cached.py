@@ -37,6 +37,9 @@ BAD = {
 GOOD = {
     "emptied": ("[]", "self.losses.append(loss); self.losses.clear()"),
     "forgotten": ("[]", "self.losses.append(loss); del self.losses"),
+    "forgotten by text": ("[]", "self.losses.append(loss); self.__dict__.pop('losses')"),
+    "forgotten by its name": ("[]", "self.losses.append(loss); delattr(self, 'losses')"),
+    "forgotten with the rest": ("[]", "self.losses.append(loss); vars(self).pop('losses')"),
     "detached": ("[]", "self.losses.append(loss.detach())"),
 }
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchleak import rule
-from flake8_torchleak.finding import Severity
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model import importers, mentions
 from flake8_torchleak.model.mentions import stands_beside
@@ -143,7 +141,7 @@ def test_what_nothing_imports_among_programs(tmp_path: Path, program: str, readm
     if readme:
         (tmp_path / "README.md").write_text(readme)
     files = {"run": program} if program else {}
-    expected = "note" if program else "warning"
+    expected = "note" if program and not readme else "warning"
     assert severity(tmp_path, place="lib__steps", **files) == expected
 
 
@@ -168,116 +166,3 @@ def test_what_a_program_imports_by_names_that_it_works_out(tmp_path: Path) -> No
 def test_more_files_than_are_asked_whether_they_are_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mentions, "_MOST_PROGRAMS", 1)
     assert severity(tmp_path, place="lib__steps", run="if __name__ == '__main__':\n    print(1)\n") == "warning"
-
-
-RUNS = """
-    import torch
-
-    class Runner:
-        def __init__(self, model):
-            self.model = model
-
-        {before}def evaluate(self, x):
-            print(self.model(x).argmax(1).tolist())
-
-        def other(self, x):
-            print(x)
-"""
-MAIN = "from runs import Runner\nif __name__ == '__main__':\n    Runner(print).{}(1)\n"
-
-
-def notes(root: Path, main: str, before: str = "", base: str = "", **files: str) -> list[str]:
-    """The codes of the notes in `Runner`, in a project with this program."""
-    text = RUNS.format(before=before).replace("Runner:", f"Runner({base}):" if base else "Runner:")
-    put(root, runs=text, main=main, **files)
-    (root / ".git").mkdir(exist_ok=True)
-    importers.forget()
-    path = root / "runs.py"
-    return [each.code for each in lint(path.read_text(encoding="utf-8"), path=str(path))]
-
-
-@pytest.mark.parametrize(
-    ("main", "expected"),
-    [
-        (MAIN.format("evaluate"), ["TLK501"]),
-        (MAIN.format("other"), []),
-        (MAIN.format("other") + "# evaluate\n", []),
-        (MAIN.format("other") + "def evaluate():\n    pass\n", []),
-        (MAIN.format("other") + "run = 'evaluate'\n", ["TLK501"]),
-        (MAIN.format("other") + "getattr(print, input())\n", ["TLK501"]),
-        (MAIN.format("other") + "getattr(\n    print, f'{input()}')\n", ["TLK501"]),
-        (MAIN.format("other") + "getattr(print(), 'flush')\n", ["TLK501"]),
-        (MAIN.format("other") + "getattr(print, 'flush')\n", []),
-        (MAIN.format("other").replace("__main__", "main"), ["TLK501"]),  # no program: its users are not in sight
-        (MAIN.format("other") + "from importlib import import_module\nimport_module(input())\n", ["TLK501"]),
-    ],
-)
-def test_notes_of_a_method_that_nothing_calls(tmp_path: Path, main: str, expected: list[str]) -> None:
-    assert notes(tmp_path, main) == expected
-
-
-@pytest.mark.parametrize(
-    ("before", "base", "expected"),
-    [
-        ("@torch.jit.ignore\n        ", "", ["TLK501"]),
-        ("", "torch.nn.Module", []),
-        ("", "object", []),
-        ("", "lib.Trainer", ["TLK501"]),  # which may call it
-    ],
-)
-def test_what_a_library_may_call(tmp_path: Path, before: str, base: str, expected: list[str]) -> None:
-    main = MAIN.format("other")
-    if base:
-        main = main.replace("from runs", "import lib, torch\nfrom runs")
-    text = f"import lib\n{main}" if base else main
-    assert notes(tmp_path, text, before, base) == expected
-
-
-def test_a_function_that_nothing_names_whoever_imports_its_module(tmp_path: Path) -> None:
-    """Two modules of a name: which of them is imported is not told apart."""
-    files = {"lib__runs": "x = 1\n", "use": "from lib.runs import x\nprint(x)\n"}
-    assert notes(tmp_path, MAIN.format("other").replace("Runner(print).other(1)", "print(1)"), **files) == []
-    assert notes(tmp_path, MAIN.format("evaluate"), **files) == ["TLK501"]
-
-
-def test_notes_of_code_that_fails(tmp_path: Path) -> None:
-    main = MAIN.format("evaluate")
-    assert notes(tmp_path, main, "def evaluate(self, x):\n            print(missing)\n\n        ") == ["TLK501"]
-    text = RUNS.format(before="").replace("print(self.model", "print(missing, self.model")
-    put(tmp_path, runs=text)
-    importers.forget()
-    path = tmp_path / "runs.py"
-    assert not lint(path.read_text(encoding="utf-8"), path=str(path))
-
-
-def test_who_hears_no_notes_does_not_wait_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert notes(tmp_path, MAIN.format("other")) == []
-    monkeypatch.setattr(rule, "is_never_run", None)
-    path = tmp_path / "runs.py"
-    found = lint(path.read_text(encoding="utf-8"), path=str(path), least=Severity.WARNING)
-    assert [each.severity for each in found] == [Severity.NOTE]  # which may be left out, or not
-
-
-@pytest.mark.parametrize(
-    ("looks", "expected"),
-    [
-        ("getattr(runs, input())\n", ["TLK501"]),
-        ("getattr(runs.x, input())\n", ["TLK501"]),
-        ("getattr(runs, 'x')\n", []),
-        ("getattr(print, input())\n", []),
-        ("getattr(print(), input())\n", ["TLK501"]),
-    ],
-)
-def test_a_class_that_a_module_is_asked_for(tmp_path: Path, looks: str, expected: list[str]) -> None:
-    """In a module that seems to be another one's, as two have its name."""
-    files = {"lib__runs": "x = 1\n", "lib__use": f"from lib import runs\n{looks}"}
-    assert notes(tmp_path, "import lib.use\nif __name__ == '__main__':\n    print(1)\n", **files) == expected
-
-
-def test_more_files_than_names_are_sought_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two files have `runs` for a name: only what stands in no file of the program tells that nothing calls it."""
-    files = {"lib__runs": "x = 1\n", "use": "from lib.runs import x\nprint(x)\n"}
-    assert notes(tmp_path, MAIN.format("other"), **files) == []
-    assert mentions.names_used(str(tmp_path), "") is not None
-    monkeypatch.setattr(mentions, "_MOST_PROGRAMS", 1)
-    assert mentions.names_used(str(tmp_path), "") is None

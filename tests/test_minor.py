@@ -439,7 +439,7 @@ def test_what_a_program_of_before_no_grad_keeps(tmp_path: Path) -> None:
     text = LOOP.format("rows.append(net({}))")
     for given, expected in (("Variable(x)", "note"), ("x", "note")):
         (tmp_path / "data.py").write_text("x = Variable(x, volatile=is_test)\n", encoding="utf-8")
-        path.write_text("from torch.autograd import Variable\n" + text.format(given), encoding="utf-8")
+        path.write_text(text.format(given), encoding="utf-8")
         firstparty.forget()
         assert severities("TLK402", path.read_text(encoding="utf-8"), path) == [expected]
     keeper = "from torch.autograd import Variable\ndef keep(rows, net, x):\n    rows.append(net(Variable(x)))\n"

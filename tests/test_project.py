@@ -197,8 +197,7 @@ def test_a_class_that_was_not_kept_is_unknown(tmp_path: Path, monkeypatch: pytes
 
 
 def test_modules_that_import_each_other(tmp_path: Path) -> None:
-    base = "from photos import PhotoDataset\nMADE_OF = PhotoDataset\n" + dedent(BASE)
-    put(tmp_path, base=base, photos=dataset("from base import Records"))
+    put(tmp_path, base="from photos import PhotoDataset\n" + dedent(BASE), photos=dataset("from base import Records"))
     assert found(tmp_path / "photos.py") == ["TLK101"]
 
 
@@ -288,7 +287,6 @@ LIMITING = """
     def other():
         cv2.ocl.setUseOpenCL(False)
 """
-USED_AS_MAIN = "from pkg.photos import Photos\nif __name__ == '__main__':\n    cv2.setNumThreads(0), Photos()\n"
 LIMITED = "import cv2\nfrom torch.utils.data import DataLoader\ncv2.setNumThreads(0)\n"
 
 
@@ -300,7 +298,7 @@ LIMITED = "import cv2\nfrom torch.utils.data import DataLoader\ncv2.setNumThread
         ({"pkg__init__": "", "train": "import cv2 as cv\ncv.setNumThreads(0)\n"}, []),
         ({"pkg__init__": "", "tools__train": "from cv2 import *\nsetNumThreads( 0)\n"}, []),
         (
-            {"pkg__init__": "", "train": f"import cv2\n{USED_AS_MAIN}"},
+            {"pkg__init__": "", "train": "import cv2\nif __name__ == '__main__':\n    cv2.setNumThreads(0)\n"},
             ["TLK301"],
         ),
         ({"pkg__init__": "import cv2\ncv2.setNumThreads(4)\n"}, ["TLK301"]),

@@ -385,7 +385,6 @@ def test_datasets_that_a_program_never_makes(
 
 
 CACHED = """
-    from lib import load
     from torch.utils.data import Dataset
 
     class Rows(Dataset):

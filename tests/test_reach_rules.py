@@ -101,8 +101,8 @@ LISTED = """
     [
         ("workers", "", None),
         ("2", "", Severity.WARNING),
-        ("path.options.workers", "", None),
-        ("path.options.workers", "python main.py --workers 4", Severity.NOTE),
+        ("options.workers", "", None),
+        ("options.workers", "python main.py --workers 4", Severity.NOTE),
     ],
 )
 def test_lists_in_loaders(tmp_path: Path, number: str, script: str, severity: Severity | None) -> None:

@@ -42,7 +42,7 @@ FILES = """
         ("glob.glob(root)", "self.files[i]", ", shuffle=True", "", True),
         ("glob.glob(root)", "self.files[i]", ", sampler=root", "", True),
         ("glob.glob(root)", "self.files[i]", ", **root", "", True),
-        ("glob.glob(root)", "self.files[i]", "", "import files\nfiles.evaluate(1, 2)\nprint(1).backward()\n", True),
+        ("glob.glob(root)", "self.files[i]", "", "import files\nloss.backward()\n", True),
         ("[json.loads(line) for line in open(root)]", "self.files[i]['x']", "", "", True),
         ("{path: path for path in glob.glob(root)}", "self.files[str(i)]", "", "", True),
         ("root.rglob('*')[1:] + [[]]", "self.files[i].x", "", "", True),  # of an unknown type

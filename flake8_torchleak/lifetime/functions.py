@@ -269,7 +269,8 @@ class Functions(Part):
             return self.invoke(made, [], {}, at)
         if "cached_property" in marks:
             value = self.invoke(made, [], {}, at)
-            self.run.attributes.put(receiver, node.name, value)  # from now on, it is an attribute like others
+            if not _forgets(owner.node):
+                self.run.attributes.put(receiver, node.name, value)  # from now on, it is an attribute like others
             return value
         return self.decorated(node, made)
 
@@ -317,6 +318,16 @@ def _is_small(node: ast.AST) -> bool:
 @of_node
 def _is_not_large(node: ast.AST) -> bool:
     return has_fewer(node, _LARGE)
+
+
+@of_node
+def _forgets(node: ast.AST) -> bool:
+    """Whether a class deletes attributes in another way than by their names: what a property gave, it may give anew."""
+    return any(
+        (isinstance(each, ast.Attribute) and each.attr == "__dict__")
+        or (isinstance(each, ast.Name) and each.id in ("delattr", "vars"))
+        for each in ast.walk(node)
+    )
 
 
 def _is_of_torch(atom: Atom) -> bool:

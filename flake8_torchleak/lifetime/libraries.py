@@ -180,6 +180,12 @@ EVALUATING = re.compile(
 
 Measured with transformers 5.24 and diffusers 0.42. What is of other frameworks, or a pipeline, is none.
 """
+NO_NETWORKS = re.compile(
+    r"(?:transformers|diffusers)\.(?:\w+\.)*"
+    r"(?:TF\w+|Flax\w+|\w*(?:Tokenizer|Processor|FeatureExtractor|Config|Scheduler|Pipeline)\w*|\w*PipelineFor\w+)"
+    r"\.from_pretrained"
+)
+"""Constructors of the same libraries that give no network of torch's, or one that turns gradients off itself."""
 PARAMETERS = frozenset({"parameters", "named_parameters"})
 EACH = "each of its modules"
 """What stands for every network in a network, and for itself, as `modules()` gives them."""

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from flake8_torchleak.model.asking import Asking
-from flake8_torchleak.model.loader import Loaders
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.program import Part, Program, TooMuch
 from flake8_torchleak.model.reading import made
@@ -19,10 +18,8 @@ NONE, SOME, SHOWN = "none", "some", "shown"
 """A loader without workers, one that may have some, and one with a number of them that the project's files show."""
 SENDING = "<batches>"
 """The row of what loaders do with batches: NONE of those that leave none in shared memory, SOME of others."""
-OTHER, STACKED = "other", "stacked"
-"""A loader whose batches may be the samples as they are, and one whose batches are torch's, made anew."""
-_PLACE, _PLACE_OF_COLLATE = 5, 6
-"""The places of `num_workers` and `collate_fn` among the arguments."""
+_PLACE = 5
+"""The place of `num_workers` among the arguments."""
 _WRAPPERS = frozenset({"Subset", "ConcatDataset", "ChainDataset", "StackDataset", "random_split"})
 """What torch makes of other Datasets."""
 _MAKER = re.compile(r"(?i)loaders?$")
@@ -34,20 +31,14 @@ _TEXTS = frozenset({"open", "join", "imread", "basename", "Path", "split", "repl
 def loaders_by_class(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
     """For each class that loaders of a project are given (ANY: not known), which of NONE, SOME and SHOWN these have.
 
-    And for the place of each loader which it has itself (see `place_of`), how batches of it are made (`collates_of`),
-    and whether any leaves batches in the memory that workers share (SENDING): not where it has none, or pins them,
-    which copies them.
+    And for the place of each loader which it has itself (see `place_of`), and whether any leaves batches in the memory
+    that workers share (SENDING): not where it has none, or pins them, which copies them.
     None if that is not to be seen, for a project that is too large, or has files that cannot be parsed.
     """
     try:
         return {name: tuple(sorted(found)) for name, found in _Census(Program(top)).found().items()}
     except TooMuch:
         return None
-
-
-def collates_of(name: str) -> str:
-    """The row of how the batches of a class's samples are made: OTHER, STACKED."""
-    return f"<collates> {name}"
 
 
 def place_of(path: str, call: ast.Call) -> str:
@@ -95,8 +86,6 @@ class _Census:
             for name, have, call in self._of(part):
                 if call is not None:
                     found.setdefault(place_of(part.path, call), set()).add(have)
-                for each in self._and_bases(name):
-                    found.setdefault(collates_of(each), set()).add(self._batches(part, call))
                 if have is NONE and part.is_test:
                     continue  # a library's loaders are made by who uses it, and in its tests
                 sent = SOME if have is not NONE and not self._pins(call) else NONE
@@ -107,7 +96,6 @@ class _Census:
             if "DataLoader(" in text and re.search(r"num_workers\W{1,3}(?!0\b)\w", text):
                 for each in (ANY, SENDING):
                     found.setdefault(each, set()).add(SOME)
-                found.setdefault(collates_of(ANY), set()).add(OTHER)
         return found
 
     def _and_bases(self, name: str) -> list[str]:
@@ -187,17 +175,6 @@ class _Census:
         if number is None:
             return SOME if foreign else NONE
         return NONE if self.asking.is_zero(part, number) else SHOWN if self.asking.is_shown(number) else SOME
-
-    def _batches(self, part: Part, call: ast.Call | None) -> str:
-        if call is None or self._is_foreign(part, call):
-            return OTHER
-        given = {each.arg: each.value for each in call.keywords}
-        if None in given or any(isinstance(each, ast.Starred) for each in call.args):
-            return OTHER
-        collate = given.get("collate_fn") or next(iter(call.args[_PLACE_OF_COLLATE:]), None)
-        size = given.get("batch_size") or next(iter(call.args[1:2]), None)
-        is_whole = isinstance(size, ast.Constant) and size.value is None
-        return STACKED if Loaders.is_default(collate) and not is_whole else OTHER
 
     def _pins(self, call: ast.Call | None) -> bool:
         """Whether a loader is told to pin its batches, by a constant or an option that is on by default."""

@@ -9,19 +9,14 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import How, key_of
-from flake8_torchleak.model.firstparty import text_of
+from flake8_torchleak.model.firstparty import Finder, text_of
 from flake8_torchleak.model.names import last_name, parameters
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 _WORD = "requires_grad"
-_ONE = frozenset({"weight", "bias"})
-"""Parameters of a layer: where one of them is frozen, as an embedding's, the rest of the network builds its graph."""
-_NOT_ONE = "".join(rf"(?<!\.{each})" for each in sorted(_ONE))
-_FREEZES = re.compile(
-    rf"{_NOT_ONE}\.{_WORD}\s*=(?!=|\s*True\b)|{_NOT_ONE}\.{_WORD}_\((?!\s*(?:{_WORD}\s*=\s*)?True\b|\s*\))|\.freeze\(\)"
-)
+_FREEZES = re.compile(rf"\.{_WORD}\s*=(?!=|\s*True\b)|\b{_WORD}_\((?!\s*(?:{_WORD}\s*=\s*)?True\b|\s*\))|\.freeze\(\)")
 """What turns gradients of parameters off, or may: `each.requires_grad = False`, `net.requires_grad_(flag)`, Lightning's
 `net.freeze()`. A keyword of a function that makes tensors does not."""
 
@@ -39,23 +34,45 @@ def may_freeze(module: Module, call: ast.Call) -> bool:
     return may_freeze_here(module, call) or _may_be_frozen_elsewhere(module)
 
 
-def may_freeze_here(module: Module, call: ast.Call) -> bool:
-    """Whether a file freezes the network of a call, by its name, or by what it is called where that is done.
+def seems_frozen(module: Module, call: ast.Call) -> bool:
+    """Whether names say that the network of a call is frozen, or a file freezes parameters that this one imports.
 
-    Or names say that it is frozen where it is made: `self.teacher = self.net.frozen_copy()`.
+    `self.teacher = self.net.frozen_copy()`, `freeze(teacher)`.
     """
     called = key_of(call.func)
-    if called and any(hints.is_frozen(each) for each in (called, *_makers(module, called))):
+    if hints.is_frozen(called) or _may_be_made_frozen(module):
         return True
+    return any(
+        not each or _is_part(each, called) or _is_part(called, each)
+        for said in module.tree.all(ast.Call)
+        if hints.is_frozen(last_name(said.func))
+        for each in _concerned(module, said)
+    )
+
+
+def _concerned(module: Module, call: ast.Call) -> list[str]:
+    """The names of what a call is given, is a method of, and is bound to; "" for what has none."""
+    statement = module.tree.statement(call)
+    bound = statement.targets if isinstance(statement, ast.Assign) and statement.value is call else []
+    owner = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    return [key_of(each) for each in (*call.args, *owner, *bound)]
+
+
+def _may_be_made_frozen(module: Module) -> bool:
+    """Whether a file of the project that this one imports freezes parameters: there, networks may be made."""
+    project = module.project
+    if project is None or module.path is None:
+        return False
+    statements = [each for each in module.tree.all(ast.Import, ast.ImportFrom) if module.tree.is_own(each)]
+    texts = (text_of(each, project.top) for each in Finder(module.path).imports(statements))
+    return any(text is not None and _FREEZES.search(text) for text in texts)
+
+
+def may_freeze_here(module: Module, call: ast.Call) -> bool:
+    """Whether a file freezes the network of a call, by its name, or by what it is called where that is done."""
+    called = key_of(call.func)
     frozen = (name for text, node in _freezing(module) for name in _names(module, text, node))
     return any(not each or _is_part(each, called) or _is_part(called, each) for each in frozen)
-
-
-def _makers(module: Module, network: str) -> Iterator[str]:
-    """What the calls are called whose results a variable or an attribute is bound to, anywhere in the file."""
-    for statement in module.tree.all(ast.Assign):
-        if isinstance(statement.value, ast.Call) and any(key_of(each) == network for each in statement.targets):
-            yield last_name(statement.value.func)
 
 
 def _names(module: Module, network: str, node: ast.AST) -> list[str]:
@@ -84,7 +101,7 @@ def _freezing(module: Module) -> Iterator[tuple[str, ast.AST]]:
                 continue
         else:
             continue
-        if getattr(told, "value", None) is not True and getattr(node.value, "attr", "") not in _ONE:
+        if getattr(told, "value", None) is not True:
             yield _owner(module, node.value), node
 
 

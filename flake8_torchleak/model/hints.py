@@ -72,7 +72,7 @@ _VERB = re.compile(
     r"delete|free|move|put|resolve|parse|read|write|show|visualize|plot|fit|finetune|fuse|merge|split|patch|attach|dump|store)_",
     re.IGNORECASE,
 )
-_FROZEN = re.compile(r"freez|frozen", re.IGNORECASE)
+_FROZEN = re.compile(r"(?<!un)(?:freez|froze)", re.IGNORECASE)
 _LOADER = re.compile(
     r"(?:loader|loaders|dataloader|data_loader|(?:^|_)dl|(?:^|_)dls|(?:train|valid|val|test|eval|dev|data|batch)_?iter(?:ator)?|"
     r"prefetcher|data_generator)"
@@ -239,7 +239,7 @@ def is_evaluation(name: str) -> bool:
 
 
 def is_frozen(name: str) -> bool:
-    """Names of networks, and of what makes them, that say that no parameter of theirs learns."""
+    """Names of networks, and of what is called, that say that parameters do not learn."""
     return bool(_FROZEN.search(name))
 
 

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.firstparty import Finder, holds, whole
+from flake8_torchleak.model.firstparty import Finder, holds, text_of, whole
 from flake8_torchleak.model.importers import files_below, importers, naming
 from flake8_torchleak.model.mentions import (
-    BY_TEXT,
     IMPORTING,
-    OF_MODULE,
-    OF_OBJECT,
     Definition,
     gets_by_text,
     looks_up,
     mentioning,
-    names_used,
     programs,
     stands_beside,
 )
-from flake8_torchleak.model.reading import reader
+from flake8_torchleak.model.reading import made, reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -35,17 +32,12 @@ _PACKAGING = {"setup.py": "setup(", "setup.cfg": "[metadata]", "pyproject.toml":
 """What stands in the files of a project that others install: who uses its names is not in sight."""
 _MOST_USERS = 40
 """Files that import a module, itself or through another."""
+_ITSELF = "sys.modules[__name__]"
+"""How a module gets at what is in itself."""
 _MOST_OTHERS = 600
-"""Files whose texts are searched for what imports by names that it works out."""
+"""Files whose texts are searched for a name."""
 _READ = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md")
 """What tells people which file to run."""
-_PLAIN_BASES = frozenset({"object", "abc.ABC", "torch.nn.Module", "torch.utils.data.Dataset"})
-_OF_TORCH = frozenset({
-    "forward", "train", "eval", "apply", "to", "cpu", "cuda", "extra_repr", "parameters", "named_parameters",
-    "state_dict", "load_state_dict",
-})  # fmt: skip
-"""Methods that torch calls, by names that a program need not have."""
-_KNOWN = "left over"
 _MOST_LEVELS = 4
 """Definitions that name the definition that names it, and so on."""
 
@@ -53,8 +45,7 @@ _MOST_LEVELS = 4
 def is_left_over(module: Module, node: ast.AST) -> bool:
     """Whether nothing in the project runs the function or class at module level around a node, as far as names tell.
 
-    Only where its module is run as a program, lies among programs, or other files import it: its use would be seen. Or
-    among programs that do not name it, or the method that the node is in, whoever imports what.
+    Only where its module is run as a program, lies among programs, or other files import it: its use would be seen.
     """
     project = module.project
     definition = _outermost(module, node) if project is not None else None
@@ -63,27 +54,7 @@ def is_left_over(module: Module, node: ast.AST) -> bool:
     path = os.path.abspath(str(module.path))
     if os.path.basename(path) == "__init__.py" or is_packaged(project.top):
         return False
-    method = _method(module, node, definition)
-    known = module.shared.setdefault(_KNOWN, {})
-    assert isinstance(known, dict)
-    for each in (definition, *([method] if method is not None else [])):
-        if each not in known:
-            known[each] = _is_left_over(module, path, project.top, each, each is definition)
-        if known[each]:
-            return True
-    return False
-
-
-def _is_left_over(module: Module, path: str, top: str, definition: Definition, is_outermost: bool) -> bool:
-    if is_outermost and _Search(top).is_unused(path, module.root, module.source.text, definition.name):
-        return True
-    return bool(reader().row(programs, (top, ""), "")) and _is_named_nowhere(module, definition)
-
-
-def is_never_run(module: Module, node: ast.AST) -> bool:
-    """The same, and no file of the project gets at modules by names that it works out."""
-    project = module.project
-    return project is not None and is_left_over(module, node) and not gets_modules(project.top)
+    return _Search(project.top).is_unused(path, module.root, module.source.text, definition.name)
 
 
 def is_named_nowhere(module: Module, node: ast.ClassDef) -> bool:
@@ -91,29 +62,36 @@ def is_named_nowhere(module: Module, node: ast.ClassDef) -> bool:
 
     Then it does not matter who imports its module, or how; not where some file gets at modules by names it works out.
     """
-    definition = _outermost(module, node)
-    return definition is not None and _is_named_nowhere(module, definition)
-
-
-def _is_named_nowhere(module: Module, definition: Definition) -> bool:
     project = module.project
-    if project is None or not project.is_marked or is_packaged(project.top) or gets_by_text(module.source.text):
+    if project is None or not project.is_marked or is_packaged(project.top):
         return False
     path = os.path.abspath(str(module.path))
-    is_method = module.tree.class_of(definition) is not None
-    ways = (BY_TEXT, OF_OBJECT if is_method else OF_MODULE)
-    if any(reader().row(names_used, (project.top, ""), way) != () for way in ways):
+    paths = [each for each in files_below(project.top) if each != path]
+    by_text = len(paths) > _MOST_OTHERS or gets_by_text(module.source.text)
+    if by_text or any(_gets_others(each, project.top) for each in paths):
         return False
-    asked = [definition]
+    others = [_others(each, project.top) for each in paths]
+    asked: list[Definition] = [definition] if (definition := _outermost(module, node)) is not None else []
     for each in asked:
-        found: tuple[str, ...] = reader().row(names_used, (project.top, ""), each.name)
-        if each.decorator_list or stands_beside(project.top, each.name) or not set(found) <= {path}:
+        word = re.compile(rf"\b{each.name}\b")
+        if each.decorator_list or stands_beside(project.top, each.name) or any(map(word.search, others)):
             return False
         for holder in mentioning(module.root, each.name):
             if holder is None or len(asked) == _MOST_LEVELS:
                 return False
             asked += [holder] if holder not in asked else []
-    return True
+    return bool(asked)
+
+
+@made(_MOST_OTHERS)
+def _gets_others(path: str, top: str) -> bool:
+    """Whether a file gets at modules by words that say so, its own left out."""
+    return gets_by_text(_others(path, top))
+
+
+def _others(path: str, top: str) -> str:
+    """The text of a file without what gets at the file itself."""
+    return (text_of(path, top) or "").replace(_ITSELF, "")
 
 
 def gets_modules(top: str) -> bool:
@@ -185,18 +163,6 @@ def is_packaged(top: str) -> bool:
     return any(
         reader().has(top, name) and holds(os.path.join(top, name), top, word) for name, word in _PACKAGING.items()
     )
-
-
-def _method(module: Module, node: ast.AST, definition: Definition) -> Definition | None:
-    """The method that a node is in, of a class whose methods no library calls by their names; None for any other."""
-    facts = module.classes.all.get(definition) if isinstance(definition, ast.ClassDef) else None
-    if facts is None or not {module.names.qualname(each) for each in facts.outer_bases} <= _PLAIN_BASES:
-        return None
-    own = (each for each in facts.own_methods.values() if module.tree.inside(node, each))
-    method = next(own, None)
-    if method is None or method.decorator_list or method.name in _OF_TORCH or method.name.startswith("__"):
-        return None
-    return method
 
 
 def _outermost(module: Module, node: ast.AST) -> Definition | None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
 
-from flake8_torchleak.model.firstparty import holds, importing, listing, text_of
+from flake8_torchleak.model.firstparty import holds, listing, text_of
 from flake8_torchleak.model.importers import SKIPPED, files_below
-from flake8_torchleak.model.reading import made, reader
+from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -24,11 +23,6 @@ _MOST_PROGRAMS = 600
 _SETTINGS = (".bash", ".cfg", ".gin", ".ini", ".ipynb", ".json", ".jsonnet", ".sh", ".slurm", ".toml", ".yaml", ".yml")
 """What names a program's modules and classes beside its code."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_NO_USE = re.compile(r"sys\.modules\[__name__\]|^[ \t]*#.*$|\b(?:def|class)[ \t]+\w+", re.MULTILINE)
-"""How a module gets at what is in itself, and what uses nothing."""
-BY_TEXT, OF_MODULE, OF_OBJECT = ".text", ".module", ".object"
-"""Stand among names: what gets at them by text, by names of parts of a module, or of anything, that it works out."""
-_LOOKS_UP = re.compile(r"\bgetattr\(\s*(?:([\w.]+)\s*,\s*([\"'])?)?")
 _BY_TEXT = re.compile(
     r"(?<!def )(?<![\w.])(?:eval|exec|globals|__import__)\("
     r"|\b(?:import_module|__subclasses__|getmembers|sys\.modules)\b"
@@ -136,35 +130,6 @@ def programs(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
     if any(holds(each, top, word) for each in files for word in IMPORTING):
         return {}
     return {"": ("",)} if any(holds(each, top, "__main__") for each in files) else {}
-
-
-def names_used(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
-    """Every name in the code below a folder -> the file in which it stands, or two of them; None for too many files.
-
-    Left out: lines that are comments, and the names of what is defined. Under BY_TEXT, the files that get at modules by
-    words that say so, their own left out; under OF_MODULE and OF_OBJECT, those that work out names of parts.
-    """
-    files = files_below(top)
-    if len(files) > _MOST_PROGRAMS:
-        return None
-    found: dict[str, tuple[str, ...]] = {}
-    for path in files:
-        for name in _names_used_in(path, top):
-            found[name] = (*found.get(name, ())[:1], path)
-    return found
-
-
-@made(_MOST_PROGRAMS)
-def _names_used_in(path: str, top: str) -> frozenset[str]:
-    text = _NO_USE.sub("", text_of(path, top) or "")
-    found = set(map(sys.intern, _NAME.findall(text)))
-    found |= {BY_TEXT} if gets_by_text(text) else set()
-    for looked in _LOOKS_UP.finditer(text):
-        if not looked[2]:
-            found.add(OF_OBJECT)
-            imported = {name for words in importing(path, top) for name in _NAME.findall(" ".join(words))}
-            found |= {OF_MODULE} if looked[1] is None or looked[1].partition(".")[0] in imported else set()
-    return frozenset(found)
 
 
 def names_beside(top: str, _: str) -> dict[str, tuple[str, ...]] | None:

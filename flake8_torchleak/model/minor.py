@@ -11,7 +11,7 @@ from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.fed import is_fed, rounds_over_batches
 from flake8_torchleak.model.few import numbers
 from flake8_torchleak.model.forwards import may_decide
-from flake8_torchleak.model.freezing import may_be_frozen, may_freeze
+from flake8_torchleak.model.freezing import may_be_frozen, may_freeze, seems_frozen
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.olden import is_of_old_program
 from flake8_torchleak.model.rounds import Round
@@ -50,7 +50,7 @@ def is_minor(module: Module, evaluation: Evaluation) -> bool:
         return True
     over = rounds_over_batches(module, evaluation.call)
     if evaluation.by_use:
-        return not over or may_freeze(module, evaluation.call)
+        return not over or may_freeze(module, evaluation.call) or seems_frozen(module, evaluation.call)
     if loop in over:
         return False
     if _is_of_one(module, evaluation.call):

@@ -5,18 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.census import (
-    ANY,
-    NONE,
-    SENDING,
-    SHOWN,
-    SOME,
-    STACKED,
-    collates_of,
-    is_handed_out,
-    loaders_by_class,
-    place_of,
-)
+from flake8_torchleak.model.census import ANY, NONE, SENDING, SHOWN, SOME, is_handed_out, loaders_by_class, place_of
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.firstparty import holds, importing
 from flake8_torchleak.model.importers import naming
@@ -80,17 +69,6 @@ class Reach:
     def is_read(self, dataset: DatasetFacts, attr: str) -> bool:
         """Whether a worker may read an attribute for samples: it may get the Dataset, and no flag is in its way."""
         return not self.is_out(dataset.owner) and not is_never_read(self.module, dataset, attr)
-
-    def collates_by_default(self, dataset: DatasetFacts) -> bool:
-        """Whether each loader of a program that may get the class makes batches as torch does, and there is one.
-
-        The default way makes new tensors of all that it gets, and strings cannot be edited.
-        """
-        project, name = self.module.project, dataset.facts.node.name
-        if project is None or not project.is_marked or is_packaged(project.top):
-            return False
-        rows = [reader().row(loaders_by_class, (project.top, ""), collates_of(each)) for each in (ANY, name)]
-        return None not in rows and {each for row in rows for each in row} == {STACKED}
 
     def has_no_workers(self, site: Site) -> bool:
         """Whether a program, by all of its files, settings and scripts, makes a loader of this module without workers.

@@ -46,9 +46,7 @@ class Served:
         sites = self._sites(dataset)
         place = _place(self.module, given)
         if not sites:
-            if self._is_only_looked_at(dataset.facts.node.name) or self._collates_by_default:
-                return True
-            return self.module.reach.collates_by_default(dataset)
+            return self._is_only_looked_at(dataset.facts.node.name) or self._collates_by_default
         tensor = given.value.kind is Kind.TENSOR  # its storage is shared memory, whoever reads it
         return all(
             self._reads(dataset, user, site, place, site.workers is Workers.YES and not tensor) for user, site in sites

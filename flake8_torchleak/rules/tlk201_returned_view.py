@@ -44,10 +44,9 @@ Run by `fixtures/TLK201_returned_view/proof.py`, fixed by `torchleak check --fix
 
 When it stays silent
 --------------------
-Every DataLoader of this class in the file copies the batch at once (the default collate, or a collate function of the
-file that stacks), or each one of a program's that may be given it has the default collate; the read copies (fancy
-index, `astype`, arithmetic), or a one-dimensional array gives a scalar; and where a program that makes loaders never
-makes an object of the class, or never sets the flag that this is behind.
+Every DataLoader of this class in the file copies the batch at once (the default collate, or a collate function of
+the file that stacks), the read copies (fancy index, `astype`, arithmetic), or a one-dimensional array gives a scalar;
+and where a program that makes loaders never makes an object of the class, or never sets the flag that this is behind.
 
 How to fix it
 -------------

@@ -62,7 +62,7 @@ A note where the loop goes over no loader, the network is not put in evaluation 
 function from other files), and nothing shows that it is run beside training; where there is no loop, or one that makes
 each input by itself, of a path, a number, noise or the answer to the last output, in no loop over batches, or one that
 is left after a few rounds; where names say that it makes pictures of a few samples (a last resort, and only to say
-less); where the file, or one that imports it, freezes networks (not one weight alone); where the batch is one item;
+less); where the file, or one that imports it, freezes parameters; where the batch is one item;
 where nothing shows the network's class, and a network class of the project turns gradients off, or differentiates,
 itself; and in programs of before PyTorch 0.4, which make inputs volatile and know no `no_grad`.
 

@@ -83,13 +83,7 @@ class Checker:
             early = Early(lambda found: tell(self._reported(view, terms, found)), self._asked.get(view.uri, {}))
             try:
                 found = lint(
-                    view.text,
-                    policy.config,
-                    path=path,
-                    wanted=wanted,
-                    parsing=self._parser(view.uri),
-                    early=early,
-                    least=policy.least,
+                    view.text, policy.config, path=path, wanted=wanted, parsing=self._parser(view.uri), early=early
                 )
             except SyntaxError:
                 return Checked(None, tuple(asked))
@@ -123,14 +117,8 @@ class Checker:
         if key not in self._whole:
             with self.reading():
                 try:
-                    found = lint(
-                        view.text,
-                        terms.policy.config,
-                        path=view.path or None,
-                        fixes=True,
-                        wanted=terms.policy.wanted(view.path),
-                        least=terms.policy.least,
-                    )
+                    wanted = terms.policy.wanted(view.path)
+                    found = lint(view.text, terms.policy.config, path=view.path or None, fixes=True, wanted=wanted)
                 except SyntaxError:
                     found = []
             while len(self._whole) >= _MOST_KEPT:

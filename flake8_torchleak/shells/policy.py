@@ -58,11 +58,6 @@ class Policy:
         return None if self.reads_all else self.takes(path)
 
     @property
-    def least(self) -> Severity:
-        """The least severity that is worth looking for, as `wanted` says of codes."""
-        return Severity.NOTE if self.reads_all else self._least
-
-    @property
     def reads_all(self) -> bool:
         """Whether each file's text matters, even if nothing is found in it."""
         return self.report_unused or self.baseline is not None

@@ -97,8 +97,7 @@ def _gate(tree: ast.Module, config: Config) -> None:
     if not by_words(text, config.dataset_bases) or any(name in text for name in _OTHER_FRAMEWORKS):
         return  # no module about PyTorch: left out on purpose, whatever the rules would find
     module = Module(Source(text), parse(text), config)
-    told = (each.finding(report, module) for each in all_rules() for report in each.check(module))
-    asked = {each for each in told if each is not None}
+    asked = {each.finding(report, module) for each in all_rules() for report in each.check(module)}
     found = {each for each in lint(text, config) if each.code != BOUND}  # which no rule says
     for each in sorted(asked ^ found, key=Finding.sort_key):
         raise Broken(f"the gate loses no {each.code}", each)
