@@ -39,7 +39,12 @@ GOOD = {
     "forgotten": ("[]", "self.losses.append(loss); del self.losses"),
     "forgotten by text": ("[]", "self.losses.append(loss); self.__dict__.pop('losses')"),
     "forgotten by its name": ("[]", "self.losses.append(loss); delattr(self, 'losses')"),
-    "forgotten with the rest": ("[]", "self.losses.append(loss); vars(self).pop('losses')"),
+    "forgotten in its place": ("[]", "self.losses.append(loss); del vars(self)['losses']"),
+    "forgotten with the rest": (
+        "[]",
+        "self.losses.append(loss); vars(self).clear(); self.parts = (model, 0, optimizer)",
+    ),
+    "all forgotten": ("[]", "self.losses.append(loss); self.__dict__.clear(); self.parts = (model, 0, optimizer)"),
     "detached": ("[]", "self.losses.append(loss.detach())"),
 }
 
