@@ -100,7 +100,7 @@ def _detached(module: Module, told: set[ast.AST | None]) -> Iterator[Evaluation]
 
 
 def _is_loaded(module: Module, call: ast.Call) -> bool:
-    """Whether what a library read from a file is run, and is no network of torch's: a tokenizer, a pipeline."""
+    """Whether what is run was read by a library, and is no network of torch's: a tokenizer, a pipeline."""
     return any(map(libraries.NO_NETWORKS.fullmatch, makers(module, call)))
 
 

@@ -20,7 +20,7 @@ def is_let_go(module: Module, kept: Kept) -> bool:
     """Whether a method other than the constructor, or code outside of classes, binds anew or empties what keeps it."""
     if _takes_turns(module, kept):
         return True
-    attributes = set(kept_by(module, kept))
+    attributes = set(_kept_by(module, kept))
     if variable(kept) and kept.at in module.tree.parents and not attributes:
         return True  # a list of this very call, of which nothing is left
     at = kept.at if kept.at in module.tree.parents else kept.node  # a helper of another file keeps it
@@ -94,7 +94,7 @@ def _is_elsewhere(module: Module, node: ast.Attribute, at: ast.AST) -> bool:
     return any(function is None or (function is not here and function.name != "__init__") for function in setting)
 
 
-def kept_by(module: Module, kept: Kept) -> Iterator[str]:
+def _kept_by(module: Module, kept: Kept) -> Iterator[str]:
     """The attributes that keep it: what is set, or what the call sets whose state it is."""
     target = container_of(kept.target)[0] if kept.target is not None else None
     if isinstance(target, ast.Attribute):

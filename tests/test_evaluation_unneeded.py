@@ -244,15 +244,13 @@ SPREAD = {
         def main(scorer, rows, config):
             for x in rows:
                 {}
-
-        main(Scorer(input()), input(), input())
         """,
 }
 USES = {
     "read": ("print(scorer.scores(x).detach())", 1),
     "read, of no network for all that is seen": ("print(scorer.scores(x).tolist())", 1),
     "differentiated": ("scorer.scores(x).sum().backward()", 0),
-    "returned, and dropped": ("return scorer.scores(x)", 1),
+    "returned, to nobody": ("return scorer.scores(x)", 0),
     "without gradients": ("with torch.no_grad():\n                    print(scorer.scores(x).tolist())", 0),
 }
 

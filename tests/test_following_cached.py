@@ -13,7 +13,7 @@ class Trainer:
     def __init__(self, model, criterion, optimizer):
         self.parts = (model, criterion, optimizer)
 
-    @functools.{how}
+    @{how}
     def losses(self):
         return {made}
 
@@ -52,7 +52,7 @@ GOOD = {
 @pytest.mark.parametrize("case", BAD)
 def test_what_is_worked_out_once_is_kept_by_its_object(case: str) -> None:
     made, kept = BAD[case]
-    text = program(TRAINER.format(how="cached_property", made=made, kept=kept))
+    text = program(TRAINER.format(how="functools.cached_property", made=made, kept=kept))
     assert reported(text) == marked(text)
     assert grows(text)
 
@@ -60,14 +60,13 @@ def test_what_is_worked_out_once_is_kept_by_its_object(case: str) -> None:
 @pytest.mark.parametrize("case", GOOD)
 def test_what_does_not_pile_up_there_is_not(case: str) -> None:
     made, kept = GOOD[case]
-    text = program(TRAINER.format(how="cached_property", made=made, kept=kept))
+    text = program(TRAINER.format(how="functools.cached_property", made=made, kept=kept))
     assert reported(text) == []
     assert not grows(text)
 
 
 def test_what_is_worked_out_each_time_keeps_nothing() -> None:
-    text = program(TRAINER.format(how="cached_property", made="[]", kept="self.losses.append(loss)"))
-    text = text.replace("@functools.cached_property", "@property")
+    text = program(TRAINER.format(how="property", made="[]", kept="self.losses.append(loss)"))
     assert reported(text) == []
     assert not grows(text)
 

@@ -25,12 +25,15 @@ from flake8_torchleak.lifetime.values import (
     of_container,
 )
 from flake8_torchleak.lifetime.world import ClassInfo, Place
-from flake8_torchleak.model.names import dotted
+from flake8_torchleak.model.names import dotted, last_name
 from flake8_torchleak.model.remember import remembered
-from flake8_torchleak.model.tree import FUNCTIONS
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 _WITH_FRAMES = frozenset({"__traceback__", "__cause__", "__context__"})
 """What of an exception leads to frames that it, or the one before it, passed."""
+
+_ALL = "*"
+"""Stands among names of attributes for every one."""
 
 
 @of_node
@@ -48,6 +51,25 @@ def _set_by(cls: ast.ClassDef) -> dict[str, list[ast.expr]]:
                         assert isinstance(node, ast.Assign)
                         found.setdefault(part.attr, []).append(node.value)
     return found
+
+
+@of_node
+def _forgotten(node: ast.AST) -> frozenset[str]:
+    """The texts in a class, by which it may delete attributes (`self.__dict__.pop("x")`); _ALL if it deletes all."""
+    found: set[str] = set()
+    for each in ast.walk(node):
+        if isinstance(each, ast.Constant) and isinstance(each.value, str):
+            found.add(each.value)
+        elif isinstance(each, ast.Attribute) and each.attr == "clear":
+            owner = each.value.func if isinstance(each.value, ast.Call) else each.value
+            found |= {_ALL} if last_name(owner) in ("__dict__", "vars") else set()
+    return frozenset(found)
+
+
+def _is_kept(cls: ast.ClassDef, function: FunctionNode) -> bool:
+    """Whether an object keeps what a property gives once it was asked for, like any attribute."""
+    is_cached = any(last_name(each) == "cached_property" for each in function.decorator_list)
+    return is_cached and not _forgotten(cls) & {function.name, _ALL}
 
 
 class Attributes(Part):
@@ -102,7 +124,10 @@ class Attributes(Part):
         method = cls.method(name)
         if method is not None:
             info, function = method
-            return self.run.functions.bound(info, function, (atom,), node)
+            value = self.run.functions.bound(info, function, (atom,), node)
+            if _is_kept(info.node, function):
+                self.put((atom,), name, value)
+            return value
         shared = self._class_attribute(cls, name)
         if shared:
             return shared

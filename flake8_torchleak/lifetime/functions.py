@@ -33,8 +33,6 @@ from flake8_torchleak.model.tree import FunctionNode
 
 _PREPARING = frozenset({"__init__", "__getitem__", "__len__"})
 """Methods of objects that are handed about: followed where functions may come into them."""
-_ALL = "*"
-"""Stands for all attributes of an object."""
 _SMALL = 120
 """Nodes of a function that is followed whatever it is given."""
 _LARGE = 1500
@@ -267,13 +265,8 @@ class Functions(Part):
         """A method as an attribute of an object gives it."""
         marks = {last_name(each) for each in node.decorator_list}
         made = Function(node, owner.place, None, owner, () if "staticmethod" in marks else receiver)
-        if "property" in marks:
+        if marks & {"property", "cached_property"}:
             return self.invoke(made, [], {}, at)
-        if "cached_property" in marks:
-            value = self.invoke(made, [], {}, at)
-            if not _forgotten(owner.node) & {node.name, _ALL}:
-                self.run.attributes.put(receiver, node.name, value)  # from now on, it is an attribute like others
-            return value
         return self.decorated(node, made)
 
     def decorated(self, node: FunctionNode, made: Function) -> Value:
@@ -320,19 +313,6 @@ def _is_small(node: ast.AST) -> bool:
 @of_node
 def _is_not_large(node: ast.AST) -> bool:
     return has_fewer(node, _LARGE)
-
-
-@of_node
-def _forgotten(node: ast.AST) -> frozenset[str]:
-    """The texts in a class: attributes may be deleted by them (`self.__dict__.pop("x")`). _ALL where all are."""
-    found: set[str] = set()
-    for each in ast.walk(node):
-        if isinstance(each, ast.Constant) and isinstance(each.value, str):
-            found.add(each.value)
-        elif isinstance(each, ast.Attribute) and each.attr == "clear":
-            owner = each.value.func if isinstance(each.value, ast.Call) else each.value
-            found |= {_ALL} if last_name(owner) in ("__dict__", "vars") else set()
-    return frozenset(found)
 
 
 def _is_of_torch(atom: Atom) -> bool:

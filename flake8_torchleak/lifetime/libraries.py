@@ -182,7 +182,7 @@ Measured with transformers 5.24 and diffusers 0.42. What is of other frameworks,
 """
 NO_NETWORKS = re.compile(
     r"(?:transformers|diffusers)\.(?:\w+\.)*"
-    r"(?:TF\w+|Flax\w+|\w*(?:Tokenizer|Processor|FeatureExtractor|Config|Scheduler|Pipeline)\w*|\w*PipelineFor\w+)"
+    r"(?:TF\w+|Flax\w+|\w*(?:Tokenizer|Processor|FeatureExtractor|Config|Scheduler|Pipeline)\w*)"
     r"\.from_pretrained"
 )
 """Constructors of the same libraries that give no network of torch's, or one that turns gradients off itself."""

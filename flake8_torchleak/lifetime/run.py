@@ -282,7 +282,7 @@ class Run(Budget):
         return bool(self.loops) and self._latest.get(site, 0) >= self.loops[-1].iteration
 
     def empty(self, atom: Atom) -> None:
-        """What a value is is emptied, or loses an element."""
+        """What a value is is emptied, or loses an element: for the loops in whose iteration it was not made."""
         made = atom.made if isinstance(atom.made, Obj) else None
         for loop in self.loops:
             if (made or atom).born < loop.iteration:

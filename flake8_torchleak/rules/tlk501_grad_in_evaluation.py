@@ -62,27 +62,29 @@ A note where the loop goes over no loader, the network is not put in evaluation 
 function from other files), and nothing shows that it is run beside training; where there is no loop, or one that makes
 each input by itself, of a path, a number, noise or the answer to the last output, in no loop over batches, or one that
 is left after a few rounds; where names say that it makes pictures of a few samples (a last resort, and only to say
-less); where the file, or one that imports it, freezes parameters; where the batch is one item;
-where nothing shows the network's class, and a network class of the project turns gradients off, or differentiates,
-itself; and in programs of before PyTorch 0.4, which make inputs volatile and know no `no_grad`.
+less); where the file, or one that imports it, freezes parameters; where the batch is one item; where nothing shows the
+network's class, and a network class of the project turns gradients off, or differentiates, itself; and in programs of
+before PyTorch 0.4, which make inputs volatile and know no `no_grad`.
 
-Where neither `eval()` nor a name says that it evaluates, all that is made of the outputs is only read, by all who get
-them, in any file. That is a warning in a loop over a loader, of a network that nothing freezes, and else a note, where
-the function takes numbers, or a tensor without its graph, out of something and the file never speaks of `no_grad`.
+Where neither `eval()` nor a name says that it evaluates, its use does: all that is made of the outputs is only read, by
+all who get them, in any file. In a loop over a loader that is a warning, unless the network seems to be frozen: the
+file, one that imports it or one that it imports freezes parameters, or a name says so (`freeze(teacher)`). Elsewhere it
+is a note, and told only where the function takes numbers, or a tensor without its graph, out of something, in a file
+that never speaks of `no_grad`.
 
 A network that runs once a call, in no loop (predictors, request handlers), is a note where it is in evaluation mode by
 an `eval()` above, its own among them (`self.eval()` in a network's method), or where its output is only read. Such
 files are not read for it if they speak of `no_grad` and have nothing else to evaluate. One that is called in a loop is
 left to whoever calls it, if a network is seen to be run there.
 
-While something is trained, a network whose outputs are only used without their graph is told as well, so: a target
-network (`target(x).max(1)[0].detach()`), a generator that makes samples for a critic's step, a network that chooses
-what to do next. Not where parameters of it may be frozen, as names say too (`net.frozen_copy()`), nor where what is cut
-off is only kept or logged (`outputs.append(net(x).detach())`), as other messages advise. Measured, two networks of four
-512-wide layers, batch 16,384: the peak of a training step is 302 MB where the output keeps a name
-(`out = target(x); y = out.detach()`), as its graph lives until the next step, and 206 MB under `no_grad`. Detached at
-once it is 206 MB too, and the pass of the target network alone takes 206 instead of 110 MB: that matters where it is
-the larger network.
+While something is trained, a network whose outputs are only used without their graph is told as well, with the same
+severity: a target network (`target(x).max(1)[0].detach()`), a generator that makes samples for a critic's step, a
+network that chooses what to do next. Not where parameters of it may be frozen, nor where what is cut off is only kept
+or logged (`outputs.append(net(x).detach())`), as other messages advise. Measured, two networks of four 512-wide
+layers, batch 16,384: the peak of a training step is 302 MB where the output keeps a name
+(`out = target(x); y = out.detach()`), as its graph lives until the next step, and 206 MB under `no_grad`. Detached
+at once it is 206 MB too, and the pass of the target network alone takes 206 instead of 110 MB: that matters where it
+is the larger network.
 
 Methods under other names (`model.predict(users, items)`, `trainer.generate(x)`) run a network where the class of the
 object shows that they do, with gradients on: where it is made, or by what is handed over for it, in any file.
