@@ -315,6 +315,7 @@ def test_every_batch_of_a_loader(before: str, expected: list[Severity]) -> None:
         ("AutoTokenizer", []),
         ("TFAutoModel", []),
         ("AutoProcessor", []),
+        ("WavTokenizerModel", ["TLK501"]),
         ("EfficientNet", ["TLK501"]),
     ],
 )
