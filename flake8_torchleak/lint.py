@@ -107,8 +107,8 @@ def _linted(
     rules = [each for each in rules if each.subject in subjects and each.may_find_in(outline)]
     if not rules:
         return []
-    module = Module(Source(source), tree, config, path)
-    if least is not Severity.NOTE and module.tests_by(outline.packages):
+    module = Module(Source(source), tree, config, path, notes=least is Severity.NOTE)
+    if not module.notes and module.tests_by(outline.packages):
         rules = [each for each in rules if not each.default]  # who selects the others asks for their notes
         if not rules:
             return []

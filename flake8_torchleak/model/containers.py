@@ -6,7 +6,7 @@ TLK101 reports those whose type is known, TLK901 those whose type nothing in the
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -51,23 +51,25 @@ class Container:
     """Whether a sample reads an element by its index, or by what is made of that, and `__len__` counts no other one."""
 
 
-def containers(module: Module) -> Iterator[Container]:
-    """Every such attribute of every Dataset of the file, each binding once.
+def containers(module: Module, wanted: Callable[[DatasetFacts], bool] = lambda _: True) -> Iterator[Container]:
+    """Every such attribute of every Dataset of the file that is wanted, each binding once.
 
     What a base class binds may count for one of those that derive from it.
     """
-    return _all(module, tensors=False)
+    return _all(module, False, wanted)
 
 
 def tensor_containers(module: Module) -> Iterator[Container]:
     """Lists and dicts of tensors that grow with the data: cheap in forked workers, a descriptor each in others."""
-    return _all(module, tensors=True)
+    return _all(module, True, lambda _: True)
 
 
-def _all(module: Module, tensors: bool) -> Iterator[Container]:
+def _all(module: Module, tensors: bool, wanted: Callable[[DatasetFacts], bool]) -> Iterator[Container]:
     seen: set[ast.AST] = set()
     for dataset in with_holdings(module):
         if not module.loaders.may_have_workers(dataset.owner.facts.node) or dataset.elsewhere:
+            continue
+        if not wanted(dataset):
             continue
         held = None if tensors else held_by_base(module, dataset)
         if held is not None:

@@ -14,6 +14,7 @@ from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.bounds import quietly
 from flake8_torchleak.model.classfacts import self_name
 from flake8_torchleak.model.elsewhere import are_switching, calls_elsewhere, is_called_without
+from flake8_torchleak.model.fed import goes_over_batches
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.modes import SWITCHED
 from flake8_torchleak.model.names import last_name
@@ -70,13 +71,19 @@ class Evaluation:
 
 
 def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
-    """The first such loop of every function, and of the module."""
+    """The first such loop of every function, and of the module.
+
+    Where nobody is told of notes, those that cannot be more may be missing: those in no loop, and those that only their
+    use shows in functions that go over no batches.
+    """
     told = dict.fromkeys(_candidates(module))
     for scope in told:
         found = _evaluation(module, scope, by_use=False)
         if found is not None and not _trains_elsewhere(module, scope):
             yield found
     for scope in dict.fromkeys(each for each in may_be_unneeded(module) if each not in told):
+        if not module.notes and not goes_over_batches(module, scope):
+            continue
         with quietly(module):
             found = _evaluation(module, scope, by_use=True)
             is_part = found is not None and _trains_elsewhere(module, scope)
@@ -119,8 +126,9 @@ def _evaluation(module: Module, scope: Scope, by_use: bool) -> Evaluation | None
 
     by_use: whether only what becomes of the outputs can show an evaluation.
     """
+    at_once = scope if module.notes and isinstance(scope, FUNCTIONS) else None
     if not any(isinstance(node, ROUNDS) for node in module.tree.within(scope)):
-        return _at_once(module, scope) if isinstance(scope, FUNCTIONS) else None
+        return _at_once(module, at_once) if at_once is not None else None
     if is_test(module, scope) or is_forward(module, scope):
         return None
     is_left_out: bool | None = None
@@ -144,7 +152,7 @@ def _evaluation(module: Module, scope: Scope, by_use: bool) -> Evaluation | None
             used = used or found
     if used is not None:
         return used
-    found = _at_once(module, scope) if isinstance(scope, FUNCTIONS) else None
+    found = _at_once(module, at_once) if at_once is not None else None
     return None if found is None or _is_left_out(module, scope) else found
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.rounds import Round, comprehensions, iterables, targets
-from flake8_torchleak.model.tree import COMPREHENSIONS
+from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, iterables, targets
+from flake8_torchleak.model.tree import COMPREHENSIONS, Scope
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -30,11 +30,16 @@ _NO_BATCHES = frozenset({Kind.RANGE, Kind.NUMBER, Kind.STRING})
 
 def rounds_over_batches(module: Module, call: ast.Call) -> list[Round]:
     """The loops and comprehensions around a call that take batches of a loader, innermost first."""
-    return [
-        each
-        for each in _around(module, call)
-        if any(map(module.loops.gives_batches, (*iterables(each), *_asked(module, each))))
-    ]
+    return [each for each in _around(module, call) if _takes_batches(module, each)]
+
+
+def goes_over_batches(module: Module, scope: Scope) -> bool:
+    """Whether a loop or comprehension of a scope takes batches of a loader."""
+    return any(isinstance(each, ROUNDS) and _takes_batches(module, each) for each in module.tree.within(scope))
+
+
+def _takes_batches(module: Module, around: Round) -> bool:
+    return any(map(module.loops.gives_batches, (*iterables(around), *_asked(module, around))))
 
 
 def _asked(module: Module, around: Round) -> list[ast.expr]:

@@ -47,12 +47,15 @@ class Module:
         path: str | None = None,
         wanted: Mapping[str, None] = MappingProxyType({}),
         flow: Flow | None = None,
+        notes: bool = True,
     ) -> None:
         """wanted: what to look up in other files of the project (dotted names, as the module imports them).
 
+        notes: whether anybody is told of what is no more than a note; else it need not be found.
         flow: that of `root` and its tree, with nothing attached, if there is one already; both are taken over.
         """
         self.source, self.root, self.config, self.path = source, root, config, path
+        self.notes = notes
         self._wanted, self._bare = wanted, flow
         self._table: ClassTable | None = None
         self.attached = Attached()
@@ -110,7 +113,8 @@ class Module:
     def informed(self) -> Module:
         """The same module, with what it asked for looked up."""
         bare = self.flow if not self.attached.modules else None
-        informed = Module(self.source, self.root, self.config, self.path, {**self._wanted, **self.asked}, bare)
+        wanted = {**self._wanted, **self.asked}
+        informed = Module(self.source, self.root, self.config, self.path, wanted, bare, self.notes)
         informed.shared = self.shared
         return informed
 
@@ -155,7 +159,7 @@ class Module:
 
     def knowing(self, wanted: Mapping[str, None]) -> Module:
         """The same module, apart from this one, with all this looked up at once."""
-        knowing = Module(self.source, self.root, self.config, self.path, wanted)
+        knowing = Module(self.source, self.root, self.config, self.path, wanted, notes=self.notes)
         knowing.shared = self.shared
         return knowing
 

@@ -28,6 +28,7 @@ from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.containers import Container
+    from flake8_torchleak.model.dataset import DatasetFacts
     from flake8_torchleak.model.module import Module
 
 _EVALUATING = (".eval()", "no_grad", "inference_mode")
@@ -63,6 +64,13 @@ def worth(module: Module, container: Container) -> Severity:
     if is_left_out(module, container.dataset, name) or is_unset(module, container.dataset, name):
         return Severity.NOTE
     return Severity.NOTE if _is_for_evaluation(module) else Severity.WARNING
+
+
+def may_be_warned_of(module: Module, dataset: DatasetFacts) -> bool:
+    """Whether what a Dataset holds may be more than a note: a loader with workers is seen that may get it."""
+    if module.config.assume_workers == "yes" or module.loaders.shows_workers_for(dataset.owner.facts.node):
+        return True
+    return module.reach.meets_shown_workers(dataset.owner)
 
 
 def is_read_once(module: Module, container: Container) -> bool:

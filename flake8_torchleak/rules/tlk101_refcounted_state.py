@@ -135,7 +135,7 @@ from flake8_torchleak.model.containers import Container, containers
 from flake8_torchleak.model.held import held
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.packing import NotPackable, packing
-from flake8_torchleak.model.worth import is_read_once, worth
+from flake8_torchleak.model.worth import is_read_once, may_be_warned_of, worth
 from flake8_torchleak.remedies import advice, copied, is_of_arrays, remedy
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import with_workers
@@ -150,7 +150,7 @@ from flake8_torchleak.wording import with_workers
     subject=Subject.DATASET,
 )
 def check(module: Module) -> Iterator[Report]:
-    for each in containers(module):
+    for each in containers(module, lambda dataset: module.notes or may_be_warned_of(module, dataset)):
         if each.known and not is_read_once(module, each):
             used, arrays = held(module, each), each.arrays and not is_of_arrays(each.value)
             happens = with_workers(module.served.has_none_by_default(each.dataset.owner))

@@ -78,6 +78,8 @@ _STARTED = ("spawn", "forkserver")
     words=("torch", "ensor"),
 )
 def check(module: Module) -> Iterator[Report]:
+    if not module.notes and not _spawns(module):
+        return  # notes, all of them
     for each in tensor_containers(module):
         unasked = module.served.has_none_by_default(each.dataset.owner)
         opened = f'"too many open files" in spawned workers, one per tensor of `{each.name}`'

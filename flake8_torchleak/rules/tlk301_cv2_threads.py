@@ -92,6 +92,8 @@ def check(module: Module) -> Iterator[Report]:
             severity=Severity.ERROR,
             target=call,
         )
+    if not module.notes:
+        return  # all that follows is notes
     use = opencv.first_use
     if opencv.is_guarded:
         return

@@ -1,0 +1,111 @@
+"""Who wants no notes is told of all else as it would be with them: only work is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from flake8_torchleak.config import DEFAULT, Config
+from flake8_torchleak.finding import Finding, Severity
+from flake8_torchleak.lint import lint
+from tests.test_fixtures import FILES, found_in, unmarked
+
+
+def worse(findings: list[Finding]) -> list[tuple[object, ...]]:
+    """What is more than a note, as it is told."""
+    return [(each.code, each.span, each.message, each.severity) for each in findings if each.severity != Severity.NOTE]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name[:6]}/{path.stem}")
+def test_fixtures(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert worse(lint(unmarked(text), least=Severity.WARNING)) == worse(found_in(text))
+
+
+LOADERS = """
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset
+
+    test_loader = DataLoader(torch.arange(8.0).view(8, 1), batch_size=4)
+    net = nn.Linear(1, 1)
+"""
+PROGRAMS = {
+    "once a call, by a function of another one's loop": """
+        net.eval()
+
+        def predict(x):
+            out = net(x)
+            return out.argmax(1).tolist()
+
+        def test():
+            return [predict(x) for x in test_loader]
+    """,
+    "by its use, in a loop over numbers and in one over a loader": """
+        def scores():
+            return [net(torch.randn(1, 1)).item() for _ in range(1000)]
+
+        def levels():
+            found = []
+            for x in test_loader:
+                out = net(x)
+                found.append(out.argmax().item())
+            return found
+    """,
+    "a target network, over a loader and not": """
+        def train(target, optimizer):
+            for x in test_loader:
+                best = target(x).max().detach()
+                loss = (net(x) - best).pow(2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+        def step(x, target, optimizer):
+            best = target(x).max().detach()
+            loss = (net(x) - best).pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """,
+    "a network once a call, and a loop that a helper runs it in": """
+        def run(x):
+            return net(x)
+
+        def evaluate(x):
+            net.eval()
+            first = net(x)
+            out = [run(each) for each in test_loader]
+            return first.item(), [each.mean().item() for each in out]
+    """,
+    "under a condition": """
+        def epoch(optimizer=None):
+            net.train(optimizer is not None)
+            for x in test_loader:
+                loss = net(x).mean()
+                if optimizer is not None:
+                    loss.backward()
+                    optimizer.step()
+            return net(x).item()
+
+        epoch(torch.optim.SGD(net.parameters(), 0.1))
+        epoch()
+    """,
+}
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+@pytest.mark.parametrize("config", [DEFAULT, Config(assume_workers="yes")], ids=["as it is", "with workers"])
+def test_programs(text: str, config: Config) -> None:
+    text = dedent(LOADERS) + dedent(text)
+    assert worse(lint(text, config, least=Severity.WARNING)) == worse(lint(text, config))
+
+
+def test_less_is_found() -> None:
+    """Notes that cost work are not looked for."""
+    once, _, _ = dedent(PROGRAMS["once a call, by a function of another one's loop"]).partition("def test")
+    text = dedent(LOADERS) + once
+    assert [each.code for each in lint(text)] == ["TLK501"]
+    assert lint(text, least=Severity.WARNING) == []
