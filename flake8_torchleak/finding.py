@@ -89,11 +89,12 @@ class Fix:
 class Finding:
     """One leak at one place. `message` is one line without a trailing period; `notes` are its evidence.
 
-    fixes: what could be applied, the best first (only from `lint(..., fixes=True)`); remedy: what a person would
-    do instead or besides, one line; unfixed: why a rule that has a fix offers none here; under: code and place of the
-    finding that has the same cause and the better remedy, if that rule finds anything there; members: those that
-    stand under this one (`gathered`), each of them the last of its notes, too; conventions: what only names say and the
-    finding rests on, in words (only from `conventions.resting`).
+    fixes: what could be applied, the best first (only from `lint(..., fixes=True)`); remedy: what a person would do
+    instead or besides, one line; unfixed: why a rule that has a fix offers none here; reason: why it is a note and
+    no more, in words that go on from "only a note: ", if it is one and anything is to be said of that; under: code
+    and place of the finding that has the same cause and the better remedy, if that rule finds anything there;
+    members: those that stand under this one (`gathered`), each of them the last of its notes, too; conventions:
+    what only names say and the finding rests on, in words (only from `conventions.resting`).
     """
 
     code: str
@@ -109,6 +110,7 @@ class Finding:
     under: tuple[str, Span] | None = None
     members: tuple[Finding, ...] = ()
     conventions: tuple[str, ...] = ()
+    reason: str = ""
 
     @property
     def all_fixes(self) -> tuple[Fix, ...]:
@@ -163,6 +165,7 @@ def _with(leader: Finding, members: list[Finding]) -> Finding:
     return replace(
         leader,
         severity=worst.severity,
+        reason=leader.reason if worst.severity is Severity.NOTE else "",
         notes=(*leader.notes, *(Note(each.span, f"{each.code}: {each.message}") for each in members)),
         members=tuple(members),
     )

@@ -8,32 +8,20 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from flake8_torchleak.finding import Severity
-from flake8_torchleak.lifetime.follow import Followed, followed
+from flake8_torchleak.lifetime.follow import followed
 from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.verdict import (
-    Worth,
-    is_certain,
-    is_cut_elsewhere,
-    is_freed,
-    is_let_go,
-    is_of_micro_steps,
-    is_of_one_update,
-    is_small,
-    worth,
-)
+from flake8_torchleak.lifetime.verdict import Worth, worth
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.elsewhere import is_called_without
-from flake8_torchleak.model.firstparty import text_of
-from flake8_torchleak.model.freezing import may_be_frozen
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.olden import is_ended, is_of_old_program
 from flake8_torchleak.model.records import is_of_record
 from flake8_torchleak.model.stores import Store, handed, stored
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import in_evaluation
 from flake8_torchleak.rule import Report
+from flake8_torchleak.severities import severity_of
 from flake8_torchleak.wording import deepcopied, short
 
 FOLLOWED = "the value is stored by another function or object: detach or copy it by hand"
@@ -50,6 +38,8 @@ class Said(NamedTuple):
     """Its evidence, before what was followed."""
     severity: Severity | None = None
     """Where the very statement shows more than what was followed does."""
+    why: str = ""
+    """Why it is a note, if it is one."""
 
 
 def reports(
@@ -77,11 +67,15 @@ def reports(
         metered = each.of_other and each.is_graph
         told_of = each.node is each.at or metered or each.how in _SAID
         said = say(each) if told_of else None
+        severity, why = severity_of(each, found, parts.get(each.at, Worth.UNSURE), module)
+        if said is not None and said.severity is not None:
+            severity, why = said.severity, said.why
         yield Report(
             each.at if said is not None and each.how == "state" else each.node,  # where it can be fixed
             said.message if said is not None else _message(each, module),
             notes=((said.notes if said is not None else ()) + _notes(each, module)),
-            severity=(said and said.severity) or _severity(each, found, parts.get(each.at, Worth.UNSURE), module),
+            severity=severity,
+            why=why,
             target=said.target if said is not None else each,
             remedy=said.remedy if said is not None else "",
             under=in_evaluation(module, each.node),
@@ -179,65 +173,6 @@ def _code(kept: Kept) -> str:
     if kept.of_other:
         return "TLK403"
     return "TLK401" if kept.how == "sum" else "TLK402"
-
-
-def _severity(kept: Kept, found: Followed, known: Worth, module: Module) -> Severity:
-    """What was differentiated has only its nodes left; what rests on more than the program shows is a note."""
-    run = found.run
-    if is_ended(module.source.text) or (kept.is_graph and _is_old(kept, module)):
-        return Severity.NOTE
-    small = kept.is_graph and is_small(run, kept.node)
-    if known is Worth.LITTLE or small or _is_decoded(kept, found, module) or _is_of_round(kept, module):
-        return Severity.NOTE
-    if kept.how == "batch" and (kept.at in run.keeper.moved or kept.value.held in run.seen.pinned):
-        return Severity.NOTE
-    if not is_certain(run, kept) or is_cut_elsewhere(run, kept) or is_of_one_update(run, kept):
-        return Severity.NOTE
-    if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
-        return Severity.NOTE  # the next step would fail: something that is not seen cuts it off
-    if kept.how == "batch" and kept.value.held not in run.seen.loaders:
-        # No loader with workers is seen to give it.
-        return Severity.WARNING if module.config.assume_workers == "yes" else Severity.NOTE
-    if kept.is_graph and kept.evaluating and may_be_frozen(module):
-        return Severity.NOTE
-    if (kept.how == "batch" and is_let_go(run, kept)) or _is_collected(kept):
-        return Severity.NOTE  # gone with the function that goes over the data once, or with the epoch
-    freed, renewed = known is Worth.NODES or is_freed(run, kept), kept.at in run.keeper.renewed
-    if kept.is_graph and freed and (renewed or kept.of_update or is_of_micro_steps(run, kept)):
-        return Severity.NOTE  # the nodes of a few steps' graphs, until it starts anew
-    if kept.how == "error" or (kept.is_graph and (freed or renewed)):
-        return Severity.WARNING
-    return Severity.ERROR
-
-
-def _is_old(kept: Kept, module: Module) -> bool:
-    """Whether a program of before PyTorch 0.4 keeps it, whose inputs may build no graph.
-
-    All files are asked only for what an evaluation keeps, or where this file, or the one that keeps it, makes
-    `Variable`s.
-    """
-    texts = [module.source.text]
-    if not kept.place.is_own and module.project is not None:
-        texts.append(text_of(kept.place.path, module.project.top) or "")
-    evaluates = kept.evaluating or in_evaluation(module, kept.node) is not None
-    return (evaluates or any("Variable(" in each for each in texts)) and is_of_old_program(module)
-
-
-def _is_of_round(kept: Kept, module: Module) -> bool:
-    """Whether a comprehension in a loop gathers it: a new list in each round, of what there is in that round."""
-    around = module.tree.parents.get(kept.loop.node) if isinstance(kept.loop.node, ast.comprehension) else None
-    return around is not None and bool(module.tree.loops(around))
-
-
-def _is_collected(kept: Kept) -> bool:
-    """Whether a framework keeps it until the epoch ends, and drops it then; Lightning 1.4 and 1.5 cut it off."""
-    return any(isinstance(each, FUNCTIONS) for each in kept.holders)
-
-
-def _is_decoded(kept: Kept, found: Followed, module: Module) -> bool:
-    """Whether a statement keeps what a loop makes of one sample, step by step of what it made before."""
-    loops = module.loops.step_loops(kept.node)[:1] if kept.node in module.tree.parents else []
-    return kept.is_graph and any(found.run.seen.decoding.get(loop, False) for loop in loops)
 
 
 def _message(kept: Kept, module: Module) -> str:

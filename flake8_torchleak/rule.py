@@ -23,6 +23,7 @@ from flake8_torchleak.model.failing import fails
 from flake8_torchleak.model.leftover import is_left_over
 from flake8_torchleak.model.missing import is_broken
 from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.model.unused import unused
 from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
@@ -122,28 +123,42 @@ class Rule:
                 found = tuple(self.fixer(report, Builder(module)))
             except Unfixable as reason:
                 unfixed = str(reason)
+        severity, why = self._severity(report, module)
         return Finding(
             code=self.code,
             slug=self.slug,
             message=report.message,
             span=module.span(report.node),
-            severity=self._severity(report, module),
+            severity=severity,
             fix=self.fix,
             notes=tuple(self._note(node, text, module) for node, text in report.notes),
             fixes=found,
             remedy=report.remedy,
             unfixed=unfixed,
+            reason="; ".join(why),
             under=(report.under[0], module.span(report.under[1])) if report.under is not None else None,
         )
 
-    def _severity(self, report: Report, module: Module) -> Severity:
-        """What the report says; a note at most in tests, which are short, and in code that nothing runs, or can run."""
+    def _severity(self, report: Report, module: Module) -> tuple[Severity, list[str]]:
+        """What the report says, and why it is a note, if it is one.
+
+        A note at most in tests, which are short, and in code that nothing runs, or can run.
+        """
         severity = report.severity or self.severity
-        if severity is Severity.NOTE or module.is_test:
-            return Severity.NOTE
-        if is_broken(module) or fails(module, report.node) or is_left_over(module, report.node):
-            return Severity.NOTE
-        return severity
+        why = [report.why] if report.why and severity is Severity.NOTE else []
+        if module.is_test:
+            why.append("in a test, whose loops are short")
+        elif is_broken(module):
+            why.append("what the module imports of its own project is not there")
+        elif fails(module, report.node):
+            why.append("the code before it fails")
+        elif severity is not Severity.NOTE and is_left_over(module, report.node):
+            why.append("nothing in the project runs it, as far as names tell")
+        elif severity is Severity.NOTE and (reason := unused(module, report.node)):
+            why.append(reason)
+        else:
+            return severity, why
+        return Severity.NOTE, why
 
     @staticmethod
     def _note(node: ast.AST, text: str, module: Module) -> Note:
@@ -156,7 +171,8 @@ class Report:
     """What a check yields: the node, the message, its evidence, and where it differs from the rule's defaults.
 
     target: the expression (or container, ...) that the rule's `fix` is about; remedy: advice beyond the message;
-    under: code and node of the finding of the same cause that says it better, if there is one at that node.
+    under: code and node of the finding of the same cause that says it better, if there is one at that node;
+    why: what makes it a note and no more, in words that go on from "only a note: ".
     """
 
     node: Place
@@ -166,6 +182,7 @@ class Report:
     target: object = None
     remedy: str = ""
     under: tuple[str, Place] | None = None
+    why: str = ""
 
 
 Fixer = Callable[[Report, Builder], Iterable[Fix]]

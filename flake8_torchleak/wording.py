@@ -60,6 +60,12 @@ def trouble(error: BaseException) -> str:
     return printable(text if len(text) <= _LONGEST_TROUBLE else text[:_LONGEST_TROUBLE] + "...")
 
 
+COLLATED = "no loader is seen that hands samples on as they are; the default collate copies them"
+"""Why what an edit of a sample does is a note."""
+UNASKED = "there are no workers unless an option asks for them"
+"""Why what only workers do is a note."""
+
+
 def with_workers(unasked: bool) -> str:
     """What a message begins with if there are no workers where nobody asks for them."""
     return "with workers (by default none) " if unasked else ""

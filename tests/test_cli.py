@@ -57,7 +57,7 @@ def test_json(leak: Path, capsys: Capture) -> None:
     shown = capsys.readouterr()
     (row,) = json.loads(shown.out)
     assert list(row) == [
-        *("path", "code", "slug", "message", "severity", "fix"),
+        *("path", "code", "slug", "message", "severity", "reason", "fix"),
         *("line", "column", "end_line", "end_column", "notes", "fixes", "unfixed", "remedy", "conventions", "url"),
     ]
     assert (row["path"], row["code"], row["slug"], row["line"]) == ("leak.py", "TLK401", "accumulated-graph", 9)

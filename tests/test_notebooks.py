@@ -55,7 +55,7 @@ def test_findings_notes_and_fixes_name_cell_and_line(capsys: Capture) -> None:
     place = ["cell", "line", "column", "end_line", "end_column"]
     assert [row[name] for name in place] == [3, 9, 5, 9, 18]
     assert list(row) == [
-        *("path", "code", "slug", "message", "severity", "fix"),
+        *("path", "code", "slug", "message", "severity", "reason", "fix"),
         *place,
         *("notes", "fixes", "unfixed", "remedy", "conventions", "url"),
     ]

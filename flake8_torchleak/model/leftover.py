@@ -36,7 +36,7 @@ _ITSELF = "sys.modules[__name__]"
 """How a module gets at what is in itself."""
 _MOST_OTHERS = 600
 """Files whose texts are searched for a name."""
-_READ = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md")
+READ = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md")
 """What tells people which file to run."""
 _MOST_LEVELS = 4
 """Definitions that name the definition that names it, and so on."""
@@ -135,7 +135,7 @@ class _Search:
         top, stem = self._top, _stem(path)
         if not Finder(path).is_marked:
             return False
-        read = (each for each in _READ if reader().has(top, each))
+        read = (each for each in READ if reader().has(top, each))
         if stands_beside(top, stem) or any(holds(os.path.join(top, each), top, stem) for each in read):
             return False
         return bool(reader().row(programs, (top, ""), ""))

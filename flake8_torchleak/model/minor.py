@@ -29,46 +29,60 @@ _MOST_LEVELS = 3
 """Callers of callers that are asked whether they train."""
 
 
-def is_minor(module: Module, evaluation: Evaluation) -> bool:
-    """Whether nothing shows that an evaluation without `no_grad` costs more than some time.
+def why_minor(module: Module, evaluation: Evaluation) -> str:
+    """Why an evaluation without `no_grad` may cost no more than some time; "" where something shows that it does.
 
     It goes over a loader, and not once only, or over batches from elsewhere, and then its network is put in evaluation
     mode, or it is run beside training. What only its use tells goes over a loader.
     """
     loop = evaluation.loop
     if _is_let_go(module, evaluation.call):
-        return True
+        return "the next statement frees the graph"
     if _is_volatile(module, evaluation.call) or is_of_old_program(module):
-        return True
+        return OLD
     if loop is None:
-        return True  # one graph a call, as in the training that it is called beside
+        return "it is in no loop: one graph at a time, as large as one in training"
     if evaluation.of_any_class and may_decide(module):
-        return True
-    if evaluation.assumed or (not evaluation.by_use and may_be_frozen(module)):
-        return True  # gradients may be turned off elsewhere; who is told by use was asked whether its network is frozen
-    if _ends_soon(module, loop) or _is_for_show(module, evaluation):
-        return True
+        return "the network may be of a class that turns gradients off itself"
+    if evaluation.assumed:
+        return "that the call builds a graph is taken from the `.detach()` behind it"
+    if not evaluation.by_use and may_be_frozen(module):
+        return FROZEN  # who is told by use was asked whether its network is frozen
+    if _ends_soon(module, loop):
+        return "the loop ends after a few rounds"
+    if _is_for_show(module, evaluation):
+        return "by its name it shows a few samples"
     over = rounds_over_batches(module, evaluation.call)
+    if evaluation.by_use and not over:
+        return _OVER_NO_LOADER
     if evaluation.by_use:
-        return not over or may_freeze(module, evaluation.call) or seems_frozen(module, evaluation.call)
+        return FROZEN if may_freeze(module, evaluation.call) or seems_frozen(module, evaluation.call) else ""
     if loop in over:
-        return False
+        return ""
     if _is_of_one(module, evaluation.call):
-        return True
-    return not over and _costs_little(module, evaluation)
+        return "the batch is one item"
+    return _why_little(module, evaluation) if not over else ""
 
 
-def _costs_little(module: Module, evaluation: Evaluation) -> bool:
-    """Whether the network gets single inputs in a loop over no loader, or nothing shows that this evaluates.
+OLD = "programs of before PyTorch 0.4 turn gradients off in another way"
+"""Why an old program's evaluation is a note."""
+FROZEN = "the parameters of the network may be frozen: then it builds no graph"
+_OVER_NO_LOADER = "the loop goes over no loader"
+
+
+def _why_little(module: Module, evaluation: Evaluation) -> str:
+    """Why an evaluation over no loader is a note: it gets single inputs, or nothing shows that this evaluates.
 
     Of 33 evaluations over no loader that readers judged, 9 were worth a change; of those that make each input by
     themselves, of a path, a number or noise, 2 of 9.
     """
     if not is_fed(module, evaluation.call):
-        return True
+        return f"{_OVER_NO_LOADER}, and makes each input itself"
     if evaluation.is_switched:
-        return False
-    return evaluation.function is None or not _is_beside_training(module, evaluation.function, _MOST_LEVELS)
+        return ""
+    if evaluation.function is not None and _is_beside_training(module, evaluation.function, _MOST_LEVELS):
+        return ""
+    return f"{_OVER_NO_LOADER}, and nothing puts the network in evaluation mode"
 
 
 def _is_for_show(module: Module, evaluation: Evaluation) -> bool:

@@ -18,12 +18,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.finding import Severity
 from flake8_torchleak.model.annotations import gives_numbers, is_made_of_annotations
 from flake8_torchleak.model.importers import importers
 from flake8_torchleak.model.leftout import is_left_out, is_unset
 from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.values import Kind, Value
+from flake8_torchleak.wording import UNASKED
 from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
@@ -44,26 +44,45 @@ _OF_EVALUATION = re.compile(
 """A word in the name of a class."""
 
 
-def worth(module: Module, container: Container) -> Severity:
-    """A warning for parsed records that go to workers, and for whoever says that there are workers; else a note."""
+def why_little(module: Module, container: Container) -> str:
+    """Why a container is a note: it is one but for parsed records that go to workers, or where workers are assumed."""
     if module.config.assume_workers == "yes" and not _is_unknown(container.value) and not container.arrays:
-        return Severity.WARNING
+        return ""
     records = _is_parsed(container.value) and not container.of_parts and not container.arrays
     owner, made = container.dataset.owner, is_made_of_annotations(module, container)
     counted = container.per_sample or container.value.kind is Kind.INDEX
-    if not made and not (records and counted and not gives_numbers(module, container)):
-        return Severity.NOTE
-    if _OF_EVALUATION.search(container.dataset.owner.facts.node.name):
-        return Severity.NOTE
     shown = module.loaders.shows_workers_for(owner.facts.node) or (made and module.reach.meets_shown_workers(owner))
-    if not shown or module.served.has_none_by_default(owner):
-        return Severity.NOTE
+    if not made and not (records and counted and not gives_numbers(module, container)):
+        number = f"how many entries it has is not seen: a million cost each worker {_cost(container)}"
+        return number if shown or module.reach.meets_shown_workers(owner) else f"{number}; {_NO_WORKERS}"
+    if _OF_EVALUATION.search(container.dataset.owner.facts.node.name):
+        return _EVALUATES
+    if not shown:
+        return _NO_WORKERS
+    if module.served.has_none_by_default(owner):
+        return UNASKED
     if container.value.kind is not Kind.INDEX and module.served.goes_in_order(owner, _says_evaluation):
-        return Severity.NOTE
+        return _EVALUATES
     name = container.name.removeprefix("self.")
     if is_left_out(module, container.dataset, name) or is_unset(module, container.dataset, name):
-        return Severity.NOTE
-    return Severity.NOTE if _is_for_evaluation(module) else Severity.WARNING
+        return "it is read only where an option asks for it"
+    return _EVALUATES if _is_for_evaluation(module) else ""
+
+
+_NO_WORKERS = "no loader with workers is seen to get it"
+_EVALUATES = "who evaluates goes through it once, and all workers together copy it once"
+
+
+def _cost(container: Container) -> str:
+    """What a million entries cost a worker, as measured: 32 bytes for a number, 113 for a text of 49 characters, 96 for
+    the header of an array, 178 to 435 for small records."""
+    element = container.value.element
+    kind = element.kind if element is not None else Kind.UNKNOWN
+    if kind is Kind.NUMBER:
+        return "0.03 GB"
+    if kind in _SINGLE or kind is Kind.ARRAY or container.arrays:
+        return "0.1 GB"
+    return "0.1 to 0.4 GB"
 
 
 def may_be_warned_of(module: Module, dataset: DatasetFacts) -> bool:

@@ -135,7 +135,7 @@ from flake8_torchleak.model.containers import Container, containers
 from flake8_torchleak.model.held import held
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.packing import NotPackable, packing
-from flake8_torchleak.model.worth import is_read_once, may_be_warned_of, worth
+from flake8_torchleak.model.worth import is_read_once, may_be_warned_of, why_little
 from flake8_torchleak.remedies import advice, copied, is_of_arrays, remedy
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import with_workers
@@ -153,13 +153,15 @@ def check(module: Module) -> Iterator[Report]:
     for each in containers(module, lambda dataset: module.notes or may_be_warned_of(module, dataset)):
         if each.known and not is_read_once(module, each):
             used, arrays = held(module, each), each.arrays and not is_of_arrays(each.value)
+            why = why_little(module, each)
             happens = with_workers(module.served.has_none_by_default(each.dataset.owner))
             yield Report(
                 each.place,
                 f"{happens}{copied(each.name, each.value, arrays)}; {remedy(each.value, used, arrays)}",
                 notes=each.notes,
-                severity=worth(module, each),
+                severity=Severity.NOTE if why else Severity.WARNING,
                 target=each,
+                why=why,
                 remedy=advice(each.name, each.value, used, arrays),
             )
 

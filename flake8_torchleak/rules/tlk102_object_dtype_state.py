@@ -56,7 +56,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.objects import Objects, arrays
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import fitting, with_workers
+from flake8_torchleak.wording import UNASKED, fitting, with_workers
 
 
 @rule(
@@ -82,6 +82,7 @@ def check(module: Module) -> Iterator[Report]:
                 (each.read.node, f"read for every sample in `{each.read.function.name}`"),
             ),
             severity=Severity.NOTE if unasked else Severity.WARNING,
+            why=UNASKED,
             remedy=(
                 f"store the strings of `{each.name}` in `np.array([s.encode() for s in ...])` or an Arrow array, "
                 "numbers in a numeric "

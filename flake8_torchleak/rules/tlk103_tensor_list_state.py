@@ -63,7 +63,7 @@ from flake8_torchleak.model.containers import Container, tensor_containers
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import UNKNOWN, Kind, Value
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import fitting, with_workers
+from flake8_torchleak.wording import UNASKED, fitting, with_workers
 from flake8_torchleak.words import holds_any
 
 _STARTED = ("spawn", "forkserver")
@@ -88,6 +88,7 @@ def check(module: Module) -> Iterator[Report]:
             fitting(f"{with_workers(unasked)}{opened}", *_stored(each)),
             notes=each.notes,
             severity=Severity.WARNING if _spawns(module) and not unasked else Severity.NOTE,
+            why=UNASKED if unasked else "nothing says that workers are spawned: forked ones open no files for it",
             remedy=_remedy(each),
         )
 

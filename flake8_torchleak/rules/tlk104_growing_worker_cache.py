@@ -106,6 +106,7 @@ def check(module: Module) -> Iterator[Report]:
                 "end with the epoch, and it with them; or make one tensor of it in `__init__`, which all workers share"
             ),
             severity=Severity.NOTE if each.chosen or _has_none(module, each.dataset) else Severity.ERROR,
+            why="it is filled only where an argument asks for it" if each.chosen else _NO_WORKERS,
         )
     for memo in memos(module):
         if module.reach.is_out(memo.dataset.owner):
@@ -117,10 +118,14 @@ def check(module: Module) -> Iterator[Report]:
             memo.dataset.place(memo.decorator, memo.function),
             f"{piles if memo.opens else grows}; use `@lru_cache(maxsize=128)`",
             severity=Severity.NOTE if memo.opens or _has_none(module, memo.dataset) else Severity.ERROR,
+            why="how many files it is asked for is not seen" if memo.opens else _NO_WORKERS,
             notes=tuple(memo.dataset.chain(memo.function)),
             target=memo,
             remedy=f"`@lru_cache(maxsize=128)` on `{name}`, or compute its results once in `__init__`, into one tensor",
         )
+
+
+_NO_WORKERS = "the project makes it for no loader with workers"
 
 
 def _has_none(module: Module, dataset: DatasetFacts) -> bool:

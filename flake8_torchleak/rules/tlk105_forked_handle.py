@@ -111,6 +111,7 @@ def check(module: Module) -> Iterator[Report]:
             each.dataset.place(each.place, each.read.function),
             f"{fails.format(f'`{_name(each)}` ({each.handle.what})')}; {_closed(module, each)}",
             severity=severity,
+            why=_READ_ONLY,
             notes=(
                 (each.handle.call, f"opens the {each.handle.what} once, in the main process"),
                 *each.dataset.chain(each.read.function),
@@ -144,9 +145,14 @@ def check(module: Module) -> Iterator[Report]:
                 (first.call, f"`{entry}` runs this before the workers start"),
             ),
             severity=Severity.NOTE if sent or (only_read and not are_spawned(module)) else Severity.WARNING,
+            why=_SENT if sent else _READ_ONLY,
             remedy=f"read what `{entry}` needs in a `with` block, and "
             + (f"do not ask for `{_name(first)}` there" if first.is_property else f"leave `{_name(first)}` None there"),
         )
+
+
+_READ_ONLY = "it is only read, which forked workers do without harm; spawned ones cannot get it"
+_SENT = "the class says how it is sent to workers"
 
 
 def _told(

@@ -60,7 +60,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.served import is_for_who_asks
 from flake8_torchleak.model.values import Kind, Value
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import fitting, is_cut, short, with_workers
+from flake8_torchleak.wording import UNASKED, fitting, is_cut, short, with_workers
 
 _LISTS = frozenset({Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.DEQUE, Kind.JSON})
 _OTHERS = frozenset({Kind.DATASET, Kind.LOADER})
@@ -100,6 +100,7 @@ def check(module: Module) -> Iterator[Report]:
             ),
             notes=value.why[:3],
             severity=Severity.NOTE if unasked or not _is_of_records(value) else Severity.WARNING,
+            why=UNASKED if unasked else "it is not seen to hold records",
             remedy=f"pass `{packed}({name})`: `torchleak explain TLK101` prints the class, to be pasted",
         )
 

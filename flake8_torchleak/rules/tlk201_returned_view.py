@@ -68,7 +68,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.samples import given_out
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import copied_by, short
+from flake8_torchleak.wording import COLLATED, copied_by, short
 
 
 @rule(
@@ -109,6 +109,7 @@ def check(module: Module) -> Iterator[Report]:
                     *given.value.why[:1],
                 ),
                 severity=Severity.WARNING if passed else Severity.NOTE,
+                why=COLLATED,
                 target=given.node,
                 under=("TLK204", given.node),
             )

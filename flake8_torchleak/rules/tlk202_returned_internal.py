@@ -61,7 +61,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.samples import Given, given_out, is_cache, is_flat, is_immutable, is_plain
 from flake8_torchleak.model.values import MUTABLE, Kind
 from flake8_torchleak.rule import Report, rule
-from flake8_torchleak.wording import deepcopied, short
+from flake8_torchleak.wording import COLLATED, deepcopied, short
 
 
 @rule(
@@ -102,6 +102,7 @@ def check(module: Module) -> Iterator[Report]:
                     *given.value.why[:1],
                 ),
                 severity=Severity.WARNING if module.loaders.passes_through(dataset.facts.node) else Severity.NOTE,
+                why=COLLATED,
                 target=given,
             )
 

@@ -105,6 +105,7 @@ def check(module: Module) -> Iterator[Report]:
             f"`{short(kept.view)}`; store a copy ({copied})",
             notes=((kept.base.statement, f"a new `{kept.base.key}` is made here each time, and its view keeps it"),),
             severity=None if _drops_an_axis(kept.view) else Severity.NOTE,
+            why="how much of it the slice leaves out is not seen",
             target=kept,
         )
 

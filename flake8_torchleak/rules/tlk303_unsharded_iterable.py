@@ -104,6 +104,7 @@ def check(module: Module) -> Iterator[Report]:
                 *((site.call, "a DataLoader with workers") for site in served[:1]),
             ),
             severity=Severity.ERROR if served else Severity.NOTE if _is_handed(module, stream) else Severity.WARNING,
+            why="what it goes over is handed in, and may divide itself",
             remedy=f"in `__iter__`, take the elements of `{source}` from `info.id` on in steps of `info.num_workers`, "
             "where `info = torch.utils.data.get_worker_info()` is not None",
         )

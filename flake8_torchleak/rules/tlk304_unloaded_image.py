@@ -66,7 +66,8 @@ def check(module: Module) -> Iterator[Report]:
             each.call,
             f"one file stays open per image: `{each.name}` keeps images that are opened but not read; "
             "store `Image.open(...).copy()`, or the paths",
-            severity=Severity.WARNING if each.kept else Severity.NOTE,  # closed when the function returns
+            severity=Severity.WARNING if each.kept else Severity.NOTE,
+            why="the files are closed when the function returns",
             target=each.call,
         )
 

@@ -234,6 +234,7 @@ def _report(
         fitting(f"all batches {stays}: `{shown}` keeps every batch", *([f"{remedy}{_ANEW}"] if target else []), remedy),
         notes=((loader.made, "the loader is made here"),) if loader.made is not None else (),
         severity=Severity.NOTE if by_name or ends or is_in_memory(module, loader.made) else None,
+        why=_BY_NAME if by_name else "they are freed when the loop ends" if ends else "the data is in memory anyway",
         remedy=f"{remedy}: what is shuffled and drawn at random is so anew in each round, which changes the order of "
         "the data"
         if target is not None
@@ -296,6 +297,7 @@ def _repeated(module: Module, call: ast.Call) -> str:
 
 
 _LONGEST = 65
+_BY_NAME = "that it is a loader is told by its name alone"
 _ANEW = " (shuffles anew each round)"
 
 

@@ -114,7 +114,7 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject, imports_pytorch
 from flake8_torchleak.model.evaluation import Evaluation
 from flake8_torchleak.model.fed import rounds_over_batches
-from flake8_torchleak.model.minor import is_minor
+from flake8_torchleak.model.minor import OLD, why_minor
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.olden import is_ended, is_old
@@ -149,6 +149,7 @@ def check(module: Module) -> Iterator[Report]:
             remedy = f"use `torch.set_grad_enabled({each.test})`"
         if each.in_training:
             remedy = "run it under `torch.no_grad()`"
+        why = OLD if is_old(text) else why_minor(module, each)
         yield Report(
             each.call,
             f"memory is wasted {where}: `{called}(...)` builds an autograd graph; {remedy}",
@@ -156,8 +157,9 @@ def check(module: Module) -> Iterator[Report]:
                 *([(each.loop, "evaluation loop")] if each.loop is not None and not each.in_training else []),
                 *each.evidence,
             ),
-            severity=Severity.NOTE if is_old(text) or is_minor(module, each) else None,
+            severity=Severity.NOTE if why else None,
             target=each,
+            why=why,
         )
 
 

@@ -111,6 +111,7 @@ def check(module: Module) -> Iterator[Report]:
                     f"in `{when}`",
                     notes=((end, "the hook at the epoch's end"),) if end is not None else (),
                     severity=None if _is_for_epochs(facts, key) else Severity.NOTE,
+                    why="no hook at the end of an epoch reads it: it may be the history of the run",
                     target=(key, end, _holds_a_plain_list(module, facts, key)),
                 )
                 break

@@ -125,6 +125,7 @@ def check(module: Module) -> Iterator[Report]:
                     f"nothing empties; after each step {_emptied(holder, node)}",
                     notes=((call, f"the hook {when}"),),
                     severity=Severity.NOTE if onerun.is_of_one_run(module, call) else None,
+                    why="the program runs the module once",
                     remedy=f"`{holder}.clear()` after each step" + ("" if removed else f"; or {remedy}"),
                 )
         if removed:
@@ -137,6 +138,7 @@ def check(module: Module) -> Iterator[Report]:
                 _one_run(module, call, ran),
                 notes=((ran, "the hooked module runs here"),),
                 severity=Severity.NOTE if onerun.may_be_called_with_others(module, call) else Severity.WARNING,
+                why="each call may get another module",
                 remedy=remedy,
             )
             continue
@@ -155,6 +157,7 @@ def check(module: Module) -> Iterator[Report]:
                 "keep all handles in a list `self.handles`; when done, `for h in self.handles: h.remove()`",
                 notes=((guest.parameter, "the module belongs to the caller, and outlives the object"),),
                 severity=Severity.WARNING if guests.is_made_again(module, guest.owner) else Severity.NOTE,
+                why="the file makes no object of the class in a loop",
                 remedy=remedy,
             )
             told.add(call)
@@ -234,6 +237,7 @@ def _until_next(module: Module) -> Iterator[Report]:
             f"{detached(module, 'store', value)}",
             notes=((call, "the hook is registered here"),),
             severity=Severity.NOTE,
+            why="the next run frees what this one left",
             remedy=f"{detached(module, 'store', value)}, or call `{holder}.clear()` after use",
         )
 

@@ -87,7 +87,9 @@ def evidence(note: Note, source: Source) -> str:
 
 
 def advice(finding: Finding, source: Source) -> Iterator[str]:
-    """What can be done: the fix (or why there is none), or else the remedy."""
+    """Why it is only a note, and what can be done: the fix (or why there is none), or else the remedy."""
+    if finding.reason:
+        yield printable(f"only a note: {placed(finding.reason, source)}")
     mildest = next((fix for fix in finding.fixes if fix.level is finding.fixable), None)
     if mildest is not None:
         yield printable(f"fix ({mildest.level.value}): {mildest.title}")

@@ -50,11 +50,14 @@ def _packed(finding: Finding) -> list[object]:
         finding.unfixed,
         [] if finding.under is None else [finding.under[0], _span(finding.under[1])],
         list(finding.conventions),
+        finding.reason,
     ]
 
 
 def _unpacked(data: object) -> Finding:
-    code, slug, message, span, severity, fix, notes, fixes, remedy, unfixed, under, conventions = _the(list, data)
+    code, slug, message, span, severity, fix, notes, fixes, remedy, unfixed, under, conventions, reason = _the(
+        list, data
+    )
     return Finding(
         code=_the(str, code),
         slug=_the(str, slug),
@@ -68,6 +71,7 @@ def _unpacked(data: object) -> Finding:
         unfixed=_the(str, unfixed),
         under=_under(*under) if _the(list, under) else None,
         conventions=tuple(_the(str, each) for each in _the(list, conventions)),
+        reason=_the(str, reason),
     )
 
 

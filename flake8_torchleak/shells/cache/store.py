@@ -21,7 +21,7 @@ from flake8_torchleak.model.signs import Seen, digest, sign, signed, status
 from flake8_torchleak.shells.cache import codec, folder
 from flake8_torchleak.shells.cache.evidence import Evidence, Known, Row
 
-FORM = 1
+FORM = 2
 _MOST = 64_000_000
 """Bytes of a file of findings: one that would be larger is not written."""
 _BAD = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)

@@ -35,6 +35,7 @@ def row(path: str, finding: Finding, source: Source) -> dict[str, object]:
         "slug": finding.slug,
         "message": finding.message,
         "severity": finding.severity.value,
+        "reason": placed(finding.reason, source),
         "fix": finding.fix.value,
         **_place(finding.span, source),
         "notes": [

@@ -1,0 +1,101 @@
+"""What nothing in a project names or imports: a note on what is in there says so, as perhaps nobody runs it.
+
+Shown as evidence, and for nothing else: a library may call a method by its name, and a program may make names up.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.firstparty import holds, text_of
+from flake8_torchleak.model.importers import files_below, importers
+from flake8_torchleak.model.leftover import READ, is_packaged
+from flake8_torchleak.model.mentions import stands_beside
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.reading import reader
+from flake8_torchleak.model.tree import FUNCTIONS
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_MOST_FILES = 600
+"""Files of a project whose texts are searched; past that, any name may stand in them."""
+_DEFINING = (
+    *(ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign),
+    *(ast.If, ast.Try),
+)
+"""Statements at the top of a module that other files import."""
+_BARE = frozenset({"object", "Module", "Dataset", "IterableDataset", "Function", "Enum", "ABC", "NamedTuple"})
+"""Base classes, by their last name, that call no methods but those below."""
+_CALLED = frozenset({"forward", "backward", "setup_context", "extra_repr", "vmap", "jvp"})
+"""Methods that such a class calls."""
+
+
+def unused(module: Module, node: ast.AST) -> str:
+    """That nothing in the project names the function or class around a node, or imports its module, in words.
+
+    The innermost one, or the node's own. "" where something does, and where users are not in sight: of a package, of a
+    file in no project, in a project of many files.
+    """
+    project = module.project
+    if project is None or not project.is_marked or is_packaged(project.top):
+        return ""
+    own = os.path.abspath(str(module.path))
+    others = [each for each in files_below(project.top) if each != own]
+    if len(others) >= _MOST_FILES:
+        return ""
+    around = (each for each in (node, *module.tree.ancestors(node)) if isinstance(each, (*FUNCTIONS, ast.ClassDef)))
+    for each in around:
+        if not _may_be_called_unnamed(module, each) and not _is_named(module, each.name, own, others, project.top):
+            return f"nothing in the project names `{each.name}`"
+    return "no file of the project imports the module" if _is_for_import(module, own, project.top) else ""
+
+
+def _is_for_import(module: Module, own: str, top: str) -> bool:
+    """Whether a module does nothing by itself, and nothing imports it, or names it beside the code."""
+    if "__main__" in module.source.text or not all(map(_defines, module.root.body)):
+        return False
+    users, complete = importers(own, (), 1)
+    stem = os.path.splitext(os.path.basename(own))[0]
+    return complete and not users and stem != "__init__" and not _is_written(stem, top)
+
+
+def _defines(statement: ast.stmt) -> bool:
+    """Whether a statement at the top of a module is no work of a program: `sys.path.append(...)` is none."""
+    if isinstance(statement, ast.Expr):
+        return not isinstance(statement.value, ast.Call) or isinstance(statement.value.func, ast.Attribute)
+    return isinstance(statement, _DEFINING)
+
+
+def _may_be_called_unnamed(module: Module, node: ast.AST) -> bool:
+    """Whether who defines something need not name it again: it is registered, or a class above it calls it."""
+    if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) or node.decorator_list:
+        return True
+    if isinstance(node, ast.ClassDef):
+        return bool(node.keywords)
+    owner = module.tree.parents[node]
+    if not isinstance(owner, ast.ClassDef):
+        return False
+    if node.name in _CALLED or (node.name.startswith("__") and node.name.endswith("__")):
+        return True
+    return not all(last_name(base) in _BARE for base in module.classes.all[owner].outer_bases)
+
+
+def _is_named(module: Module, name: str, own: str, others: list[str], top: str) -> bool:
+    """Whether a name stands anywhere but where it is defined: in code or comments, in settings, in what people read."""
+    word = re.compile(rf"(?<!def )(?<!class )\b{name}\b")
+    if word.search(module.source.text):
+        return True
+    near = sorted(others, key=lambda path: (-len(os.path.commonpath([path, own])), path))
+    if any(word.search(text_of(each, top) or "") for each in near if holds(each, top, name)):
+        return True
+    return _is_written(name, top)
+
+
+def _is_written(name: str, top: str) -> bool:
+    """Whether a name stands in what is no code: in settings, scripts, notebooks, or what tells people what to run."""
+    read = (os.path.join(top, each) for each in READ if reader().has(top, each))
+    return stands_beside(top, name) or any(holds(each, top, name) for each in read)

@@ -1,0 +1,98 @@
+"""How bad it is that something is kept: what was followed is an error, unless something speaks against it."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchleak.finding import Severity
+from flake8_torchleak.lifetime.follow import Followed
+from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.lifetime.verdict import (
+    Worth,
+    is_certain,
+    is_cut_elsewhere,
+    is_freed,
+    is_let_go,
+    is_of_micro_steps,
+    is_of_one_update,
+    is_small,
+)
+from flake8_torchleak.model.firstparty import text_of
+from flake8_torchleak.model.freezing import may_be_frozen
+from flake8_torchleak.model.minor import FROZEN, OLD
+from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.olden import is_ended, is_of_old_program
+from flake8_torchleak.model.tree import FUNCTIONS
+from flake8_torchleak.releases import in_evaluation
+
+
+def severity_of(kept: Kept, found: Followed, known: Worth, module: Module) -> tuple[Severity, str]:
+    """How bad it is, and why it is a note, if it is one."""
+    why = _why_little(kept, found, known, module)
+    if why:
+        return Severity.NOTE, why
+    if kept.how == "batch" and kept.value.held not in found.run.seen.loaders:
+        return Severity.WARNING, ""  # who says that there are workers is told
+    freed, renewed = known is Worth.NODES or is_freed(found.run, kept), kept.at in found.run.keeper.renewed
+    if kept.how == "error" or (kept.is_graph and (freed or renewed)):
+        return Severity.WARNING, ""
+    return Severity.ERROR, ""
+
+
+def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> str:
+    """Why what is kept is a note: it may be little, or it rests on more than the program shows."""
+    run = found.run
+    if is_ended(module.source.text) or (kept.is_graph and _is_old(kept, module)):
+        return OLD
+    if known is Worth.LITTLE or (kept.is_graph and is_small(run, kept.node)):
+        return "it is little: it stays small, or is of one epoch"
+    if _is_decoded(kept, found, module) or _is_of_round(kept, module):
+        return "it is kept for one sample, or one round, and then made anew"
+    if kept.how == "batch" and (kept.at in run.keeper.moved or kept.value.held in run.seen.pinned):
+        return "the batch may be moved or pinned: then it is a copy"
+    if not is_certain(run, kept) or is_cut_elsewhere(run, kept):
+        return "that it has a graph rests on more than the program shows"
+    if is_of_one_update(run, kept):
+        return "it is kept for one update"
+    if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
+        return "something may cut it off: else the next step would fail"
+    if kept.how == "batch" and kept.value.held not in run.seen.loaders:
+        return "" if module.config.assume_workers == "yes" else "no loader with workers is seen to give it"
+    if kept.is_graph and kept.evaluating and may_be_frozen(module):
+        return FROZEN
+    if (kept.how == "batch" and is_let_go(run, kept)) or _is_collected(kept):
+        return "it is gone with the epoch, or with the function that goes over the data once"
+    freed, renewed = known is Worth.NODES or is_freed(run, kept), kept.at in run.keeper.renewed
+    if kept.is_graph and freed and (renewed or kept.of_update or is_of_micro_steps(run, kept)):
+        return "backward frees the activations, and it starts anew after some steps"
+    return ""
+
+
+def _is_old(kept: Kept, module: Module) -> bool:
+    """Whether a program of before PyTorch 0.4 keeps it, whose inputs may build no graph.
+
+    All files are asked only for what an evaluation keeps, or where this file, or the one that keeps it, makes
+    `Variable`s.
+    """
+    texts = [module.source.text]
+    if not kept.place.is_own and module.project is not None:
+        texts.append(text_of(kept.place.path, module.project.top) or "")
+    evaluates = kept.evaluating or in_evaluation(module, kept.node) is not None
+    return (evaluates or any("Variable(" in each for each in texts)) and is_of_old_program(module)
+
+
+def _is_of_round(kept: Kept, module: Module) -> bool:
+    """Whether a comprehension in a loop gathers it: a new list in each round, of what there is in that round."""
+    around = module.tree.parents.get(kept.loop.node) if isinstance(kept.loop.node, ast.comprehension) else None
+    return around is not None and bool(module.tree.loops(around))
+
+
+def _is_collected(kept: Kept) -> bool:
+    """Whether a framework keeps it until the epoch ends, and drops it then; Lightning 1.4 and 1.5 cut it off."""
+    return any(isinstance(each, FUNCTIONS) for each in kept.holders)
+
+
+def _is_decoded(kept: Kept, found: Followed, module: Module) -> bool:
+    """Whether a statement keeps what a loop makes of one sample, step by step of what it made before."""
+    loops = module.loops.step_loops(kept.node)[:1] if kept.node in module.tree.parents else []
+    return kept.is_graph and any(found.run.seen.decoding.get(loop, False) for loop in loops)
