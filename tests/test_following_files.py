@@ -350,3 +350,61 @@ def test_a_file_is_read_where_something_of_it_is_needed(
         forget(module)
         firstparty.forget()
     assert read == needed
+
+
+DEEP = "".join(
+    f"def f{n}(model, x):\n    x = f{n - 1}(model, x)\n    x = f{n - 1}(model, x)\n    return f{n - 1}(model, x)\n\n"
+    for n in range(1, 9)
+)
+GENERATING = f"""\
+import torch
+
+def f0(model, x):
+    return model(x)
+
+{DEEP}
+@torch.no_grad()
+def generate(model, x):
+    return f8(model, x)
+
+def plain(model, x):
+    return f8(model, x)
+
+class Meter:
+    def __init__(self):
+        self.rows = []
+    def update(self, value):
+        self.rows.append(value)
+
+def update(model, meter, value):
+    meter.update(value)
+
+def update_later(then, value):
+    then(value)
+
+def pair(model, x):
+    return model(x), x
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "before"),
+    [
+        ("print(generate(model, x))\nkept.append(loss)  # TLK402", ""),
+        ("with torch.no_grad():\n    print(plain(model, x))\nkept.append(loss)  # TLK402", ""),
+        ("kept.append(generate(model, x))", ""),
+        ("with torch.no_grad():\n    meter.update(loss)  # TLK403", "meter = Meter()"),
+        ("with torch.no_grad():\n    update(model, meter, loss)  # TLK403", "meter = Meter()"),
+        ("with torch.no_grad():\n    update_later(lambda value: kept.append(value), loss)  # TLK402", ""),
+        ("with torch.no_grad():\n    kept.append(pair(model, x))  # TLK404", ""),
+    ],
+)
+def test_what_runs_a_network_without_gradients_is_not_followed(project: Path, body: str, before: str) -> None:
+    """All that it makes has no graph; what is handed to it with one may still be kept there."""
+    (project / "generating.py").write_text(GENERATING, encoding="utf-8")
+    above = "from work.generating import Meter, generate, pair, plain, update, update_later"
+    text = training(body, above, f"kept = []\n{before}")
+    path = project / "train.py"
+    path.write_text(text, encoding="utf-8")
+    assert reported(text, str(path)) == marked(text)
+    assert not [each for each in lint(text, path=str(path)) if each.code == "TLK003"]

@@ -66,10 +66,16 @@ class Functions(Part):
                 return run.calls.method(made.receiver, made.builtin, list(args), _expression(node), keywords)
             *bound, receiver = args or [ANYTHING]  # `methodcaller("add", 1)(x)`
             return run.calls.method(receiver, made.builtin, bound, _expression(node), keywords)
-        if not made.place.is_own and not self._matters(made, args, keywords):
-            for each in (made.receiver, *args, *keywords.values()):
+        decorated = (
+            not isinstance(made.node, ast.Lambda)
+            and bool(made.node.decorator_list)
+            and gradmode.decorated_off(run, made.node, made.place, node is made.node)
+        )
+        off = bool(run.grad_off) or decorated
+        if not made.place.is_own and not self._matters(made, args, keywords, off):
+            for each in (made.receiver, *args, *keywords.values()) if not off else ():
                 run.lend(each)
-            return run.make.unknown(node)
+            return run.make.unknown(node, Graph.NO if off else Graph.MAYBE)
         if run.is_too_deep or any(each.function is not None and each.function.node is made.node for each in run.frames):
             run.lend(made.receiver)
             for each in (*args, *keywords.values()):
@@ -84,12 +90,8 @@ class Functions(Part):
         run.visited.add(made.node)
         if scope.yields:
             frame.yields = run.new("generator", node)
-        before, tests, guards, decorated = run.grad_off, run.tests, run.guards, False
+        before, tests, guards = run.grad_off, run.tests, run.guards
         mark = run.journal.mark
-        if not isinstance(made.node, ast.Lambda):
-            decorated = bool(made.node.decorator_list) and gradmode.decorated_off(
-                run, made.node, made.place, node is made.node
-            )
         # Behind what may run out of steps: what is set from here on is put back in the end.
         frame.tests, run.tests = tests, []
         run.grad_off += made.off or decorated
@@ -123,10 +125,11 @@ class Functions(Part):
             run.seen.giving.add(made.node)
         return result
 
-    def _matters(self, made: Function, args: Sequence[Value], keywords: Keywords) -> bool:
+    def _matters(self, made: Function, args: Sequence[Value], keywords: Keywords, off: bool) -> bool:
         """Whether it is worth while to follow a function of another file: what it is given has history, or may get one.
 
-        What it keeps of its own is found when that file is looked at.
+        What it keeps of its own is found when that file is looked at. off: whether gradients are off in it, so that
+        what a network makes there gets none: who is handed one runs it, and keeps no batches.
         """
         run = self.run
         values = [*args, *keywords.values()]
@@ -135,17 +138,21 @@ class Functions(Part):
             is_network = isinstance(made.owner, ClassInfo) and made.owner.is_network
             shortens = is_network or not run.frame.place.is_own
             return handed or (_is_small(made.node) if shortens else _is_not_large(made.node))
+        runs = off and any(atom.kind is Kind.NETWORK for value in (made.receiver, *values) for atom in value)
         for value in values:
             for atom, _ in run.within(value):
-                if atom.graph is Graph.YES or atom.held is not None:
+                if atom.graph is Graph.YES or (atom.held is not None and not runs):
                     return True
-                if atom.kind is Kind.NETWORK and run.loops or atom.kind is Kind.FUNCTION:
+                if (atom.kind is Kind.NETWORK and run.loops and not off) or atom.kind is Kind.FUNCTION:
                     return True
-        if run.loops and any(run.modes.is_evaluated(atom) for atom in made.receiver):
+        if run.loops and not off and any(run.modes.is_evaluated(atom) for atom in made.receiver):
             return True  # does it run the network, with gradients on?
         if any(isinstance(atom.made, Obj) and isinstance(atom.made.node, ast.arg) for atom in made.receiver):
             return False  # of an object that only an annotation speaks of
-        return made.node is not None and _is_small(made.node)
+        if made.node is None or not _is_small(made.node):
+            return False
+        most = 1 if runs else _MOST_SMALL
+        return len(run.frames) < most or any(each.place.is_own for each in run.frames[-most:])
 
     def scope(self, node: FunctionNode | ast.Lambda) -> Scope:
         """The names of a function."""
@@ -291,6 +298,10 @@ class Functions(Part):
                     value = given
                     self.wrapping.add(each)
         return value
+
+
+_MOST_SMALL = 2
+"""Small functions of other files, each called by the one before: what they give is asked for, most of all its kind."""
 
 
 def _is_cache(node: ast.expr, decorator: Value, look: Callable[[ast.expr], Value]) -> bool:
