@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from flake8_torchleak.lint import lint
 from tests.model import codes, dataset
 
 
@@ -19,6 +20,15 @@ from tests.model import codes, dataset
         ("self.data = {k: v for k, v in data.items()}", "row[:, 1:] = 0", 1),
         ("self.data = {k: v for k, v in data.items()}", "row[i] = 0", 0),  # a table of tables may be a cache
         ("self.data = data", "row['image'] = 0", 0),  # may make its elements when it is asked
+        ("self.data = data", "row[0] = 6 - row[0]", 1),  # a row of a list or an array: others are set by name
+        ("self.data = data", "row[-1] += 1", 1),
+        ("self.data = data", "row[:, 1:] *= 2", 1),
+        ("self.data = data", "row[0, 1:] = 0", 1),
+        ("self.data = data", "row[i] = 0", 0),
+        ("self.data = data", "row[-i] = 0", 0),
+        ("self.data = data", "row *= 2", 0),
+        ("self.dataset = data", "row = self.dataset[i]; row[0] = 0", 0),
+        ("self.data = h5py.File(root)", "row[0] = 0", 0),
         ("self.data = list(data)", "row.image = 0", 0),
         ("self.data = list(data)", "del row[0]", 0),
         ("self.data = list(data)", "row.add_(1)", 1),
@@ -37,3 +47,9 @@ from tests.model import codes, dataset
 def test_stored_elements_of_unknown_kind(init: str, edit: str, expected: int) -> None:
     sample = f"row = self.data[i]\n{edit}\nreturn 0"
     assert codes(dataset(init, sample)).count("TLK203") == expected
+
+
+@pytest.mark.parametrize(("init", "expected"), [("self.data = data", "warning"), ("self.data = list(data)", "error")])
+def test_what_holds_them_is_seen_or_not(init: str, expected: str) -> None:
+    found = lint(dataset(init, "row = self.data[i]\nrow[0] = 6 - row[0]\nreturn 0"))
+    assert [each.severity.value for each in found if each.code == "TLK203"] == [expected]

@@ -162,7 +162,8 @@ def _is_shown_by_use(module: Module, change: Mutation, value: Value) -> bool:
 
     A list, a tuple or a dict gives the very object that it holds; what else has elements may make them when asked. A
     dict under other keys than an index may be a cache that fills: there, what is set must be a part of a sample. What
-    was unpickled is a list or a dict, as a rule: the same holds for it.
+    was unpickled is a list or a dict, as a rule: the same holds for it. Of what nobody sees, a row whose entries are
+    set by number is one of a list or an array, as a rule: datasets of libraries make their rows anew, and give dicts.
     """
     if value.kind is not Kind.UNKNOWN or value.origin is None:
         return False
@@ -172,7 +173,16 @@ def _is_shown_by_use(module: Module, change: Mutation, value: Value) -> bool:
     sliced = any(isinstance(each, ast.Slice) for each in parts)
     field = isinstance(index, ast.Constant) and isinstance(index.value, str)
     told = sliced or field or change.method not in ("setitem", "augitem")
+    if holder is Kind.UNKNOWN:
+        return change.method in ("setitem", "augitem") and all(map(_is_number, parts))
     return holder in (Kind.LIST, Kind.TUPLE) or (holder in (Kind.DICT, Kind.PICKLE) and told)
+
+
+def _is_number(index: ast.AST | None) -> bool:
+    """Whether an index is a number that stands there, or a slice."""
+    if isinstance(index, ast.UnaryOp):
+        index = index.operand
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and isinstance(index.value, int))
 
 
 def _fills_in(module: Module, change: Mutation, target: ast.expr) -> bool:

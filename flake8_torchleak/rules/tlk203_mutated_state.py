@@ -44,6 +44,10 @@ When it stays silent
 The element is copied first, is made anew for each sample or each epoch, or is a cache slot, a counter, a log that the
 Dataset only adds to, a queue of its own (its methods both fill and empty the queues), or filled only where it is empty.
 
+A warning where nothing shows what holds the element (an argument): a row whose entries are set by number
+(`row[0] = x`) is one of a list or an array, as a rule. Not where they are set by name: datasets of libraries give a new
+dict each time.
+
 A note is an edit that a second one leaves as it is (values limited by `np.clip`, a column that each read sets anew,
 what `if np.isnan(x[i])` sets, an entry made of others that stay as they are), and one where each loader that a project
 gives the Dataset has workers that start anew in every epoch, by its options' defaults too, or the project gives
@@ -68,7 +72,7 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.anew import is_log
 from flake8_torchleak.model.bindings import How
-from flake8_torchleak.model.changed import Edit, root
+from flake8_torchleak.model.changed import Edit, container, root
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.edits import copy_place, edits, moved_elements
 from flake8_torchleak.model.module import Module
@@ -104,7 +108,7 @@ def check(module: Module) -> Iterator[Report]:
                     *(((edit.node, f"`{edit.function.name}` changes it here"),) if edit.call is not None else ()),
                     *dataset.chain(edit.function),
                 ),
-                severity=Severity.NOTE if kept else Severity.ERROR,
+                severity=Severity.NOTE if kept else Severity.WARNING if _is_unseen(module, edit) else Severity.ERROR,
                 target=edit,
             )
     for edit in moved_elements(module):
@@ -118,6 +122,11 @@ def check(module: Module) -> Iterator[Report]:
                 notes=((origin.node, f"the stored element, read from `{origin.name}`"),),
                 target=edit,
             )
+
+
+def _is_unseen(module: Module, edit: Edit) -> bool:
+    """Whether nothing shows what holds the element: it may make it anew each time."""
+    return edit.value.kind is Kind.UNKNOWN and container(module, edit.value) is Kind.UNKNOWN
 
 
 def _changed(edit: Edit, stored: str) -> str:
