@@ -11,7 +11,8 @@ from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime.factories import made_to_order
 from flake8_torchleak.lifetime.frames import CALLED, Frame, Function
 from flake8_torchleak.lifetime.journal import Flow, Journal
-from flake8_torchleak.lifetime.nodes import has_fewer, of_node
+from flake8_torchleak.lifetime.mattering import matters
+from flake8_torchleak.lifetime.nodes import of_node
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -30,13 +31,6 @@ from flake8_torchleak.lifetime.values import (
 from flake8_torchleak.lifetime.world import ClassInfo, Place, Scope
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FunctionNode
-
-_PREPARING = frozenset({"__init__", "__getitem__", "__len__"})
-"""Methods of objects that are handed about: followed where functions may come into them."""
-_SMALL = 120
-"""Nodes of a function that is followed whatever it is given."""
-_LARGE = 1500
-"""The same of a constructor that the file itself calls, but of a network's: what an object keeps begins there."""
 
 
 class Functions(Part):
@@ -72,7 +66,7 @@ class Functions(Part):
             and gradmode.decorated_off(run, made.node, made.place, node is made.node)
         )
         off = bool(run.grad_off) or decorated
-        if not made.place.is_own and not self._matters(made, args, keywords, off):
+        if not made.place.is_own and not matters(run, made, args, keywords, off):
             for each in (made.receiver, *args, *keywords.values()) if not off else ():
                 run.lend(each)
             return run.make.unknown(node, Graph.NO if off else Graph.MAYBE)
@@ -124,35 +118,6 @@ class Functions(Part):
         if run.carries(result):
             run.seen.giving.add(made.node)
         return result
-
-    def _matters(self, made: Function, args: Sequence[Value], keywords: Keywords, off: bool) -> bool:
-        """Whether it is worth while to follow a function of another file: what it is given has history, or may get one.
-
-        What it keeps of its own is found when that file is looked at. off: whether gradients are off in it, so that
-        what a network makes there gets none: who is handed one runs it, and keeps no batches.
-        """
-        run = self.run
-        values = [*args, *keywords.values()]
-        if not isinstance(made.node, ast.Lambda) and made.node is not None and made.node.name in _PREPARING:
-            handed = any(isinstance(atom.made, Function) for value in values for atom in value)
-            is_network = isinstance(made.owner, ClassInfo) and made.owner.is_network
-            shortens = is_network or not run.frame.place.is_own
-            return handed or (_is_small(made.node) if shortens else _is_not_large(made.node))
-        runs = off and any(atom.kind is Kind.NETWORK for value in (made.receiver, *values) for atom in value)
-        for value in values:
-            for atom, _ in run.within(value):
-                if atom.graph is Graph.YES or (atom.held is not None and not runs):
-                    return True
-                if (atom.kind is Kind.NETWORK and run.loops and not off) or atom.kind is Kind.FUNCTION:
-                    return True
-        if run.loops and not off and any(run.modes.is_evaluated(atom) for atom in made.receiver):
-            return True  # does it run the network, with gradients on?
-        if any(isinstance(atom.made, Obj) and isinstance(atom.made.node, ast.arg) for atom in made.receiver):
-            return False  # of an object that only an annotation speaks of
-        if made.node is None or not _is_small(made.node):
-            return False
-        most = 1 if runs else _MOST_SMALL
-        return len(run.frames) < most or any(each.place.is_own for each in run.frames[-most:])
 
     def scope(self, node: FunctionNode | ast.Lambda) -> Scope:
         """The names of a function."""
@@ -300,10 +265,6 @@ class Functions(Part):
         return value
 
 
-_MOST_SMALL = 2
-"""Small functions of other files, each called by the one before: what they give is asked for, most of all its kind."""
-
-
 def _is_cache(node: ast.expr, decorator: Value, look: Callable[[ast.expr], Value]) -> bool:
     """Whether a decorator keeps what a function is called with, for good."""
     if isinstance(node, ast.Call):
@@ -314,16 +275,6 @@ def _is_cache(node: ast.expr, decorator: Value, look: Callable[[ast.expr], Value
 
 
 _scope = of_node(Scope)
-
-
-@of_node
-def _is_small(node: ast.AST) -> bool:
-    return has_fewer(node, _SMALL)
-
-
-@of_node
-def _is_not_large(node: ast.AST) -> bool:
-    return has_fewer(node, _LARGE)
 
 
 def _is_of_torch(atom: Atom) -> bool:
