@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.again import loop_around
-from flake8_torchleak.model.beside import may_be_beside, trained_beside
-from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.beside import may_be_beside
 from flake8_torchleak.model.bounds import quietly
 from flake8_torchleak.model.classfacts import self_name
 from flake8_torchleak.model.elsewhere import are_switching, calls_elsewhere, is_called_without
@@ -21,8 +20,9 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.onepass import networks_of, one_pass, switched_before
 from flake8_torchleak.model.passes import passes
-from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, iterables, targets
+from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, targets
 from flake8_torchleak.model.running import is_forward, switches_itself
+from flake8_torchleak.model.shown import evidence_of, is_given, over_batches
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, FunctionNode, Scope
 from flake8_torchleak.model.unneeded import may_be_read, may_be_unneeded, unneeded
 from flake8_torchleak.model.values import Kind
@@ -158,9 +158,9 @@ def _evaluation(module: Module, scope: Scope, by_use: bool) -> Evaluation | None
 
 def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Evaluation | None:
     """What shows that a call of a network in a loop evaluates: its mode, names, or what becomes of what it gives."""
-    over = _over_batches(module, call, around)
+    over = over_batches(module, call, around)
     function = scope if isinstance(scope, FUNCTIONS) else None
-    evidence = _evidence(module, scope, call, around, over)
+    evidence = evidence_of(module, scope, call, around, over)
     use: tuple[tuple[ast.AST, str], ...] = ()
     if not evidence:
         use = unneeded(module, scope, call, over or around)
@@ -186,7 +186,7 @@ def _may_evaluate(module: Module, call: ast.Call, around: Round) -> bool:
     """Whether a loop of more than a few rounds trains nothing; a comprehension gives the call what it goes over."""
     if module.loops.trains(around) or module.loops.is_short(around) or module.loops.prepares(around):
         return False
-    return not isinstance(around, COMPREHENSIONS) or _is_given(targets(around), module, call)
+    return not isinstance(around, COMPREHENSIONS) or is_given(targets(around), module, call)
 
 
 def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_whole: bool) -> Evaluation | None:
@@ -199,7 +199,7 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_
         return None
     if not is_whole and module.loops.trains(loop):
         return None
-    if isinstance(loop, COMPREHENSIONS) and not _is_given(targets(loop), module, call):
+    if isinstance(loop, COMPREHENSIONS) and not is_given(targets(loop), module, call):
         return None
     if is_test(module, scope) or _is_left_out(module, scope):
         return None
@@ -295,65 +295,3 @@ def _is_in_every_step(module: Module, call: ast.Call) -> bool:
         if isinstance(up, (ast.If, *FUNCTIONS)):
             break
     return False
-
-
-def _evidence(
-    module: Module, scope: Scope, call: ast.Call, around: Round, over: Round | None
-) -> tuple[tuple[ast.AST, str], ...]:
-    switched = module.loops.modes.evaluates(call)
-    if switched is not None and _is_of(module, switched, call):
-        return ((switched, SWITCHED),)
-    named = isinstance(scope, FUNCTIONS) and hints.is_evaluation(scope.name)
-    if named and switched is None and not any(word in module.source.text for word in hints.PREPARES):
-        return ()
-    if named and (over is not None or _feeds(module, around, call)):
-        return ((scope, "an evaluation function, by its name"),)
-    return trained_beside(module, scope, call, over)
-
-
-def _over_batches(module: Module, call: ast.Call, around: Round) -> Round | None:
-    """The innermost loop, or the comprehension, that goes over batches."""
-    rounds: list[Round] = [around] if isinstance(around, COMPREHENSIONS) else [*module.tree.loops(call)]
-    return next((each for each in rounds if any(map(module.loops.gives_batches, iterables(each)))), None)
-
-
-def _is_of(module: Module, switched: ast.Call, call: ast.Call) -> bool:
-    """Whether the model that was put in evaluation mode is the one that is called (or holds it, or is held by it)."""
-    assert isinstance(switched.func, ast.Attribute)
-    receiver, called = key_of(switched.func.value), key_of(call.func)
-    if not receiver or not called or not isinstance(switched.func.value, (ast.Name, ast.Attribute)):
-        return True
-    if receiver.startswith(f"{called}.") and called != "self" and receiver != f"{called}.module":
-        return False  # a part of it alone
-    if called.startswith(receiver) or receiver.startswith(called):
-        return True
-    return (
-        receiver.rpartition(".")[2] == called.rpartition(".")[2]
-        or "." in called
-        and not called.startswith("self.")
-        or _is_loose(module, call)
-    )
-
-
-def _is_loose(module: Module, call: ast.Call) -> bool:
-    """A helper (`self._step(...)`, `predict(...)`) stands for whatever model it runs."""
-    return not hints.is_model(last_name(call.func)) and module.infer.called(call.func).kind is not Kind.MODULE
-
-
-def _feeds(module: Module, around: Round, call: ast.Call) -> bool:
-    """Whether what the loop goes over is what the model is given."""
-    if any(module.infer.value(each).kind is Kind.RANGE for each in iterables(around)):
-        return False
-    return _is_given(targets(around), module, call)
-
-
-def _is_given(names: set[str], module: Module, call: ast.Call) -> bool:
-    """Whether what a call is given is one of these variables, or made of them."""
-    queue: list[ast.AST] = [*call.args, *(k.value for k in call.keywords)]
-    seen: set[str] = set()
-    while queue and len(seen) < 30:
-        for node in ast.walk(queue.pop()):
-            if isinstance(node, ast.Name) and node.id not in seen:
-                seen.add(node.id)
-                queue += [d.value for d in module.flow.reaching(node.id, node) if d.value is not None]
-    return bool(names & seen)
