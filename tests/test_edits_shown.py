@@ -49,7 +49,21 @@ def test_stored_elements_of_unknown_kind(init: str, edit: str, expected: int) ->
     assert codes(dataset(init, sample)).count("TLK203") == expected
 
 
-@pytest.mark.parametrize(("init", "expected"), [("self.data = data", "warning"), ("self.data = list(data)", "error")])
+@pytest.mark.parametrize(("init", "expected"), [("self.data = data", "note"), ("self.data = list(data)", "error")])
 def test_what_holds_them_is_seen_or_not(init: str, expected: str) -> None:
     found = lint(dataset(init, "row = self.data[i]\nrow[0] = 6 - row[0]\nreturn 0"))
     assert [each.severity.value for each in found if each.code == "TLK203"] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "expected"),
+    [
+        ("__getitem__", "self.data[i]", 1),
+        ("__getitem__", "self.data[self.index[i]]", 0),
+        ("__getitem__", "self.data[i:i + 1]", 0),
+        ("__getitems__", "self.data[i]", 0),
+    ],
+)
+def test_what_gives_copies_for_arrays_of_indices(name: str, read: str, expected: int) -> None:
+    text = dataset("self.data = data\nself.index = root", f"row = {read}\nrow[:, 0] *= 2\nreturn 0")
+    assert codes(text.replace("__getitem__", name)).count("TLK203") == expected

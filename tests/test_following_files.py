@@ -356,6 +356,7 @@ DEEP = "".join(
     f"def f{n}(model, x):\n    x = f{n - 1}(model, x)\n    x = f{n - 1}(model, x)\n    return f{n - 1}(model, x)\n\n"
     for n in range(1, 9)
 )
+MANY = "\n".join(f"        print({n}, model.training, {n} + 1)" for n in range(40))
 GENERATING = f"""\
 import torch
 
@@ -384,6 +385,26 @@ def update_later(then, value):
 
 def pair(model, x):
     return model(x), x
+
+class Tracker:
+    def __init__(self):
+        self.losses = []
+    def flush(self, model, step):
+{MANY}
+        self.losses.clear()
+
+class Evaluator:
+    def __init__(self):
+        self.batches = []
+    @torch.no_grad()
+    def process(self, model, batch):
+{MANY}
+        self.batches.append(batch)
+
+def gather(model, batch, into):
+    if True:
+{MANY}
+    into.append(batch)
 """
 
 
@@ -396,15 +417,72 @@ def pair(model, x):
         ("with torch.no_grad():\n    meter.update(loss)  # TLK403", "meter = Meter()"),
         ("with torch.no_grad():\n    update(model, meter, loss)  # TLK403", "meter = Meter()"),
         ("with torch.no_grad():\n    update_later(lambda value: kept.append(value), loss)  # TLK402", ""),
+        ("tracker.losses.append(loss)\nwith torch.no_grad():\n    tracker.flush(model, i)", "tracker = Tracker()"),
+        ("evaluator.process(model, x)  # TLK404", "evaluator = Evaluator()"),
+        ("with torch.no_grad():\n    gather(model, x, kept)  # TLK404", ""),
         ("with torch.no_grad():\n    kept.append(pair(model, x))  # TLK404", ""),
     ],
 )
 def test_what_runs_a_network_without_gradients_is_not_followed(project: Path, body: str, before: str) -> None:
     """All that it makes has no graph; what is handed to it with one may still be kept there."""
     (project / "generating.py").write_text(GENERATING, encoding="utf-8")
-    above = "from work.generating import Meter, generate, pair, plain, update, update_later"
+    above = "from work.generating import *"
     text = training(body, above, f"kept = []\n{before}")
     path = project / "train.py"
     path.write_text(text, encoding="utf-8")
     assert reported(text, str(path)) == marked(text)
     assert not [each for each in lint(text, path=str(path)) if each.code == "TLK003"]
+
+
+CHAINS = """\
+class Meter:
+    def __init__(self):
+        self.reset()
+    def reset(self):
+        self.values = []
+
+class Meters:
+    def __init__(self):
+        self.all = {"loss": Meter()}
+    def reset(self):
+        for each in self.all.values():
+            each.reset()
+    def update(self, key, value):
+        self.all[key].values.append(value)
+
+class Logger:
+    def __init__(self):
+        self.meters = Meters()
+    def start(self):
+        self.meters.reset()
+    def log(self, value):
+        self.meters.update("loss", value)
+
+class Tracker:
+    def __init__(self):
+        self.losses = []
+    def reset(self):
+        self._reset()
+    def _reset(self):
+        self._clear()
+    def _clear(self):
+        self.losses.clear()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "before"),
+    [
+        ("log.start()\nlog.log(loss)", "log = Logger()"),
+        ("log.log(loss)  # TLK403", "log = Logger()"),
+        ("tracker.losses.append(loss)\ntracker.reset()", "tracker = Tracker()"),
+        ("tracker.losses.append(loss)  # TLK402", "tracker = Tracker()"),
+    ],
+)
+def test_small_methods_below_small_methods(project: Path, body: str, before: str) -> None:
+    """Each is followed: what the last one empties is empty."""
+    (project / "chains.py").write_text(CHAINS, encoding="utf-8")
+    text = training(body, "from work.chains import Logger, Tracker", f"kept = []\n{before}")
+    path = project / "train.py"
+    path.write_text(text, encoding="utf-8")
+    assert reported(text, str(path)) == marked(text)

@@ -67,7 +67,7 @@ class Functions(Part):
         )
         off = bool(run.grad_off) or decorated
         if not made.place.is_own and not matters(run, made, args, keywords, off):
-            for each in (made.receiver, *args, *keywords.values()) if not off else ():
+            for each in (made.receiver, *args, *keywords.values()):
                 run.lend(each)
             return run.make.unknown(node, Graph.NO if off else Graph.MAYBE)
         if run.is_too_deep or any(each.function is not None and each.function.node is made.node for each in run.frames):

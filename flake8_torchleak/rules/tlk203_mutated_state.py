@@ -44,9 +44,9 @@ When it stays silent
 The element is copied first, is made anew for each sample or each epoch, or is a cache slot, a counter, a log that the
 Dataset only adds to, a queue of its own (its methods both fill and empty the queues), or filled only where it is empty.
 
-A warning where nothing shows what holds the element (an argument): a row whose entries are set by number
-(`row[0] = x`) is one of a list or an array, as a rule. Not where they are set by name: datasets of libraries give a new
-dict each time.
+Where nothing shows what holds the element (an argument), a note: a row whose entries are set by number (`row[0] = x`)
+is one of a list or an array, as a rule, and an array of HDF5 gives a new one. Not where they are set by name: datasets
+of libraries give a new dict each time.
 
 A note is an edit that a second one leaves as it is (values limited by `np.clip`, a column that each read sets anew,
 what `if np.isnan(x[i])` sets, an entry made of others that stay as they are), and one where each loader that a project
@@ -95,6 +95,9 @@ def check(module: Module) -> Iterator[Report]:
             origin = edit.value.origin
             if edit.place in seen or origin is None or is_log(module, dataset, edit.value):
                 continue
+            unseen = _is_unseen(module, edit)
+            if unseen and not _is_by_sample(module, dataset, origin.node):
+                continue  # arrays of indices give copies
             seen.add(edit.place)
             kept = _kept(module, dataset, edit)
             yield Report(
@@ -108,8 +111,9 @@ def check(module: Module) -> Iterator[Report]:
                     *(((edit.node, f"`{edit.function.name}` changes it here"),) if edit.call is not None else ()),
                     *dataset.chain(edit.function),
                 ),
-                severity=Severity.NOTE if kept else Severity.WARNING if _is_unseen(module, edit) else Severity.ERROR,
+                severity=Severity.NOTE if kept or unseen else Severity.ERROR,
                 target=edit,
+                why="what holds it is not seen, and may make it anew each time" if unseen else "",
             )
     for edit in moved_elements(module):
         origin = edit.value.origin
@@ -127,6 +131,14 @@ def check(module: Module) -> Iterator[Report]:
 def _is_unseen(module: Module, edit: Edit) -> bool:
     """Whether nothing shows what holds the element: it may make it anew each time."""
     return edit.value.kind is Kind.UNKNOWN and container(module, edit.value) is Kind.UNKNOWN
+
+
+def _is_by_sample(module: Module, dataset: DatasetFacts, stored: ast.AST) -> bool:
+    """Whether an element of what is stored is asked for by the index of the sample, a number."""
+    up = module.tree.parents[stored]
+    function = module.tree.function(stored)
+    is_asked = isinstance(up, ast.Subscript) and isinstance(up.slice, ast.Name) and dataset.is_index(up.slice)
+    return is_asked and function is not None and function.name != "__getitems__"
 
 
 def _changed(edit: Edit, stored: str) -> str:
