@@ -154,7 +154,7 @@ class Rule:
             why.append("the code before it fails")
         elif severity is not Severity.NOTE and is_left_over(module, report.node):
             why.append("nothing in the project runs it, as far as names tell")
-        elif severity is Severity.NOTE and (reason := unused(module, report.node)):
+        elif why and (reason := unused(module, report.node)):
             why.append(reason)
         else:
             return severity, why

@@ -57,7 +57,7 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
     if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
         return "something may cut it off: else the next step would fail"
     if kept.how == "batch" and kept.value.held not in run.seen.loaders:
-        return "" if module.config.assume_workers == "yes" else "no loader with workers is seen to give it"
+        return "" if module.config.assume_workers == "yes" else "this file shows no loader with workers that gives it"
     if kept.is_graph and kept.evaluating and may_be_frozen(module):
         return FROZEN
     if (kept.how == "batch" and is_let_go(run, kept)) or _is_collected(kept):

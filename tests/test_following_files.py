@@ -401,6 +401,15 @@ class Evaluator:
 {MANY}
         self.batches.append(batch)
 
+class Attack:
+    def __init__(self):
+        self.history = []
+    @torch.no_grad()
+    def run(self, model, x):
+{MANY}
+        with torch.enable_grad():
+            self.history.append(model(x).mean())
+
 def gather(model, batch, into):
     if True:
 {MANY}
@@ -419,6 +428,7 @@ def gather(model, batch, into):
         ("with torch.no_grad():\n    update_later(lambda value: kept.append(value), loss)  # TLK402", ""),
         ("tracker.losses.append(loss)\nwith torch.no_grad():\n    tracker.flush(model, i)", "tracker = Tracker()"),
         ("evaluator.process(model, x)  # TLK404", "evaluator = Evaluator()"),
+        ("attack.run(model, x)  # TLK403", "attack = Attack()"),
         ("with torch.no_grad():\n    gather(model, x, kept)  # TLK404", ""),
         ("with torch.no_grad():\n    kept.append(pair(model, x))  # TLK404", ""),
     ],

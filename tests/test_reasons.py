@@ -17,7 +17,7 @@ from tests.test_fixtures import FILES, found_in
 from tests.test_project import put
 
 USUAL = {each.code: each.severity for each in all_rules()}
-SAID = {"TLK203", "TLK301"}
+SAID = {"TLK301"}
 """What these say of notes stands in the message."""
 
 
@@ -52,7 +52,7 @@ STEPS = """
         net.eval()
         return net(x).argmax().item()
 """
-ONCE = "it is in no loop: one graph at a time, as large as one in training"
+ONCE = "it is in no loop here: one graph a call, as large as one in training"
 
 
 def reasons(root: Path, text: str = STEPS, **files: str) -> list[str]:
@@ -64,7 +64,7 @@ def reasons(root: Path, text: str = STEPS, **files: str) -> list[str]:
     return [each.reason for each in lint(path.read_text(encoding="utf-8"), path=str(path))]
 
 
-NOBODY = "; nothing in the project names "
+NOBODY = "; no Python file or setting in sight names "
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_only_where_all_users_are_in_sight(tmp_path: Path, monkeypatch: pytest.M
     assert [each.reason for each in lint(dedent(STEPS))] == [ONCE, ONCE]
 
 
-NOWHERE = f"{ONCE}; no file of the project imports the module"
+NOWHERE = f"{ONCE}; no Python file in sight names the module"
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,10 @@ NOWHERE = f"{ONCE}; no file of the project imports the module"
         ("\n    for i in range(3):\n        run_it(i)\n", {}, ONCE),
         ("\n    if __name__ == '__main__':\n        run_it(1)\n", {}, ONCE),
         ("", {"other": "from steps import Score\n"}, ONCE),
+        ("", {"other": "import runpy\nrunpy.run_path('steps.py')\n"}, ONCE),
+        ("", {"other": "import os, \\\n    steps\n"}, ONCE),
+        ("", {"other": "from importlib import import_module\nfor each in NAMES:\n    import_module(each)\n"}, ONCE),
+        ("\n    import fire\n    fire.Fire(run_it)\n", {}, ONCE),
     ],
 )
 def test_modules_that_nothing_imports(tmp_path: Path, more: str, files: dict[str, str], expected: str) -> None:

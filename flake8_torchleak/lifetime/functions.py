@@ -65,7 +65,7 @@ class Functions(Part):
             and bool(made.node.decorator_list)
             and gradmode.decorated_off(run, made.node, made.place, node is made.node)
         )
-        off = bool(run.grad_off) or decorated
+        off = (bool(run.grad_off) or decorated) and not gradmode.may_turn_on(made.node)
         if not made.place.is_own and not matters(run, made, args, keywords, off):
             for each in (made.receiver, *args, *keywords.values()):
                 run.lend(each)

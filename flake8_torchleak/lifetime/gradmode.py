@@ -28,6 +28,8 @@ _BY_HAND = {f"{made}.{name}": made for made in _MADE for name in ("__enter__", "
 KNOWN = frozenset({*_MAKING, *_MADE, *_BY_HAND, ASKED})
 """Dotted names of what is called here."""
 _NAMES = frozenset(path.rpartition(".")[2] for path in _MAKING)
+_ON = frozenset({"enable_grad", "set_grad_enabled", "requires_grad_", "autograd"})
+"""Names of what turns gradients on, or asks for them where they are on."""
 _FEW = 1000
 """Steps after which it is left open what a call at the top of a module calls."""
 ON_STACKS = frozenset({"enter_context", "enter_async_context", "close", "__exit__"})
@@ -136,6 +138,12 @@ def switches(function: ast.AST) -> bool:
     """Whether gradients are turned off, or on, somewhere in a function, or around it."""
     names = {last_name(each) for each in walk(function) if isinstance(each, (ast.Name, ast.Attribute))}
     return not names.isdisjoint(_NAMES)
+
+
+@of_node
+def may_turn_on(function: ast.AST) -> bool:
+    """Whether gradients may be turned on in a function, whoever turned them off."""
+    return any(last_name(each) in _ON for each in walk(function) if isinstance(each, (ast.Name, ast.Attribute)))
 
 
 def mode(value: Value, node: ast.expr) -> bool | None:

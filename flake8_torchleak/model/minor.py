@@ -41,7 +41,7 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
     if _is_volatile(module, evaluation.call) or is_of_old_program(module):
         return OLD
     if loop is None:
-        return "it is in no loop: one graph at a time, as large as one in training"
+        return "it is in no loop here: one graph a call, as large as one in training"
     if evaluation.of_any_class and may_decide(module):
         return "the network may be of a class that turns gradients off itself"
     if evaluation.assumed:

@@ -11,9 +11,9 @@ import re
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.firstparty import holds, text_of
-from flake8_torchleak.model.importers import files_below, importers
+from flake8_torchleak.model.importers import files_below
 from flake8_torchleak.model.leftover import READ, is_packaged
-from flake8_torchleak.model.mentions import stands_beside
+from flake8_torchleak.model.mentions import gets_by_text, stands_beside
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.tree import FUNCTIONS
@@ -35,7 +35,7 @@ _CALLED = frozenset({"forward", "backward", "setup_context", "extra_repr", "vmap
 
 
 def unused(module: Module, node: ast.AST) -> str:
-    """That nothing in the project names the function or class around a node, or imports its module, in words.
+    """That nothing in sight names the function or class around a node, or its module, in words.
 
     The innermost one, or the node's own. "" where something does, and where users are not in sight: of a package, of a
     file in no project, in a project of many files.
@@ -50,24 +50,30 @@ def unused(module: Module, node: ast.AST) -> str:
     around = (each for each in (node, *module.tree.ancestors(node)) if isinstance(each, (*FUNCTIONS, ast.ClassDef)))
     for each in around:
         if not _may_be_called_unnamed(module, each) and not _is_named(module, each.name, own, others, project.top):
-            return f"nothing in the project names `{each.name}`"
-    return "no file of the project imports the module" if _is_for_import(module, own, project.top) else ""
+            return f"no Python file or setting in sight names `{each.name}`"
+    return "no Python file in sight names the module" if _is_for_import(module, own, others, project.top) else ""
 
 
-def _is_for_import(module: Module, own: str, top: str) -> bool:
-    """Whether a module does nothing by itself, and nothing imports it, or names it beside the code."""
-    if "__main__" in module.source.text or not all(map(_defines, module.root.body)):
+def _is_for_import(module: Module, own: str, others: list[str], top: str) -> bool:
+    """Whether a module does nothing by itself, and no other file names it, or seeks modules by other means."""
+    root, stem = module.root, os.path.splitext(os.path.basename(own))[0]
+    made = {each.name for each in root.body if isinstance(each, (*FUNCTIONS, ast.ClassDef))}
+    if "__main__" in module.source.text or not all(_defines(each, made) for each in root.body) or stem == "__init__":
         return False
-    users, complete = importers(own, (), 1)
-    stem = os.path.splitext(os.path.basename(own))[0]
-    return complete and not users and stem != "__init__" and not _is_written(stem, top)
+    word = re.compile(rf"\b{re.escape(stem)}\b")
+    texts = [text_of(each, top) or "" for each in others]
+    return not any(word.search(text) or gets_by_text(text) for text in texts) and not _is_written(stem, top)
 
 
-def _defines(statement: ast.stmt) -> bool:
-    """Whether a statement at the top of a module is no work of a program: `sys.path.append(...)` is none."""
-    if isinstance(statement, ast.Expr):
-        return not isinstance(statement.value, ast.Call) or isinstance(statement.value.func, ast.Attribute)
-    return isinstance(statement, _DEFINING)
+def _defines(statement: ast.stmt, made: set[str]) -> bool:
+    """Whether a statement at the top of a module is no work of a program: `sys.path.append(...)` is none.
+
+    made: the functions and classes of the module: `fire.Fire(main)` runs one.
+    """
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        names = {each.id for each in ast.walk(statement) if isinstance(each, ast.Name)}
+        return isinstance(statement.value.func, ast.Attribute) and names.isdisjoint(made)
+    return isinstance(statement, (ast.Expr, *_DEFINING))
 
 
 def _may_be_called_unnamed(module: Module, node: ast.AST) -> bool:

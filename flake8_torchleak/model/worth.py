@@ -53,7 +53,7 @@ def why_little(module: Module, container: Container) -> str:
     counted = container.per_sample or container.value.kind is Kind.INDEX
     shown = module.loaders.shows_workers_for(owner.facts.node) or (made and module.reach.meets_shown_workers(owner))
     if not made and not (records and counted and not gives_numbers(module, container)):
-        number = f"how many entries it has is not seen: a million cost each worker {_cost(container)}"
+        number = f"it matters with many entries: a million cost each worker {_cost(container)}"
         return number if shown or module.reach.meets_shown_workers(owner) else f"{number}; {_NO_WORKERS}"
     if _OF_EVALUATION.search(container.dataset.owner.facts.node.name):
         return _EVALUATES
@@ -69,7 +69,7 @@ def why_little(module: Module, container: Container) -> str:
     return _EVALUATES if _is_for_evaluation(module) else ""
 
 
-_NO_WORKERS = "no loader with workers is seen to get it"
+_NO_WORKERS = "no Python file in sight gives it to a loader with workers"
 _EVALUATES = "who evaluates goes through it once, and all workers together copy it once"
 
 

@@ -88,7 +88,7 @@ def check(module: Module) -> Iterator[Report]:
             fitting(f"{with_workers(unasked)}{opened}", *_stored(each)),
             notes=each.notes,
             severity=Severity.WARNING if _spawns(module) and not unasked else Severity.NOTE,
-            why=UNASKED if unasked else "nothing says that workers are spawned: forked ones open no files for it",
+            why=UNASKED if unasked else "this file does not say that workers are spawned: forked ones open no files",
             remedy=_remedy(each),
         )
 

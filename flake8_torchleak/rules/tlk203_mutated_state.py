@@ -96,8 +96,8 @@ def check(module: Module) -> Iterator[Report]:
             if edit.place in seen or origin is None or is_log(module, dataset, edit.value):
                 continue
             unseen = _is_unseen(module, edit)
-            if unseen and not _is_by_sample(module, dataset, origin.node):
-                continue  # arrays of indices give copies
+            if unseen and not _is_by_sample(module, dataset, edit, origin.node):
+                continue
             seen.add(edit.place)
             kept = _kept(module, dataset, edit)
             yield Report(
@@ -113,7 +113,7 @@ def check(module: Module) -> Iterator[Report]:
                 ),
                 severity=Severity.NOTE if kept or unseen else Severity.ERROR,
                 target=edit,
-                why="what holds it is not seen, and may make it anew each time" if unseen else "",
+                why=_WHY.get(kept, _UNSEEN),
             )
     for edit in moved_elements(module):
         origin = edit.value.origin
@@ -133,12 +133,16 @@ def _is_unseen(module: Module, edit: Edit) -> bool:
     return edit.value.kind is Kind.UNKNOWN and container(module, edit.value) is Kind.UNKNOWN
 
 
-def _is_by_sample(module: Module, dataset: DatasetFacts, stored: ast.AST) -> bool:
-    """Whether an element of what is stored is asked for by the index of the sample, a number."""
-    up = module.tree.parents[stored]
+def _is_by_sample(module: Module, dataset: DatasetFacts, edit: Edit, stored: ast.AST) -> bool:
+    """Whether what is changed is what the index of the sample, a number, asks for: arrays of indices give copies."""
+    up, target = module.tree.parents[stored], edit.target
     function = module.tree.function(stored)
-    is_asked = isinstance(up, ast.Subscript) and isinstance(up.slice, ast.Name) and dataset.is_index(up.slice)
-    return is_asked and function is not None and function.name != "__getitems__"
+    if not isinstance(up, ast.Subscript) or not isinstance(up.slice, ast.Name) or not dataset.is_index(up.slice):
+        return False
+    if function is None or function.name == "__getitems__":
+        return False
+    ways = module.flow.reaching(target.id, target) if isinstance(target, ast.Name) else []
+    return target is up or (bool(ways) and all(each.value is up for each in ways))
 
 
 def _changed(edit: Edit, stored: str) -> str:
@@ -175,16 +179,27 @@ def _name(module: Module, edit: Edit) -> str:
     return next((each for each in (str(key), "part", "changed") if each.isidentifier() and each not in taken), "own")
 
 
+_SETTLED = "stays in the Dataset, the same each time: this change of"
+_IN_WORKERS = "stays in each worker until its epoch ends: this change of"
+_PERHAPS = "stays, unless this is a copy: the change of"
+_UNSEEN = "what holds it is not seen, and may make it anew each time"
+_WHY = {
+    _SETTLED: "a second change leaves it as it is",
+    _IN_WORKERS: "workers are new in every epoch",
+    _PERHAPS: "it may be a copy that is changed",
+}
+
+
 def _kept(module: Module, dataset: DatasetFacts, edit: Edit) -> str:
     """What is so of a change that no later epoch need see; "" of any other.
 
     A second one changes nothing, or each epoch has new workers, or it may be a copy that is changed.
     """
     if is_settled(module, edit):
-        return "stays in the Dataset, the same each time: this change of"
+        return _SETTLED
     if module.served.starts_anew(dataset):
-        return "stays in each worker until its epoch ends: this change of"
-    return "stays, unless this is a copy: the change of" if _may_be_copied(module, dataset, edit) else ""
+        return _IN_WORKERS
+    return _PERHAPS if _may_be_copied(module, dataset, edit) else ""
 
 
 def _may_be_copied(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:
@@ -197,8 +212,9 @@ def _may_be_copied(module: Module, dataset: DatasetFacts, edit: Edit) -> bool:
         if isinstance(read.value, ast.Subscript) and kind in (Kind.UNKNOWN, Kind.DATASET):
             return True
         if kind in (Kind.ARRAY, Kind.TENSOR) and not isinstance(index, ast.Slice):
-            if module.infer.value(index).kind is Kind.UNKNOWN and not dataset.is_index(index):
-                return True
+            asked = module.infer.value(index).kind
+            if asked is Kind.STRING or (asked is Kind.UNKNOWN and not dataset.is_index(index)):
+                return True  # by a text: `.npz` files give a new array each time
         read = read.value
     return False
 
