@@ -63,6 +63,9 @@ def _all(module: Module) -> Iterator[Evaluation]:
         if is_for_none and not is_for_training(run, shown.call, shown.loop):
             also = found.get(shown.function or shown.loop)
             if also is not None and also.is_switched and not also.assumed and not shown.is_switched:
+                if shown.by_use and shown.call is not also.call:
+                    yield also  # it says more than what another call's output is used for
+                    continue
                 shown = replace(shown, evidence=(*also.evidence, *shown.evidence), by_use=False)
             yield replace(shown, of_any_class=shown.call in run.seen.of_any_class)
     yield from (each for scope, each in found.items() if scope not in told)

@@ -80,6 +80,27 @@ PROGRAMS = {
             out = [run(each) for each in test_loader]
             return first.item(), [each.mean().item() for each in out]
     """,
+    "by the use of one network, by the mode of another": """
+        def work(first, second, items, extra):
+            total = 0.0
+            for each in extra:
+                total += first(each).detach().sum().item()
+            for each in items():
+                total += second(each).detach().mean().item()
+            return total
+
+        def main():
+            one, two = nn.Linear(1, 1), nn.Linear(1, 1)
+            optimizer = torch.optim.SGD([*one.parameters(), *two.parameters()], 0.1)
+            for epoch in range(100):
+                one.train()
+                for x in test_loader:
+                    optimizer.zero_grad()
+                    (one(x) + two(x)).sum().backward()
+                    optimizer.step()
+                one.eval()
+                print(work(two, one, lambda: test_loader, torch.randn(100, 1)))
+    """,
     "under a condition": """
         def epoch(optimizer=None):
             net.train(optimizer is not None)
@@ -101,6 +122,12 @@ PROGRAMS = {
 def test_programs(text: str, config: Config) -> None:
     text = dedent(LOADERS) + dedent(text)
     assert worse(lint(text, config, least=Severity.WARNING)) == worse(lint(text, config))
+
+
+def test_the_network_that_is_switched_is_told() -> None:
+    """Not another one of the function, of which only the outputs' use is known."""
+    text = dedent(LOADERS) + dedent(PROGRAMS["by the use of one network, by the mode of another"])
+    assert [each.message.split("`")[3] for each in lint(text) if each.code == "TLK501"] == ["second(...)"]
 
 
 def test_less_is_found() -> None:
