@@ -94,12 +94,15 @@ PROGRAMS = {
             optimizer = torch.optim.SGD([*one.parameters(), *two.parameters()], 0.1)
             for epoch in range(100):
                 one.train()
+                two.train()
                 for x in test_loader:
                     optimizer.zero_grad()
                     (one(x) + two(x)).sum().backward()
                     optimizer.step()
                 one.eval()
                 print(work(two, one, lambda: test_loader, torch.randn(100, 1)))
+
+        main()
     """,
     "under a condition": """
         def epoch(optimizer=None):
