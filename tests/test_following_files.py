@@ -352,6 +352,16 @@ def test_a_file_is_read_where_something_of_it_is_needed(
     assert read == needed
 
 
+def beside(project: Path, module: str, body: str, before: str) -> tuple[str, str]:
+    """A step with this behind it, which uses what a module beside it defines, tells what it marks; its path and text."""
+    (project / "helping.py").write_text(module, encoding="utf-8")
+    text = training(body, "from work.helping import *", f"kept = []\n{before}")
+    path = project / "train.py"
+    path.write_text(text, encoding="utf-8")
+    assert reported(text, str(path)) == marked(text)
+    return str(path), text
+
+
 DEEP = "".join(
     f"def f{n}(model, x):\n    x = f{n - 1}(model, x)\n    x = f{n - 1}(model, x)\n    return f{n - 1}(model, x)\n\n"
     for n in range(1, 9)
@@ -435,13 +445,8 @@ def gather(model, batch, into):
 )
 def test_what_runs_a_network_without_gradients_is_not_followed(project: Path, body: str, before: str) -> None:
     """All that it makes has no graph; what is handed to it with one may still be kept there."""
-    (project / "generating.py").write_text(GENERATING, encoding="utf-8")
-    above = "from work.generating import *"
-    text = training(body, above, f"kept = []\n{before}")
-    path = project / "train.py"
-    path.write_text(text, encoding="utf-8")
-    assert reported(text, str(path)) == marked(text)
-    assert not [each for each in lint(text, path=str(path)) if each.code == "TLK003"]
+    path, text = beside(project, GENERATING, body, before)
+    assert not [each for each in lint(text, path=path) if each.code == "TLK003"]
 
 
 CHAINS = """\
@@ -491,8 +496,4 @@ class Tracker:
 )
 def test_small_methods_below_small_methods(project: Path, body: str, before: str) -> None:
     """Each is followed: what the last one empties is empty."""
-    (project / "chains.py").write_text(CHAINS, encoding="utf-8")
-    text = training(body, "from work.chains import Logger, Tracker", f"kept = []\n{before}")
-    path = project / "train.py"
-    path.write_text(text, encoding="utf-8")
-    assert reported(text, str(path)) == marked(text)
+    beside(project, CHAINS, body, before)
