@@ -353,7 +353,7 @@ def test_a_file_is_read_where_something_of_it_is_needed(
 
 
 def beside(project: Path, module: str, body: str, before: str) -> tuple[str, str]:
-    """A step with this behind it, which uses what a module beside it defines, tells what it marks; its path and text."""
+    """Check that a step with this behind it, which a module beside it helps, tells what it marks; its path and text."""
     (project / "helping.py").write_text(module, encoding="utf-8")
     text = training(body, "from work.helping import *", f"kept = []\n{before}")
     path = project / "train.py"
