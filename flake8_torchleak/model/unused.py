@@ -60,9 +60,9 @@ def _is_for_import(module: Module, own: str, others: list[str], top: str) -> boo
     made = {each.name for each in root.body if isinstance(each, (*FUNCTIONS, ast.ClassDef))}
     if "__main__" in module.source.text or not all(_defines(each, made) for each in root.body) or stem == "__init__":
         return False
-    word = re.compile(rf"\b{re.escape(stem)}\b")
-    texts = [text_of(each, top) or "" for each in others]
-    return not any(word.search(text) or gets_by_text(text) for text in texts) and not _is_written(stem, top)
+    if _is_in(stem, own, others, top) or _is_written(stem, top):
+        return False
+    return not any(gets_by_text(text_of(each, top) or "") for each in others)
 
 
 def _defines(statement: ast.stmt, made: set[str]) -> bool:
@@ -92,13 +92,18 @@ def _may_be_called_unnamed(module: Module, node: ast.AST) -> bool:
 
 def _is_named(module: Module, name: str, own: str, others: list[str], top: str) -> bool:
     """Whether a name stands anywhere but where it is defined: in code or comments, in settings, in what people read."""
-    word = re.compile(rf"(?<!def )(?<!class )\b{name}\b")
-    if word.search(module.source.text):
-        return True
+    return bool(_use_of(name).search(module.source.text)) or _is_in(name, own, others, top) or _is_written(name, top)
+
+
+def _use_of(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!def )(?<!class )\b{re.escape(name)}\b")
+
+
+def _is_in(name: str, own: str, others: list[str], top: str) -> bool:
+    """Whether a name stands in one of the other Python files, but where it is defined. The nearest are asked first."""
+    word = _use_of(name)
     near = sorted(others, key=lambda path: (-len(os.path.commonpath([path, own])), path))
-    if any(word.search(text_of(each, top) or "") for each in near if holds(each, top, name)):
-        return True
-    return _is_written(name, top)
+    return any(word.search(text_of(each, top) or "") for each in near if holds(each, top, name))
 
 
 def _is_written(name: str, top: str) -> bool:
