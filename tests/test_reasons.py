@@ -8,6 +8,7 @@ from textwrap import dedent
 
 import pytest
 
+from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Finding, FixLevel, Severity, Span, gathered
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model import importers, unused
@@ -154,6 +155,39 @@ def test_code_that_fails_or_is_a_test_is_called_so(tmp_path: Path) -> None:
     assert any("nothing in the project runs it" in each for each in alone)
     tested = text.format("").replace("import torch\n", "import torch\n    import pytest\n", 1)
     assert all("in a test" in each for each in reasons(tmp_path, tested, main=used))
+
+
+RECORDS = """
+import json
+from torch.utils.data import DataLoader, Dataset
+
+class Records(Dataset):
+    def __init__(self, path):
+        self.rows = json.load(open(path))
+    def __len__(self):
+        return len(self.rows)
+    def __getitem__(self, i):
+        return self.rows[i]["text"], self.rows[i]["label"]
+"""
+
+
+ASKED = """
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--workers", type=int, default=0)
+args = parser.parse_args()
+for text, label in DataLoader(Records("rows.json"), batch_size=4, shuffle=True, num_workers=args.workers):
+    print(text, label)
+"""
+
+
+def test_who_has_workers() -> None:
+    found = {each.code: each for each in lint(RECORDS)}
+    assert found["TLK101"].reason == "no Python file in sight gives it to a loader with workers"
+    assert {each.severity for each in lint(RECORDS, Config(assume_workers="yes"))} == {Severity.WARNING}
+    (asked,) = [each for each in lint(RECORDS + ASKED) if each.code == "TLK101"]
+    assert asked.reason == "there are no workers unless an option asks for them"
 
 
 def test_reports_tell_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
