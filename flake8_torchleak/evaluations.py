@@ -83,7 +83,7 @@ def _detached(module: Module, told: set[ast.AST | None]) -> Iterator[Evaluation]
     """Those of networks whose outputs are only used without their graph, in functions of which nothing else is told."""
     seen = followed(module).run.seen
     with quietly(module):
-        found = [*detached(module, module.notes)]
+        found = [*detached(module)]
     for call, cut in found:
         function = module.tree.function(call)
         loop = next(iter(module.tree.loops(call)), None)

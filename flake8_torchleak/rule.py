@@ -172,7 +172,7 @@ class Report:
 
     target: the expression (or container, ...) that the rule's `fix` is about; remedy: advice beyond the message;
     under: code and node of the finding of the same cause that says it better, if there is one at that node;
-    why: what makes it a note and no more, in words that go on from "only a note: ".
+    why: what makes it a note and no more, if it is one, in words that go on from "only a note: ".
     """
 
     node: Place

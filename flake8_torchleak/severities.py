@@ -51,7 +51,7 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
     if kept.how == "batch" and (kept.at in run.keeper.moved or kept.value.held in run.seen.pinned):
         return "the batch may be moved or pinned: then it is a copy"
     if not is_certain(run, kept) or is_cut_elsewhere(run, kept):
-        return "that it has a graph rests on more than the program shows"
+        return "it is not certain that it keeps a graph: names, or code that is not seen, say so"
     if is_of_one_update(run, kept):
         return "it is kept for one update"
     if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):

@@ -28,7 +28,7 @@ _BY_HAND = {f"{made}.{name}": made for made in _MADE for name in ("__enter__", "
 KNOWN = frozenset({*_MAKING, *_MADE, *_BY_HAND, ASKED})
 """Dotted names of what is called here."""
 _NAMES = frozenset(path.rpartition(".")[2] for path in _MAKING)
-_ON = frozenset({"enable_grad", "set_grad_enabled", "requires_grad_", "autograd"})
+_ON = frozenset(path.rpartition(".")[2] for path in table.GRAD_ON | {SWITCH}) | {"requires_grad_", "autograd"}
 """Names of what turns gradients on, or asks for them where they are on."""
 _FEW = 1000
 """Steps after which it is left open what a call at the top of a module calls."""

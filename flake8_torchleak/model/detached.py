@@ -23,15 +23,15 @@ _MOST_LEVELS = 3
 """Variables between what is cut off and the network."""
 
 
-def detached(module: Module, notes: bool = True) -> Iterator[tuple[ast.Call, ast.Attribute]]:
+def detached(module: Module) -> Iterator[tuple[ast.Call, ast.Attribute]]:
     """The calls of networks with gradients on whose outputs nothing else is made of, each with what takes them out of
-    their graph. The network may be frozen. notes: whether those that go over no batches are wanted, too."""
+    their graph. The network may be frozen. Where nobody wants notes, those that go over batches alone."""
     seen: set[ast.Call] = set()
     for cut in module.tree.all(ast.Attribute):
         if not _takes_out(module, cut) or _is_for_keeps(module, cut):
             continue
         for call in _made_of(module, cut.value, _MOST_LEVELS):
-            is_wanted = call not in seen and (notes or bool(rounds_over_batches(module, call)))
+            is_wanted = call not in seen and (module.notes or bool(rounds_over_batches(module, call)))
             if is_wanted and _is_in_vain(module, call):
                 yield call, cut
             seen.add(call)

@@ -36,7 +36,7 @@ _ITSELF = "sys.modules[__name__]"
 """How a module gets at what is in itself."""
 _MOST_OTHERS = 600
 """Files whose texts are searched for a name."""
-READ = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md")
+_READ = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md")
 """What tells people which file to run."""
 _MOST_LEVELS = 4
 """Definitions that name the definition that names it, and so on."""
@@ -132,11 +132,8 @@ class _Search:
 
         Else it may be all that there is, for others to copy; or its users lie above what is taken for the project.
         """
-        top, stem = self._top, _stem(path)
-        if not Finder(path).is_marked:
-            return False
-        read = (each for each in READ if reader().has(top, each))
-        if stands_beside(top, stem) or any(holds(os.path.join(top, each), top, stem) for each in read):
+        top = self._top
+        if not Finder(path).is_marked or is_written(top, _stem(path)):
             return False
         return bool(reader().row(programs, (top, ""), ""))
 
@@ -152,6 +149,12 @@ class _Search:
     def _may_be_loaded(path: str, users: list[str]) -> bool:
         """Whether another file imports a module of this name: one that is run where it lies finds those beside it."""
         return not set(naming(path, _stem(path))) <= {path, *users}
+
+
+def is_written(top: str, name: str) -> bool:
+    """Whether a name stands in what is no code: in settings, scripts, notebooks, or what tells people what to run."""
+    read = (os.path.join(top, each) for each in _READ if reader().has(top, each))
+    return stands_beside(top, name) or any(holds(each, top, name) for each in read)
 
 
 def _stem(path: str) -> str:

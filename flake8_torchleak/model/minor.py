@@ -45,7 +45,7 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
     if evaluation.of_any_class and may_decide(module):
         return "the network may be of a class that turns gradients off itself"
     if evaluation.assumed:
-        return "that the call builds a graph is taken from the `.detach()` behind it"
+        return "the `.detach()` behind the call is the only sign that it builds a graph"
     if not evaluation.by_use and may_be_frozen(module):
         return FROZEN  # who is told by use was asked whether its network is frozen
     if _ends_soon(module, loop):

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.firstparty import holds, text_of
 from flake8_torchleak.model.importers import files_below
-from flake8_torchleak.model.leftover import READ, is_packaged
-from flake8_torchleak.model.mentions import gets_by_text, stands_beside
+from flake8_torchleak.model.leftover import is_packaged, is_written
+from flake8_torchleak.model.mentions import gets_by_text
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 _MOST_FILES = 600
 """Files of a project whose texts are searched; past that, any name may stand in them."""
 _DEFINING = (
-    *(ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign),
-    *(ast.If, ast.Try),
-)
+    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign,
+    ast.If, ast.Try,
+)  # fmt: skip
 """Statements at the top of a module that other files import."""
 _BARE = frozenset({"object", "Module", "Dataset", "IterableDataset", "Function", "Enum", "ABC", "NamedTuple"})
 """Base classes, by their last name, that call no methods but those below."""
@@ -60,7 +59,7 @@ def _is_for_import(module: Module, own: str, others: list[str], top: str) -> boo
     made = {each.name for each in root.body if isinstance(each, (*FUNCTIONS, ast.ClassDef))}
     if "__main__" in module.source.text or not all(_defines(each, made) for each in root.body) or stem == "__init__":
         return False
-    if _is_in(stem, own, others, top) or _is_written(stem, top):
+    if _is_in(stem, own, others, top) or is_written(top, stem):
         return False
     return not any(gets_by_text(text_of(each, top) or "") for each in others)
 
@@ -92,7 +91,7 @@ def _may_be_called_unnamed(module: Module, node: ast.AST) -> bool:
 
 def _is_named(module: Module, name: str, own: str, others: list[str], top: str) -> bool:
     """Whether a name stands anywhere but where it is defined: in code or comments, in settings, in what people read."""
-    return bool(_use_of(name).search(module.source.text)) or _is_in(name, own, others, top) or _is_written(name, top)
+    return bool(_use_of(name).search(module.source.text)) or _is_in(name, own, others, top) or is_written(top, name)
 
 
 def _use_of(name: str) -> re.Pattern[str]:
@@ -104,9 +103,3 @@ def _is_in(name: str, own: str, others: list[str], top: str) -> bool:
     word = _use_of(name)
     near = sorted(others, key=lambda path: (-len(os.path.commonpath([path, own])), path))
     return any(word.search(text_of(each, top) or "") for each in near if holds(each, top, name))
-
-
-def _is_written(name: str, top: str) -> bool:
-    """Whether a name stands in what is no code: in settings, scripts, notebooks, or what tells people what to run."""
-    read = (os.path.join(top, each) for each in READ if reader().has(top, each))
-    return stands_beside(top, name) or any(holds(each, top, name) for each in read)

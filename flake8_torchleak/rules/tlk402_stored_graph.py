@@ -105,7 +105,7 @@ def _said(module: Module, kept: Kept) -> Said | None:
         store,
         notes=evidence(module, store),
         severity=Severity.NOTE if is_of_tasks(module, store.key, store.node) else None,
-        why="one entry for each task, of which there are few",
+        why="it gets one entry for each task: how many there are is not seen",
     )
 
 
