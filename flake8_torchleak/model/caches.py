@@ -16,7 +16,6 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import MANY, numbers
 from flake8_torchleak.model.handles import opened
-from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.inplace import changed_in
 from flake8_torchleak.model.memos import follows
 from flake8_torchleak.model.names import defaults, last_name
@@ -57,7 +56,7 @@ class Growing:
 def growing(module: Module) -> Iterator[Growing]:
     """Every container that some Dataset's sample functions fill for good, each place once."""
     seen: set[ast.AST] = set()
-    for dataset in with_holdings(module):
+    for dataset in module.holdings:
         if not module.loaders.may_have_workers(dataset.owner.facts.node):
             continue
         changed = {function: changed_in(module, dataset, function) for function in dataset.calls_in}

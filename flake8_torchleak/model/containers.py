@@ -17,7 +17,6 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.few import are_few_objects
 from flake8_torchleak.model.handed import call_of, given
 from flake8_torchleak.model.headers import holds_arrays
-from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.inherited import changes_of, is_of_base, own_share
 from flake8_torchleak.model.librarybases import held_by_base
 from flake8_torchleak.model.names import last_name
@@ -51,22 +50,30 @@ class Container:
     """Whether a sample reads an element by its index, or by what is made of that, and `__len__` counts no other one."""
 
 
-def containers(module: Module, wanted: Callable[[DatasetFacts], bool] = lambda _: True) -> Iterator[Container]:
+def containers(
+    module: Module,
+    wanted: Callable[[DatasetFacts], bool] = lambda _: True,
+    told: Callable[[Container], bool] = lambda _: True,
+) -> Iterator[Container]:
     """Every such attribute of every Dataset of the file that is wanted, each binding once.
 
     What a base class binds may count for one of those that derive from it.
+    told: what of it is worth asking whether workers read it, which takes longest.
     """
-    return _all(module, False, wanted)
+    return _all(module, False, wanted, told)
 
 
 def tensor_containers(module: Module) -> Iterator[Container]:
     """Lists and dicts of tensors that grow with the data: cheap in forked workers, a descriptor each in others."""
-    return _all(module, True, lambda _: True)
+    return _all(module, True, lambda _: True, lambda _: True)
 
 
-def _all(module: Module, tensors: bool, wanted: Callable[[DatasetFacts], bool]) -> Iterator[Container]:
+def _all(
+    module: Module, tensors: bool, wanted: Callable[[DatasetFacts], bool], told: Callable[[Container], bool]
+) -> Iterator[Container]:
     seen: set[ast.AST] = set()
-    for dataset in with_holdings(module):
+    untold: dict[ast.AST, list[tuple[DatasetFacts, str]]] = {}
+    for dataset in module.holdings:
         if not module.loaders.may_have_workers(dataset.owner.facts.node) or dataset.elsewhere:
             continue
         if not wanted(dataset):
@@ -81,7 +88,12 @@ def _all(module: Module, tensors: bool, wanted: Callable[[DatasetFacts], bool]) 
             found = _judge(module, dataset, state, tensors)
             if found is None or found.place in seen or is_of_base(module, state):
                 continue
-            if module.reach.is_read(dataset, attr):
+            if not told(found):
+                untold.setdefault(found.place, []).append((dataset, attr))
+                continue
+            if any(module.reach.is_read(*each) for each in untold.pop(found.place, ())):
+                seen.add(found.place)
+            elif module.reach.is_read(dataset, attr):
                 seen.add(found.place)
                 yield found
 

@@ -12,7 +12,7 @@ from flake8_torchleak.model.attributes import is_property
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.handles import Handle, opened
-from flake8_torchleak.model.holdings import Holding, asked, with_holdings
+from flake8_torchleak.model.holdings import Holding, asked
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
@@ -51,7 +51,7 @@ class Early:
 
 def early(module: Module) -> Iterator[Early]:
     """Every handle of a Dataset that is opened if it is not open, and that the main process opens first."""
-    for dataset in with_holdings(module):
+    for dataset in module.holdings:
         if not module.loaders.may_have_workers(dataset.owner.facts.node) or _asks_process(module, dataset):
             continue
         told: set[str] = set()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import key_of
-from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.tree import FunctionNode
@@ -43,7 +42,7 @@ def transfers(module: Module) -> Iterator[Transfer]:
 def _served(module: Module) -> Iterator[tuple[FunctionNode, Site, tuple[tuple[ast.AST, str], ...]]]:
     """Functions that run in the workers of a loader of the file, once each."""
     found: dict[FunctionNode, tuple[Site, tuple[tuple[ast.AST, str], ...]]] = {}
-    for dataset in with_holdings(module):
+    for dataset in module.holdings:
         site = _with_workers(module, module.loaders.serving(dataset.owner.facts.node))
         if site is not None:
             for function in dataset.calls_in:

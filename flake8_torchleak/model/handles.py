@@ -11,7 +11,6 @@ from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.counting import given
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.state import Read, StateFacts, Use
 from flake8_torchleak.model.tree import FunctionNode
@@ -170,7 +169,7 @@ def _reads(index: ast.expr) -> bool:
 def shared(module: Module) -> Iterator[Shared]:
     """Every handle that a Dataset opens when it is built and its sample functions use."""
     seen: set[ast.AST] = set()
-    for dataset in with_holdings(module):
+    for dataset in module.holdings:
         if not module.loaders.may_have_workers(dataset.owner.facts.node):
             continue
         building = _building(module, dataset)

@@ -113,7 +113,14 @@ def _module_name(path: str) -> str:
 
 def _nearest(paths: tuple[str, ...], target: str) -> list[str]:
     """Paths, those that share most folders with the target first, and of these the least deep."""
-    return sorted(paths, key=lambda path: (-len(os.path.commonpath([path, target])), path.count(os.sep), path))
+    above = [f"{os.sep.join(parts[:depth])}{os.sep}" for parts in [target.split(os.sep)] for depth in range(len(parts))]
+    above.reverse()
+
+    def key(path: str) -> tuple[int, int, str]:
+        shared = next((place for place, each in enumerate(above) if path.startswith(each)), len(above))
+        return shared, path.count(os.sep), path
+
+    return sorted(paths, key=key)
 
 
 def by_name(top: str, marked: str) -> dict[str, tuple[str, ...]] | None:

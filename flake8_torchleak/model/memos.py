@@ -14,7 +14,6 @@ from flake8_torchleak.model.dataset import Asked, DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import narrowed
 from flake8_torchleak.model.handles import opened
-from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import Kind, Size
@@ -47,7 +46,7 @@ class Memo:
 def memos(module: Module) -> Iterator[Memo]:
     """Every sample function that memoizes without bound, by an argument that follows the sample's index."""
     seen: set[ast.AST] = set()
-    for dataset in with_holdings(module):
+    for dataset in module.holdings:
         if not module.loaders.may_have_workers(dataset.owner.facts.node):
             continue
         for function, decorator in (*_decorated(module, dataset), *_wrapped(module, dataset)):

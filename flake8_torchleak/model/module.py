@@ -11,12 +11,13 @@ from flake8_torchleak.config import Config
 from flake8_torchleak.finding import Span
 from flake8_torchleak.model.classes import ClassTable
 from flake8_torchleak.model.climb import Climb
-from flake8_torchleak.model.dataset import Datasets
+from flake8_torchleak.model.dataset import DatasetFacts, Datasets
 from flake8_torchleak.model.evaluation import Evaluation, unguarded_evaluations
 from flake8_torchleak.model.files import File
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode
 from flake8_torchleak.model.handing import Handing
+from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.infer import Infer
 from flake8_torchleak.model.loader import Loaders
 from flake8_torchleak.model.loops import Loops
@@ -258,6 +259,11 @@ class Module:
     def datasets(self) -> Datasets:
         """Dataset classes."""
         return Datasets(self)
+
+    @cached_property
+    def holdings(self) -> tuple[DatasetFacts, ...]:
+        """Its Datasets, each followed by the objects that it holds and its samples use."""
+        return tuple(with_holdings(self))
 
     @cached_property
     def workers(self) -> WorkerSide:

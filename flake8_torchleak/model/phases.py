@@ -35,7 +35,7 @@ from flake8_torchleak.model.passes import passes
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.rounds import Round
 from flake8_torchleak.model.running import is_forward
-from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode
 from flake8_torchleak.wording import short
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def phases(module: Module) -> Iterator[Phase]:
 
 
 def _phase(module: Module, function: FunctionNode, trained: list[ast.Call]) -> Phase | None:
+    if not module.notes and not any(isinstance(each, LOOPS) for each in module.tree.within(function)):
+        return None  # what is run once a call is a note
     guards = [guards_of(module, each, function) for each in trained]
     if not all(guards) or is_forward(module, function):
         return None

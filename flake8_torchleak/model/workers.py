@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.holdings import with_holdings
 from flake8_torchleak.model.loader import Site, Workers
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
@@ -69,7 +68,7 @@ class WorkerSide:
     def _functions(self, is_apart: Callable[[DatasetFacts], bool]) -> dict[FunctionNode, str]:
         module = self.module
         found: dict[FunctionNode, str] = {}
-        for dataset in with_holdings(module):
+        for dataset in module.holdings:
             if module.loaders.may_have_workers(dataset.owner.facts.node) and not is_apart(dataset):
                 for function in dataset.calls_in:
                     found.setdefault(function, f"runs for every sample of `{dataset.owner.name}`")

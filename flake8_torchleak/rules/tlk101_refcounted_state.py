@@ -150,7 +150,12 @@ from flake8_torchleak.wording import with_workers
     subject=Subject.DATASET,
 )
 def check(module: Module) -> Iterator[Report]:
-    for each in containers(module, lambda dataset: module.notes or may_be_warned_of(module, dataset)):
+    found = containers(
+        module,
+        lambda dataset: module.notes or may_be_warned_of(module, dataset),
+        lambda each: module.notes or not why_little(module, each),
+    )
+    for each in found:
         if each.known and not is_read_once(module, each):
             used, arrays = held(module, each), each.arrays and not is_of_arrays(each.value)
             why = why_little(module, each)
