@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import BOUND, OF_CALLS, OF_PROJECT, Finding, FixLevel, Severity, Span
-from flake8_torchleak.gate import by_statements, by_words, by_words_of_loops, imports_pytorch
+from flake8_torchleak.gate import Subject, by_statements, by_words, by_words_of_loops, imports_pytorch
 from flake8_torchleak.lifetime.follow import followed, forget
+from flake8_torchleak.model.beyond import others_may_tell
 from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED, unfinished
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.outline import Outline
@@ -236,8 +237,8 @@ def _asking(
                 break
             looked_at.append(each)
             found = {f for rule in rules for f in _guarded(rule, each, fixes)}
-            if not found and each is module and module.is_test:
-                break  # its loops are short: other files are only asked for what may unsay a finding
+            if not found and each is module and (module.is_test or not (module.notes or _may_go_on(rules, module))):
+                break  # other files are only asked for what may unsay a finding
         left += [*(unfinished for each in looked_at for unfinished in _unfinished(each)), *guessed]
         if early is not None:
             early.wanted = dict(rounds[-1].wanted)
@@ -245,6 +246,11 @@ def _asking(
         for each in rounds:
             each.forget()
     return found
+
+
+def _may_go_on(rules: list[Rule], module: Module) -> bool:
+    """Whether other files may show more than a note where the module shows nothing by itself."""
+    return any(each.subject is Subject.DATASET for each in rules) and others_may_tell(module)
 
 
 def _guarded(each: Rule, module: Module, fixes: bool) -> list[Finding]:

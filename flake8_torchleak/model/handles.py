@@ -19,7 +19,7 @@ from flake8_torchleak.model.values import Kind
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_OPENS = {
+OPENS = {
     "h5py.File": "HDF5 file", "tables.open_file": "HDF5 file", "tables.openFile": "HDF5 file",
     "lmdb.open": "LMDB environment", "lmdb.Environment": "LMDB environment",
     "zipfile.ZipFile": "zip archive", "tarfile.open": "tar archive", "tarfile.TarFile": "tar archive",
@@ -143,9 +143,9 @@ def _hands_on(module: Module, definition: Definition) -> bool:
 
 def _call(module: Module, node: ast.Call, depth: int, asked: _Asked) -> Handle | None:
     qualname = module.names.qualname(node.func)
-    if qualname in _OPENS:
+    if qualname in OPENS:
         in_memory = any(k.arg == "driver" and getattr(k.value, "value", "") == "core" for k in node.keywords)
-        return None if in_memory else Handle(node, _OPENS[qualname])
+        return None if in_memory else Handle(node, OPENS[qualname])
     if qualname == "numpy.load":
         mapped = any(k.arg == "mmap_mode" for k in node.keywords)
         return Handle(node, "npz archive") if not mapped and any(mentions(a, ".npz") for a in node.args) else None

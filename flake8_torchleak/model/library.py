@@ -24,7 +24,7 @@ _FILES = frozenset({
 _READERS = frozenset({
     "csv.reader", "csv.DictReader", "jsonlines.open", "jsonlines.Reader", "tarfile.open", "zipfile.ZipFile",
 })  # fmt: skip
-_JSON = frozenset({
+PARSES = frozenset({
     "json.load", "json.loads", "ujson.load", "orjson.loads", "simplejson.load", "yaml.safe_load", "yaml.load",
     "yaml.full_load", "mmcv.load", "mmengine.load", "mmengine.fileio.load", "toml.load", "srsly.read_json",
     "scipy.io.loadmat",
@@ -71,8 +71,8 @@ class Library:
         head, _, last = qualname.rpartition(".")
         root = qualname.partition(".")[0]
         two = ".".join(qualname.split(".")[-2:])
-        if qualname in _JSON or qualname in _PICKLES:
-            return self._loaded(node, Kind.JSON if qualname in _JSON else Kind.PICKLE, qualname)
+        if qualname in PARSES or qualname in _PICKLES:
+            return self._loaded(node, Kind.JSON if qualname in PARSES else Kind.PICKLE, qualname)
         if root == "torch":
             return self.tensors.torch(node, head, last, env)
         if root in ("numpy", "np"):

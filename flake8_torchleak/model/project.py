@@ -78,6 +78,11 @@ class Project:
         """The files of the project that a module's imports name."""
         return self._finder.imports(tree.all(ast.Import, ast.ImportFrom))
 
+    def text_behind(self, qualname: str) -> str:
+        """The text of the file that defines what a dotted name stands for in the module; "" if none does."""
+        found = self._finder.resolve(self._finder.path, qualname)
+        return found[0].source.text if found is not None else ""
+
     def _is_near(self, head: str) -> bool:
         return head not in sys.stdlib_module_names and self._finder.is_near(head)
 
