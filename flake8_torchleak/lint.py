@@ -237,8 +237,10 @@ def _asking(
                 break
             looked_at.append(each)
             found = {f for rule in rules for f in _guarded(rule, each, fixes)}
-            if not found and each is module and (module.is_test or not (module.notes or _may_go_on(rules, module))):
-                break  # other files are only asked for what may unsay a finding
+            if not found and each is module:
+                rules = _go_on(rules, module)
+            if not rules:
+                break
         left += [*(unfinished for each in looked_at for unfinished in _unfinished(each)), *guessed]
         if early is not None:
             early.wanted = dict(rounds[-1].wanted)
@@ -248,9 +250,16 @@ def _asking(
     return found
 
 
-def _may_go_on(rules: list[Rule], module: Module) -> bool:
-    """Whether other files may show more than a note where the module shows nothing by itself."""
-    return any(each.subject is Subject.DATASET for each in rules) and others_may_tell(module)
+def _go_on(rules: list[Rule], module: Module) -> list[Rule]:
+    """The rules that other files are asked for where the module shows nothing by itself: not to unsay a finding.
+
+    None in tests, whose loops are short. Where nobody is told of notes, none of those about loops, of which the calls
+    are followed into other files in any case, and those about Datasets only for what these may hold of other files.
+    """
+    if module.is_test or module.notes:
+        return [] if module.is_test else rules
+    subjects = {Subject.TORCH, Subject.OPENCV, *([Subject.DATASET] if others_may_tell(module) else [])}
+    return [each for each in rules if each.subject in subjects]
 
 
 def _guarded(each: Rule, module: Module, fixes: bool) -> list[Finding]:

@@ -78,8 +78,8 @@ class Rule:
         return self.may_find(text) and (self.prospect is None or self.prospect(text))
 
     def may_find_in(self, outline: Outline) -> bool:
-        """Whether they do, and the rule's own look at statements lets the module through: few words, it comes first."""
-        return (self.shape is None or self.shape(outline)) and self.may_find(outline.text)
+        """Whether they do, and the rule's own look at statements lets the module through."""
+        return self.may_find(outline.text) and (self.shape is None or self.shape(outline))
 
     def may_find_apart(self, text: str) -> bool:
         """Whether it may find anything where following the calls shows nothing to be kept."""

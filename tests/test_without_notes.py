@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from textwrap import dedent
 
@@ -10,6 +11,8 @@ import pytest
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import Finding, Severity
 from flake8_torchleak.lint import lint
+from tests.laws.program import Program
+from tests.laws.table import LAWS, MAIN, fixtures, on_disk
 from tests.test_fixtures import FILES, found_in, unmarked
 
 
@@ -22,6 +25,19 @@ def worse(findings: list[Finding]) -> list[tuple[object, ...]]:
 def test_fixtures(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert worse(lint(unmarked(text), least=Severity.WARNING)) == worse(found_in(text))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("law", LAWS)
+def test_fixtures_written_another_way(law: str) -> None:
+    for path, source in fixtures().items():
+        program = Program(ast.parse(source))
+        if not LAWS[law](program):
+            continue
+        text = ast.unparse(program.tree)
+        with on_disk({MAIN: text, **program.others}) as folder:
+            place = str(folder / MAIN)
+            assert worse(lint(text, path=place, least=Severity.WARNING)) == worse(lint(text, path=place)), path
 
 
 LOADERS = """

@@ -7,7 +7,7 @@ import ast
 from flake8_torchleak.lifetime.frames import FORWARD, Function
 from flake8_torchleak.lifetime.identity import is_data
 from flake8_torchleak.lifetime.libraries import PLAIN_ATTRIBUTES
-from flake8_torchleak.lifetime.nodes import of_node, walk
+from flake8_torchleak.lifetime.nodes import of_node
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -26,6 +26,7 @@ from flake8_torchleak.lifetime.values import (
 )
 from flake8_torchleak.lifetime.world import ClassInfo, Place
 from flake8_torchleak.model.names import dotted, last_name
+from flake8_torchleak.model.outline import statements_of
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
@@ -41,10 +42,10 @@ def _set_by(cls: ast.ClassDef) -> dict[str, list[ast.expr]]:
     """What the methods of a class set attributes of their object to, by the attributes' names."""
     found: dict[str, list[ast.expr]] = {}
     for method in cls.body:
-        first = next(iter(method.args.args), None) if isinstance(method, FUNCTIONS) else None
-        if first is None:
+        if not isinstance(method, FUNCTIONS) or not method.args.args:
             continue
-        for node in walk(method):
+        first = method.args.args[0]
+        for node in statements_of(method):
             for target in node.targets if isinstance(node, ast.Assign) else ():
                 for part in getattr(target, "elts", (target,)):
                     if isinstance(part, ast.Attribute) and getattr(part.value, "id", "") == first.arg:

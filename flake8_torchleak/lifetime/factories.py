@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from flake8_torchleak.lifetime.nodes import of_node, walk
+from flake8_torchleak.lifetime.nodes import of_node
+from flake8_torchleak.model.outline import statements_of
+from flake8_torchleak.model.tree import FunctionNode
 
 
 @of_node
-def made_to_order(function: ast.AST) -> frozenset[ast.AST]:
+def made_to_order(function: FunctionNode) -> frozenset[ast.AST]:
     """Calls of what a function has looked up, whose results it returns: `return getattr(module, name)(...)`.
 
     Of two such results one may be a network and the other none.
     """
-    nodes = list(walk(function))
+    nodes = statements_of(function)
     bound: dict[str, list[ast.expr]] = {}
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

@@ -81,6 +81,8 @@ from flake8_torchleak.wording import COLLATED, copied_by, short
 )
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
+    if not module.notes and not any(module.loaders.passes_through(each.facts.node) for each in module.datasets.all):
+        return
     for dataset in module.datasets.all:
         if module.loaders.copies_arrays(dataset.facts.node):
             continue

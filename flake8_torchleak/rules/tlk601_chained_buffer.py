@@ -83,9 +83,10 @@ def _may_update(outline: Outline) -> bool:
     forwards = [each for each in outline.functions if each.name == "forward"]
     if any(_updates_own(each, self_name(each)) for each in forwards):
         return True
-    called = {last_name(n.func) for each in forwards for n in ast.walk(each) if isinstance(n, ast.Call)}
-    called -= {"forward", "__init__"}
-    return any(each.name in called and _updates_own(each, self_name(each)) for each in outline.functions)
+    others = (each for each in outline.functions if each.name not in ("forward", "__init__")) if forwards else ()
+    updating = {each.name for each in others if _updates_own(each, self_name(each))}
+    calls = (n for each in forwards for n in ast.walk(each) if isinstance(n, ast.Call)) if updating else ()
+    return any(last_name(each.func) in updating for each in calls)
 
 
 def _updates_own(function: FunctionNode, owner: str) -> bool:
