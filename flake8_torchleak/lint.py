@@ -13,9 +13,9 @@ from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import BOUND, OF_CALLS, OF_PROJECT, Finding, FixLevel, Severity, Span
 from flake8_torchleak.gate import Subject, by_statements, by_words, by_words_of_loops, imports_pytorch
 from flake8_torchleak.lifetime.follow import followed, forget
-from flake8_torchleak.model.beyond import others_may_tell
 from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED, unfinished
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.otherfiles import others_may_tell
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source, must_parse, parse
@@ -256,8 +256,10 @@ def _go_on(rules: list[Rule], module: Module) -> list[Rule]:
     None in tests, whose loops are short. Where nobody is told of notes, none of those about loops, of which the calls
     are followed into other files in any case, and those about Datasets only for what these may hold of other files.
     """
-    if module.is_test or module.notes:
-        return [] if module.is_test else rules
+    if module.is_test:
+        return []
+    if module.notes:
+        return rules
     subjects = {Subject.TORCH, Subject.OPENCV, *([Subject.DATASET] if others_may_tell(module) else [])}
     return [each for each in rules if each.subject in subjects]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -11,6 +12,7 @@ import pytest
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import Finding, Severity
 from flake8_torchleak.lint import lint
+from flake8_torchleak.model.tree import FUNCTIONS
 from tests.laws.program import Program
 from tests.laws.table import LAWS, MAIN, fixtures
 from tests.test_fixtures import FILES, found_in, unmarked
@@ -30,7 +32,7 @@ def test_fixtures(path: Path) -> None:
 
 @pytest.mark.long
 def test_fixtures_with_helpers_in_another_module() -> None:
-    """Of all laws the one that writes a second file: rules differ in what they are told by others alone."""
+    """Of the laws this one writes a second file."""
     seen = 0
     for path, source in fixtures().items():
         program = Program(ast.parse(source))
@@ -41,6 +43,42 @@ def test_fixtures_with_helpers_in_another_module() -> None:
                 place = str(folder / MAIN)
                 assert worse(lint(text, path=place, least=Severity.WARNING)) == worse(lint(text, path=place)), path
     assert seen > 50
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("config", [DEFAULT, Config(assume_workers="yes")], ids=["as it is", "with workers"])
+def test_fixtures_in_two_files(config: Config) -> None:
+    """Functions, bases and classes of what a Dataset holds are in another file, up to each definition in turn."""
+    seen = 0
+    for path, source in fixtures().items():
+        for main, other in in_two(source):
+            seen += 1
+            with on_disk({MAIN: main, "other.py": other}) as folder:
+                for text, place in ((main, str(folder / MAIN)), (other, str(folder / "other.py"))):
+                    without = lint(text, config, path=place, least=Severity.WARNING)
+                    assert worse(without) == worse(lint(text, config, path=place)), f"{path}\n{main}"
+    assert seen > 130
+
+
+def in_two(source: str) -> Iterator[tuple[str, str]]:
+    """A module as two files, cut behind each definition whose name, or one above it, the rest uses."""
+    body = ast.parse(source).body
+    imports = [each for each in body if isinstance(each, (ast.Import, ast.ImportFrom))]
+    rest = [each for each in body if each not in imports]
+    for at, last in enumerate(rest[:-1], 1):
+        defined = {each.name for each in rest[:at] if isinstance(each, (*FUNCTIONS, ast.ClassDef))}
+        defined |= {each.id for statement in rest[:at] for each in stored(statement)}
+        used = {each.id for one in rest[at:] for each in ast.walk(one) if isinstance(each, ast.Name)} & defined
+        if used and isinstance(last, (*FUNCTIONS, ast.ClassDef)):
+            link = ast.ImportFrom("other", [ast.alias(each) for each in sorted(used)], 0)
+            main, other = ast.Module([*imports, link, *rest[at:]], []), ast.Module([*imports, *rest[:at]], [])
+            yield ast.unparse(main), ast.unparse(other)
+
+
+def stored(statement: ast.stmt) -> list[ast.Name]:
+    """The variables that a statement at the top of a module binds."""
+    inside = () if isinstance(statement, (*FUNCTIONS, ast.ClassDef)) else ast.walk(statement)
+    return [each for each in inside if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)]
 
 
 LOADERS = """
@@ -234,9 +272,7 @@ def test_a_base_class_of_another_file(tmp_path: Path, read: str, codes: list[str
 
 
 def test_a_file_that_asks_for_none(tmp_path: Path) -> None:
-    place, text = (
-        tmp_path / "below.py",
-        dedent(BELOW).replace("from base import Base\n", "").replace("(Base)", "(Dataset)"),
-    )
+    place = tmp_path / "below.py"
+    text = dedent(BELOW).replace("from base import Base\n", "").replace("(Base)", "(Dataset)")
     place.write_text(text)
     assert lint(text, path=str(place), least=Severity.WARNING) == []

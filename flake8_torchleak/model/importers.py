@@ -113,12 +113,13 @@ def _module_name(path: str) -> str:
 
 def _nearest(paths: tuple[str, ...], target: str) -> list[str]:
     """Paths, those that share most folders with the target first, and of these the least deep."""
-    above = [f"{os.sep.join(parts[:depth])}{os.sep}" for parts in [target.split(os.sep)] for depth in range(len(parts))]
-    above.reverse()
+    parts = target.split(os.sep)
+    above = [os.sep.join([*parts[:depth], ""]) for depth in range(len(parts) - 1, 0, -1)]
 
     def key(path: str) -> tuple[int, int, str]:
-        shared = next((place for place, each in enumerate(above) if path.startswith(each)), len(above))
-        return shared, path.count(os.sep), path
+        # Most files of a project come by here again and again: `os.path.commonpath` would split both paths each time.
+        upwards = next((steps for steps, folder in enumerate(above) if path.startswith(folder)), len(above))
+        return upwards, path.count(os.sep), path
 
     return sorted(paths, key=key)
 

@@ -39,6 +39,11 @@ def is_reached(value: Value) -> bool:
     return value.origin is not None and value.origin.kind is OriginKind.STATE and value.origin.element
 
 
+def are_passed_on(module: Module) -> bool:
+    """Whether a loader of the file may hand on the samples of one of its Datasets as they are."""
+    return any(module.loaders.passes_through(each.facts.node) for each in module.datasets.all)
+
+
 def given_out(module: Module, dataset: DatasetFacts) -> Iterator[Given]:
     """Parts of the samples that a Dataset returns or yields which still belong to its state."""
     queue: list[FunctionNode] = list(dataset.entries)

@@ -65,7 +65,7 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.leftout import is_never_run
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.samples import given_out
+from flake8_torchleak.model.samples import are_passed_on, given_out
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import COLLATED, copied_by, short
@@ -81,7 +81,7 @@ from flake8_torchleak.wording import COLLATED, copied_by, short
 )
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
-    if not module.notes and not any(module.loaders.passes_through(each.facts.node) for each in module.datasets.all):
+    if not module.notes and not are_passed_on(module):
         return
     for dataset in module.datasets.all:
         if module.loaders.copies_arrays(dataset.facts.node):

@@ -58,7 +58,7 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.samples import Given, given_out, is_cache, is_flat, is_immutable, is_plain
+from flake8_torchleak.model.samples import Given, are_passed_on, given_out, is_cache, is_flat, is_immutable, is_plain
 from flake8_torchleak.model.values import MUTABLE, Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import COLLATED, deepcopied, short
@@ -74,7 +74,7 @@ from flake8_torchleak.wording import COLLATED, deepcopied, short
 )
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()
-    if not module.notes and not any(module.loaders.passes_through(each.facts.node) for each in module.datasets.all):
+    if not module.notes and not are_passed_on(module):
         return
     for dataset in module.datasets.all:
         if module.loaders.copies_batches(dataset.facts.node):

@@ -83,10 +83,11 @@ def _may_update(outline: Outline) -> bool:
     forwards = [each for each in outline.functions if each.name == "forward"]
     if any(_updates_own(each, self_name(each)) for each in forwards):
         return True
-    others = (each for each in outline.functions if each.name not in ("forward", "__init__")) if forwards else ()
+    others = (each for each in outline.functions if each.name not in ("forward", "__init__"))
     updating = {each.name for each in others if _updates_own(each, self_name(each))}
-    calls = (n for each in forwards for n in ast.walk(each) if isinstance(n, ast.Call)) if updating else ()
-    return any(last_name(each.func) in updating for each in calls)
+    return bool(updating) and any(
+        isinstance(node, ast.Call) and last_name(node.func) in updating for each in forwards for node in ast.walk(each)
+    )
 
 
 def _updates_own(function: FunctionNode, owner: str) -> bool:
