@@ -60,7 +60,7 @@ def _all(module: Module) -> Iterator[Evaluation]:
         if shown.by_use and _is_loaded(module, shown.call):
             continue
         is_for_none = run.seen.recording.get(shown.call, True) and shown.call not in run.seen.needing
-        if is_for_none and not is_for_training(run, shown.call, shown.loop):
+        if is_for_none and not is_for_training(run, shown.call, shown.loop, shown.function):
             also = found.get(shown.function or shown.loop)
             if also is not None and also.is_switched and not also.assumed and not shown.is_switched:
                 if shown.by_use and shown.call is not also.call:
@@ -92,7 +92,7 @@ def _detached(module: Module, told: set[ast.AST | None]) -> Iterator[Evaluation]
             continue
         if function is not None and (is_test(module, function) or is_called_without(module, function, call)):
             continue
-        if call in seen.recording and call not in seen.of_trained:
+        if call in seen.recording and (call not in seen.of_trained or not seen.recording[call]):
             continue
         if _is_loaded(module, call):
             continue

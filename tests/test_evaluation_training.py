@@ -306,7 +306,7 @@ def main(loader, val_loader, criterion):
         ("", "with torch.no_grad():", "pass", 0),
         ("", "with torch.autocast('cpu'):", "pass", 1),
         ("", "if True:", "for p in net.body.parameters():\n        p.requires_grad = False", 1),
-        ("", "if True:", "for p in net.body.parameters():\n        p.requires_grad = bool(loader)", 0),
+        ("", "if True:", "for p in net.body.parameters():\n        p.requires_grad = bool(loader)", 1),
         ("", "if True:", "for p in net.parameters():\n        p.requires_grad = False", 0),
     ],
 )

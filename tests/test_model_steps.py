@@ -277,13 +277,15 @@ EVALUATIONS = {
     "beside training, over no data": (BESIDE.format(data="range(val_count)", last="hits += model(x).mean().item()"), 0),
     "beside training, of a loader by a key": (
         BESIDE.format(data="DataLoader(parts['val'])", last="hits += model(x).mean().item()"), 1),
-    "beside training, over the same data again": (BESIDE.format(data="loader", last="hits += model(x).mean().item()"), 0),
+    "beside training, over the same data again": (BESIDE.format(data="loader", last="hits += model(x).mean().item()"), 1),
     "beside training, of what is not seen to learn": (
         BESIDE.replace("model.train()", "model = Spectrum()").replace("(model, ", "(")
         .format(data="val_loader", last="hits += teacher.rate(model(x))"), 0),
     "beside training, of what is given": (
         BESIDE.replace("    model.train()\n", "").format(data="val_loader", last="hits += model(x).mean().item()"), 1),
-    "beside training, another model": (BESIDE.format(data="val_loader", last="hits += teacher(x).mean().item()"), 0),
+    "beside training, another model": (BESIDE.format(data="val_loader", last="hits += teacher(x).mean().item()"), 1),
+    "beside training, another model, of which nothing is used": (
+        BESIDE.format(data="val_loader", last="teacher(x)"), 0),
     "beside training, without gradients": (
         BESIDE.format(data="val_loader", last="with torch.no_grad():\n            hits += model(x).mean().item()"), 0),
     "beside training, differentiated later": (

@@ -84,15 +84,17 @@ def in_vain(run: Run) -> Iterator[Evaluated]:
             yield each
 
 
-def is_for_training(run: Run, call: ast.expr, loop: ast.AST | None) -> bool:
+def is_for_training(run: Run, call: ast.expr, loop: ast.AST | None, within: ast.AST | None) -> bool:
     """Whether something differentiates what the call of a network gives, or anything else in the loop around it.
+
+    within: the function that the call stands in; None if it stands in none.
 
     What the call of a helper gives is what a network gives that is run behind it: if no other call in the function
     runs it as well, which may be the one for training.
     """
     rounds = getattr(loop, "generators", [loop])
     trained = run.seen.trained | run.seen.may_train
-    if not run.seen.spent.isdisjoint(marks(call)) or not trained.isdisjoint(rounds):
+    if _is_spent(run, call, within) or not trained.isdisjoint(rounds):
         return True
     behind = run.seen.behind.get(call, set())
     others = {each for other, ran in run.seen.behind.items() if other is not call for each in ran} if behind else ()

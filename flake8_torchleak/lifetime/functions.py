@@ -104,7 +104,10 @@ class Functions(Part):
             run.tests, run.guards = tests, guards
         run.journal.add(frame.exits)
         if frame.yields is not None:
-            return run.of(frame.yields)
+            yielded = run.of(frame.yields)
+            if run.carries(yielded):
+                run.seen.giving.add(made.node)
+            return yielded
         if not frame.enclosed:
             run.journal.leave(mark, variables.fields)
         found = [*frame.returns, *([NONE] if flow is Flow.NEXT else [])]

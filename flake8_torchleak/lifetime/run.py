@@ -149,6 +149,12 @@ class Run(Budget):
         return self.frames[-1]
 
     @property
+    def followed(self) -> Iterator[ast.AST]:
+        """The functions that are being followed, from outside."""
+        functions = (each.function for each in self.frames if each.function is not None)
+        return (each.node for each in functions if each.node is not None)
+
+    @property
     def is_too_deep(self) -> bool:
         """Whether no further call is to be followed."""
         return len(self.frames) > MOST_FRAMES or self.nesting > DEEPEST_NESTING
@@ -192,6 +198,7 @@ class Run(Budget):
                 self.seen.placed.add(atom.made.node)
             elif atom.graph is Graph.YES:
                 self.seen.placed.add(atom.site)
+                self.seen.giving.update(self.followed)
             elif atom.made == HANDLE:
                 self.seen.unhooked.add(atom.site)
 
@@ -255,7 +262,7 @@ class Run(Budget):
             self.seen.prove(atom.site)
             self.seen.roots.add(atom.site)
             made = self.seen.history(atom) | {site for _, site in atom.past} | {atom.site}
-            self.seen.spend(made, (each.function.node for each in self.frames if each.function is not None))
+            self.seen.spend(made, self.followed)
             self.seen.prove_network(made)
             if not retained:
                 self.seen.freed |= made

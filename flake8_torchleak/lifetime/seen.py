@@ -41,7 +41,7 @@ class Seen:
         self.trained: set[ast.AST] = set()
         """Loops in which something was differentiated."""
         self.giving: set[ast.AST] = set()
-        """Functions that were seen to return what carries history."""
+        """Functions that were seen to return or yield what carries history, or to leave it in an object."""
         self.freed: set[Site] = set()
         """The same, where `backward()` does not retain the graph: what was saved for it is gone."""
         self.fed_back: set[Site] = set()
@@ -122,10 +122,10 @@ class Seen:
             return atom.parts
         return atom.parts.union(*(self.histories.get(site, NOTHING) for _, site in atom.past))
 
-    def spend(self, made: frozenset[Site], within: Iterable[ast.AST | None]) -> None:
+    def spend(self, made: frozenset[Site], within: Iterable[ast.AST]) -> None:
         """These were differentiated. within: the functions that are being followed."""
         self.spent |= made
-        around = {each for each in within if each is not None}
+        around = {*within}
         for site in made:
             self.spent_in.setdefault(site, set()).update(around)
 

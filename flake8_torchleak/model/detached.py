@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.fed import rounds_over_batches
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.passes import passes
+from flake8_torchleak.model.running import switches_itself
 from flake8_torchleak.model.unneeded import is_only_read, is_used
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def detached(module: Module) -> Iterator[tuple[ast.Call, ast.Attribute]]:
     their graph. The network may be frozen. Where nobody wants notes, those that go over batches alone."""
     seen: set[ast.Call] = set()
     for cut in module.tree.all(ast.Attribute):
-        if not _takes_out(module, cut) or _is_for_keeps(module, cut):
+        if not _takes_out(module, cut) or (_is_for_keeps(module, cut) and not _is_apart(module, cut)):
             continue
         for call in _made_of(module, cut.value, _MOST_LEVELS):
             is_wanted = call not in seen and (module.notes or bool(rounds_over_batches(module, call)))
@@ -63,6 +64,12 @@ def _is_for_keeps(module: Module, cut: ast.Attribute) -> bool:
     return isinstance(statement, (ast.Expr, ast.AugAssign))
 
 
+def _is_apart(module: Module, cut: ast.Attribute) -> bool:
+    """Whether it stands in a loop over batches in which nothing is trained."""
+    rounds = rounds_over_batches(module, cut)
+    return bool(rounds) and not any(map(module.loops.trains, rounds))
+
+
 def _made_of(module: Module, value: ast.expr, levels: int) -> Iterator[ast.Call]:
     """The calls that an expression is made of, there or where its variables are bound."""
     for node in ast.walk(value):
@@ -80,4 +87,5 @@ def _is_in_vain(module: Module, call: ast.Call) -> bool:
         and is_used(module, call)
         and is_only_read(module, call)
         and passes(module, call)
+        and not switches_itself(module, call)
     )

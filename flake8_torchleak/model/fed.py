@@ -28,7 +28,7 @@ _MOVES = frozenset({
 _NO_BATCHES = frozenset({Kind.RANGE, Kind.NUMBER, Kind.STRING})
 
 
-def rounds_over_batches(module: Module, call: ast.Call) -> list[Round]:
+def rounds_over_batches(module: Module, call: ast.expr) -> list[Round]:
     """The loops and comprehensions around a call that take batches of a loader, innermost first."""
     return [each for each in _around(module, call) if _takes_batches(module, each)]
 
@@ -50,7 +50,7 @@ def _asked(module: Module, around: Round) -> list[ast.expr]:
     return [each.args[0] for each in calls if each.args and isinstance(each.args[0], (ast.Name, ast.Attribute))]
 
 
-def _around(module: Module, call: ast.Call) -> list[Round]:
+def _around(module: Module, call: ast.expr) -> list[Round]:
     return [*comprehensions(module.tree, call), *module.tree.loops(call)]
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.abstract import refuses
 from flake8_torchleak.model.bindings import GROWING, Definition, Mutation
 from flake8_torchleak.model.env import NO_ENV
+from flake8_torchleak.model.loader import SAMPLE_METHODS
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.values import Kind
 
@@ -50,7 +52,10 @@ def _filling(state: StateFacts) -> list[Mutation]:
 
 
 def own_share(module: Module, state: StateFacts) -> ast.AST | None:
-    """Where a class of this file fills what a base in another file binds: in place, or by what it hands to it."""
+    """Where a class of this file fills what a base in another file binds: in place, or by what it hands to it.
+
+    Where a class of this file alone makes samples, it is the class: nobody is told at the base.
+    """
     filled = [change.node for change in _filling(state)]
     made = state.dataset.facts.own_methods.get("__init__")
     filled += [
@@ -58,4 +63,12 @@ def own_share(module: Module, state: StateFacts) -> ast.AST | None:
         for call in (module.tree.calls(made) if made is not None else ())
         if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"
     ]
-    return next((node for node in filled if module.tree.is_own(node)), None)
+    share = next((node for node in filled if module.tree.is_own(node)), None)
+    return share or (None if any(_makes_samples(module, each) for each in state.bindings) else state.dataset.facts.node)
+
+
+def _makes_samples(module: Module, binding: Definition) -> bool:
+    """Whether the class that binds something makes samples itself: it is told of it where it stands."""
+    owner = next((each for each in module.tree.ancestors(binding.statement) if isinstance(each, ast.ClassDef)), None)
+    methods = module.classes.all[owner].methods if owner is not None else {}
+    return any(each in methods and not refuses(methods[each]) for each in SAMPLE_METHODS)

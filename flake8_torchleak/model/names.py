@@ -173,8 +173,7 @@ class Names:
         found = from_star(self.stars, name)
         if found or _STAR not in self._foreign or hasattr(builtins, name):
             return found
-        for star in self.stars:
-            path = f"{star}{name}" if star.endswith(".") else f"{star}.{name}"
+        for path in self._by_stars(name):
             if path in self._outside:
                 return self._outside[path]
             self.asked[_STAR + path] = None
@@ -247,6 +246,8 @@ class Names:
             first: ast.expr = node
             while isinstance(first, ast.Attribute):
                 first = first.value
+            if isinstance(node, ast.Name) and _STAR in self._foreign and self.scope_of(node.id, node) is None:
+                return self._with_all_names(node, networks)
             if not isinstance(first, ast.Name) or first.id not in self._foreign:
                 return None
         qualname = self.qualname(node)
@@ -254,6 +255,20 @@ class Names:
         if found is None and own and "." in qualname and (networks or not _is_network(qualname)):
             self.asked[qualname] = None
         return found
+
+    def _with_all_names(self, node: ast.Name, networks: bool) -> ast.AST | None:
+        """The same of what is bound nowhere: it may have come with all names of a module, the last such one first."""
+        for path in self._by_stars(node.id) if not hasattr(builtins, node.id) else ():
+            found = self.links.get((self.tree.root, path))
+            if found is not None:
+                return found
+            if networks or not _is_network(path):
+                self.asked[path] = None
+        return None
+
+    def _by_stars(self, name: str) -> list[str]:
+        """The dotted names that a name may stand for which came with all names of a module."""
+        return [f"{star}{name}" if star.endswith(".") else f"{star}.{name}" for star in self.stars]
 
     @remembered
     def comprehension(self, name: ast.Name) -> ast.comprehension | None:

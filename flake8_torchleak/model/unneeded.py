@@ -52,7 +52,9 @@ def is_only_read(module: Module, call: ast.Call) -> bool:
     fate = module.release.escapes.of_this_value
     if not module.release.callers.only_read(call) or _is_seen_by_callers(module, call):
         return False
-    return all(fate(each).fate <= Fate.RETURNED for each in run_behind(module, call))
+    behind = [*run_behind(module, call)]
+    ends = map(fate, behind)
+    return all(each.fate <= Fate.RETURNED or (each.fate is Fate.HANDED and each.node in behind) for each in ends)
 
 
 def _is_seen_by_callers(module: Module, call: ast.Call) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.effects import TENSOR_METHODS
+from flake8_torchleak.model.layers import is_layer_of_torch
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.release.asking import compares_identity, is_tried
 from flake8_torchleak.model.release.differentiation import Site
@@ -251,6 +252,8 @@ class Trail:
         helper = self.module.classes.callee(call)
         if helper is not None:
             return self._in_helper(call, child, helper)
+        if is_layer_of_torch(self.module, call.func):
+            return READ, True
         if isinstance(call.func, ast.Attribute):
             if name in READ_ONLY_METHODS:
                 return READ, False
