@@ -15,7 +15,7 @@ from flake8_torchleak.gate import Subject, by_statements, by_words, by_words_of_
 from flake8_torchleak.lifetime.follow import followed, forget
 from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED, unfinished
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.otherfiles import others_may_tell
+from flake8_torchleak.model.otherfiles import others_may_evaluate, others_may_tell
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source, must_parse, parse
@@ -254,13 +254,16 @@ def _go_on(rules: list[Rule], module: Module) -> list[Rule]:
     """The rules that other files are asked for where the module shows nothing by itself: not to unsay a finding.
 
     None in tests, whose loops are short. Where nobody is told of notes, none of those about loops, of which the calls
-    are followed into other files in any case, and those about Datasets only for what these may hold of other files.
+    are followed into other files in any case, but for evaluations by a method of a class that is in another file, and
+    those about Datasets only for what these may hold of other files.
     """
     if module.is_test:
         return []
     if module.notes:
         return rules
     subjects = {Subject.TORCH, Subject.OPENCV, *([Subject.DATASET] if others_may_tell(module) else [])}
+    if any(each.subject is Subject.EVALUATION for each in rules) and others_may_evaluate(module):
+        subjects.add(Subject.EVALUATION)
     return [each for each in rules if each.subject in subjects]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.modes import behind
 
 if TYPE_CHECKING:
@@ -16,20 +16,36 @@ _OTHERS = frozenset({
     "RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell",
 })  # fmt: skip
 """Classes of `torch.nn` whose objects hold what others wrote, or give what goes on into the next step."""
+_MOST_CALLERS = 4
+"""Bindings, and functions that hand it on, between a layer and where it is made."""
 
 
-def is_layer_of_torch(module: Module, func: ast.expr) -> bool:
-    """Whether what is called is a layer or loss of torch's own, wherever it is bound in sight."""
-    owned = module.classes.self_attribute(func)
+def is_layer_of_torch(module: Module, value: ast.expr, depth: int = _MOST_CALLERS) -> bool:
+    """Whether a value is a layer or loss of torch's own, wherever it is bound: `nn.CrossEntropyLoss().to(device)`.
+
+    A parameter is what all give for it who call the function in the file.
+    """
+    made = behind(value)
+    if isinstance(made, ast.Call):
+        head, _, name = module.names.qualname(made.func).rpartition(".")
+        return head == "torch.nn" and name[:1].isupper() and name not in _OTHERS
+    owned = module.classes.self_attribute(made)
     if owned is not None:
-        made = owned[0].attributes.get(f"self.{owned[1]}", [])
+        bound = owned[0].attributes.get(f"self.{owned[1]}", [])
     else:
-        made = module.flow.reaching(key_of(func), func) if isinstance(func, ast.Name) else []
-    return bool(made) and all(each.is_plain and _makes_layer(module, each.value) for each in made)
+        bound = module.flow.reaching(made.id, made) if isinstance(made, ast.Name) else []
+    return bool(bound) and all(_binds_layer(module, each, depth) for each in bound)
 
 
-def _makes_layer(module: Module, value: ast.expr | None) -> bool:
-    """`nn.CrossEntropyLoss().to(device)`."""
-    call = behind(value) if value is not None else None
-    head, _, name = module.names.qualname(call.func).rpartition(".") if isinstance(call, ast.Call) else ("", "", "")
-    return head == "torch.nn" and name[:1].isupper() and name not in _OTHERS
+def _binds_layer(module: Module, binding: Definition, depth: int) -> bool:
+    if binding.how is How.PARAMETER:
+        return depth > 0 and _is_given_layers(module, binding.node, depth - 1)
+    return binding.is_plain and binding.value is not None and is_layer_of_torch(module, binding.value, depth - 1)
+
+
+def _is_given_layers(module: Module, parameter: ast.AST, depth: int) -> bool:
+    function = module.tree.function(parameter)
+    if function is None or not isinstance(parameter, ast.arg):
+        return False
+    given = [module.classes.argument(call, parameter, function) for call in module.classes.calls_of(function)]
+    return bool(given) and all(each is not None and is_layer_of_torch(module, each, depth) for each in given)

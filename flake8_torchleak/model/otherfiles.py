@@ -7,11 +7,14 @@ its loader. The words for that then stand in that file, or in this one.
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.handles import OPENS
 from flake8_torchleak.model.library import INDEXES, PARSES
+from flake8_torchleak.model.modes import behind
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
@@ -33,6 +36,26 @@ def others_may_tell(module: Module) -> bool:
     if not all(module.loaders.is_default(each.collate) for each in module.loaders.sites):
         return True
     return any(map(_may_tell, (module.source.text, *map(project.text_behind, asked))))
+
+
+def others_may_evaluate(module: Module) -> bool:
+    """Whether a loop over batches that trains nothing calls a method of an object whose class is in another file."""
+    asked = {each.rpartition(".")[2] for each in module.asked}
+    loops = (each for each in module.tree.all(ast.For, ast.AsyncFor) if asked and module.loops.why_step(each))
+    calls = (each for loop in loops if not module.loops.trains(loop) for each in ast.walk(loop))
+    methods = (each.func for each in calls if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute))
+    return any(last_name(made) in asked for each in methods for made in _makers(module, each.value))
+
+
+def _makers(module: Module, value: ast.expr) -> list[ast.expr]:
+    """What is called to make an object, wherever it is bound: `Net` of `self.net = Net(config).to(device)`."""
+    owned = module.classes.self_attribute(value)
+    if owned is not None:
+        bound = owned[0].attributes.get(f"self.{owned[1]}", [])
+    else:
+        bound = module.flow.reaching(value.id, value) if isinstance(value, ast.Name) else []
+    made = (behind(each.value) for each in bound if each.value is not None)
+    return [each.func for each in made if isinstance(each, ast.Call)]
 
 
 def _may_tell(text: str) -> bool:
