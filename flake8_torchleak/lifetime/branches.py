@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from flake8_torchleak.lifetime.deciding import counts, decided, limits
+from flake8_torchleak.lifetime.deciding import decided, ends_at, is_few, limits
 from flake8_torchleak.lifetime.journal import Changes, Flow
 from flake8_torchleak.lifetime.narrowing import narrow
 from flake8_torchleak.lifetime.nodes import walk
@@ -116,8 +116,11 @@ class Branches(Part):
             narrow(run, test, holds)
             try:
                 flow = run.statements.block(body)
-                if flow is Flow.BREAK and run.loops and counts(run, test, holds, run.loops[-1]):
+                count = ends_at(run, test, holds, run.loops[-1]) if flow is Flow.BREAK and run.loops else None
+                if count is not None and is_few(run, count):
                     run.loops[-1].cut_short = True
+                elif count is not None:
+                    run.loops[-1].counts = True
                 return flow
             finally:
                 run.guards.pop()

@@ -11,6 +11,8 @@ from flake8_torchleak.lifetime.values import ANYTHING, Atom, Graph, Kind, Mark, 
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model.names import last_name
 
+_FEW = 100
+"""Iterations that make little of what is kept in each: graphs that were freed, or what is looked at."""
 _FIRSTS: dict[tuple[int, type[ast.cmpop]], bool] = {
     (0, ast.Eq): True, (0, ast.NotEq): False, (0, ast.Gt): False, (0, ast.LtE): True, (1, ast.Lt): True,
     (1, ast.GtE): False,
@@ -215,24 +217,30 @@ def filled(run: Run, test: ast.expr) -> list[Obj]:
     return found
 
 
-def counts(run: Run, test: ast.expr, holds: bool, loop: Loop) -> bool:
-    """Whether a condition holds after a number of iterations: `if i >= count: break`."""
+def ends_at(run: Run, test: ast.expr, holds: bool, loop: Loop) -> ast.expr | None:
+    """The number of iterations after which a condition holds: `if i >= count: break`. None: it counts none."""
     if isinstance(loop.node, ast.While):
-        return False  # that is how it ends, however long it is
+        return None  # that is how it ends, however long it is
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return counts(run, test.operand, not holds, loop)
+        return ends_at(run, test.operand, not holds, loop)
     if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return False
+        return None
     left, right, op = test.left, test.comparators[0], test.ops[0]
     if isinstance(op, (ast.Lt, ast.LtE)) is holds:
         left, right = right, left
     counted = _counted(left)
     if counted is not None:
-        return loop.ident not in varies(run.evaluate(counted))  # not the length of a batch
+        return right if loop.ident not in varies(run.evaluate(counted)) else None  # not the length of a batch
     if isinstance(op, (ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)) or not isinstance(
         left, (ast.Name, ast.Attribute)
     ):
-        return False
+        return None
     value = run.evaluate(left)
     plain = all(atom.kind is Kind.NUMBER for atom in value)
-    return plain and loop.ident in varies(value) and loop.ident not in varies(run.evaluate(right))
+    return right if plain and loop.ident in varies(value) and loop.ident not in varies(run.evaluate(right)) else None
+
+
+def is_few(run: Run, count: ast.expr) -> bool:
+    """Whether a number of iterations is known, and small."""
+    known = constant(run.evaluate(count))
+    return isinstance(known, (int, float)) and known <= _FEW

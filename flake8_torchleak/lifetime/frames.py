@@ -73,7 +73,9 @@ class Loop:
     trains: bool = False
     """Whether something is differentiated in it."""
     cut_short: bool = False
-    """Whether it is left after a number of iterations."""
+    """Whether it is left after a few iterations."""
+    counts: bool = False
+    """Whether it is left after a number of iterations that is not known, or large."""
     fed: bool = False
     """Whether a network is given something else in each iteration: an element, a part by a counter, what is drawn."""
     of_networks: bool = False

@@ -94,7 +94,9 @@ class Keeper(Part):
     def close(self, loop: Loop, start: int) -> None:
         """A loop is over: what it empties does not grow."""
         for each in self.found[start:]:
-            few = loop.small or not loop.step or (loop.cut_short and each.how != "sum")
+            # How far a training loop goes is the length of the training; of what is looked at, a few are, as a rule.
+            is_left = loop.cut_short or (loop.counts and not loop.optimizes)
+            few = loop.small or not loop.step or (is_left and each.how != "sum")
             replaced = each.lasting and each.ids & loop.replaced
             if each.loop is loop and (each.ids & loop.emptied or replaced or few or self._is_gone(loop, each)):
                 each.dead = True

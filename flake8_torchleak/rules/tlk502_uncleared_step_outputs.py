@@ -44,8 +44,9 @@ Python 3.11.7, 2 cores, no GPU.
 
 When it stays silent
 --------------------
-Any method of the class empties the attribute, binds it anew or deletes entries, what is collected are numbers, or the
-base class is the project's own. What no hook at an epoch's end reads, as a history for a plot, is a note.
+Any method of the class empties the attribute, binds it anew or deletes entries, or what is collected are numbers. What
+no hook at an epoch's end reads, as a history for a plot, is a note; and so is an attribute of a base class that is not
+in sight, if the class has both the step and the hook, which does not ask that base (`super()`).
 
 How to fix it
 -------------
@@ -76,6 +77,7 @@ from flake8_torchleak.wording import short
 
 _STAGES = {"training_step": "train", "validation_step": "validation", "test_step": "test", "predict_step": "predict"}
 _GROWS = GROWING - {"setitem", "update", "setdefault"} | {"augment"}
+_HISTORY = "no hook at the end of an epoch reads it: it may be the history of the run"
 _EMPTIES = frozenset({"clear", "pop", "popleft", "del", "popitem", "setitem", "reset"})
 
 
@@ -90,28 +92,28 @@ def _may_collect(outline: Outline) -> bool:
     fix=FixLevel.UNSAFE,
     severity=Severity.ERROR,
     subject=Subject.TORCH,
-    words=("LightningModule",),
+    words=("LightningModule", "_epoch_end"),
     shape=_may_collect,
 )
 def check(module: Module) -> Iterator[Report]:
     for facts in module.classes.own:
-        if not facts.has_base("LightningModule"):
-            continue
         for name, stage in _STAGES.items():
-            step = facts.own_methods.get(name)
-            for key, change in _collected(module, step) if step is not None else ():
-                if not _is_list(module, facts, key) or _is_emptied(module, facts, key):
+            step, hook = facts.own_methods.get(name), f"on_{stage}_epoch_end"
+            end = facts.own_methods.get(hook)
+            if step is None or not (facts.has_base("LightningModule") or (end is not None and facts.node.bases)):
+                continue
+            for key, change in _collected(module, step):
+                is_seen = facts.has_base("LightningModule") and _is_list(module, facts, key)
+                if _is_emptied(module, facts, key) or not (is_seen or _is_of_base(facts, end, key)):
                     continue
-                hook = f"on_{stage}_epoch_end"
-                end = facts.own_methods.get(hook)
                 when = f"on_{stage}_epoch_start" if end is not None and _gives_out(end, key) else hook
                 yield Report(
                     change.node,
                     f"memory grows every epoch: `{key}` keeps all outputs, nothing empties it; {_emptied(key, change)} "
                     f"in `{when}`",
                     notes=((end, "the hook at the epoch's end"),) if end is not None else (),
-                    severity=None if _is_for_epochs(facts, key) else Severity.NOTE,
-                    why="no hook at the end of an epoch reads it: it may be the history of the run",
+                    severity=None if is_seen and _is_for_epochs(facts, key) else Severity.NOTE,
+                    why=_HISTORY if is_seen else f"what makes `{key}` is not in sight: that may empty it, too",
                     target=(key, end, _holds_a_plain_list(module, facts, key)),
                 )
                 break
@@ -144,6 +146,13 @@ def _collected(module: Module, step: FunctionNode) -> Iterator[tuple[str, Mutati
 def _is_list(module: Module, facts: ClassFacts, key: str) -> bool:
     values = [module.infer.value(d.value) for d in facts.attributes.get(key, []) if d.value is not None]
     return any(value.kind in (Kind.LIST, Kind.DICT) for value in values)
+
+
+def _is_of_base(facts: ClassFacts, end: FunctionNode | None, key: str) -> bool:
+    """Whether a base class that is not seen has the attribute, and the hook reads it and does not ask that class."""
+    if end is None or facts.attributes.get(key) or not _reads(end, key):
+        return False
+    return not any(isinstance(node, ast.Name) and node.id == "super" for node in ast.walk(end))
 
 
 def _holds_a_plain_list(module: Module, facts: ClassFacts, key: str) -> bool:
