@@ -181,6 +181,7 @@ class Run(Budget):
         fields = made.fields
         if made.kind != "frame":
             self.place(value)
+            self._leave(made, value)
         if len(fields) >= MOST_ENTRIES and name not in fields and made.kind in _CONTAINERS:
             self.add(made, value)
         else:
@@ -189,6 +190,7 @@ class Run(Budget):
     def add(self, made: Obj, value: Value) -> None:
         """Put something among an object's elements."""
         self.place(value)
+        self._leave(made, value)
         self.journal.put(made.fields, ELEMENTS, join([made.fields.get(ELEMENTS, ()), value]))
 
     def place(self, value: Value) -> None:
@@ -198,9 +200,14 @@ class Run(Budget):
                 self.seen.placed.add(atom.made.node)
             elif atom.graph is Graph.YES:
                 self.seen.placed.add(atom.site)
-                self.seen.giving.update(self.followed)
             elif atom.made == HANDLE:
                 self.seen.unhooked.add(atom.site)
+
+    def _leave(self, made: Obj, value: Value) -> None:
+        """Calls that leave what carries history in an object that was there before them give it, as by a return."""
+        if made.born < self.frames[-1].entered and self.carries(value):
+            later = (each.function for each in self.frames if made.born < each.entered)
+            self.seen.giving.update(each.node for each in later if each is not None and each.node is not None)
 
     def within(self, value: Value) -> Iterator[tuple[Atom, Obj | None]]:
         """What a value is, or what the containers hold that it is, with the innermost container of each."""

@@ -68,6 +68,12 @@ class Escapes:
         below = self._by_name(owner or self.module.root).get(name, [])
         return [node for node in below if isinstance(node.ctx, ast.Load) and scope_of(name, node) is owner]
 
+    def augmented(self, name: str, owner: Scope) -> list[ast.Name]:
+        """Where a variable is bound anew out of itself in place: `loss /= 2`."""
+        tree, scope_of = self.module.tree, self.module.names.scope_of
+        stored = (node for node in self._by_name(owner).get(name, []) if isinstance(node.ctx, ast.Store))
+        return [node for node in stored if isinstance(tree.parents[node], ast.AugAssign) and scope_of(name, node) is owner]
+
     @remembered
     def of_holder(self, key: str, node: ast.expr | ast.stmt) -> Ending:
         """What becomes of the content of the variable `key`, to which `node` adds."""

@@ -67,6 +67,10 @@ class Trail:
             else:
                 ending = self.destiny(node)
             worst = max(worst, ending, key=fate_of)
+        if bound is not None:
+            for node in self.escapes.augmented(name, owner):
+                if self._may_be_of(node, bound):
+                    worst = max(worst, self.variable(name, owner, tree.parents[node]), key=fate_of)
         return worst
 
     def _may_be_of(self, node: ast.Name, bound: ast.AST) -> bool:
