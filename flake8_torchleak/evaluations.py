@@ -9,6 +9,7 @@ from dataclasses import replace
 from flake8_torchleak.lifetime import libraries
 from flake8_torchleak.lifetime.evaluating import in_vain, is_for_training, marks
 from flake8_torchleak.lifetime.follow import followed
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.bounds import BEYOND, quietly
 from flake8_torchleak.model.detached import detached
 from flake8_torchleak.model.elsewhere import is_called_without
@@ -17,10 +18,11 @@ from flake8_torchleak.model.evaluation import followed as admitted
 from flake8_torchleak.model.freezing import may_freeze
 from flake8_torchleak.model.minor import is_detached
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.passes import makers
 from flake8_torchleak.model.phases import phases
 from flake8_torchleak.model.rounds import ROUNDS, Round, is_consumed
-from flake8_torchleak.model.tree import LOOPS, FunctionNode
+from flake8_torchleak.model.tree import LOOPS, FunctionNode, Scope
 
 WITHOUT_GRAPH = "what it gives is only used without its graph"
 """What a note says of what cuts an output off from its graph."""
@@ -84,6 +86,7 @@ def _detached(module: Module, told: set[ast.AST | None]) -> Iterator[Evaluation]
     seen = followed(module).run.seen
     with quietly(module):
         found = [*detached(module)]
+    needing = {_network_at(module, each) for each in seen.needing if each in module.tree.parents} if found else set()
     for call, cut in found:
         function = module.tree.function(call)
         loop = next(iter(module.tree.loops(call)), None)
@@ -94,12 +97,19 @@ def _detached(module: Module, told: set[ast.AST | None]) -> Iterator[Evaluation]
             continue
         if call in seen.recording and (call not in seen.of_trained or not seen.recording[call]):
             continue
-        if _is_loaded(module, call):
+        whole = function or module.root
+        if _is_loaded(module, call) or (not module.loops.trains(whole) and needs_grad(module, whole)):
             continue
         if (call not in seen.recording or call in seen.of_any_class) and may_freeze(module, call):
             continue
-        if call not in seen.needing and seen.spent.isdisjoint(marks(call)):
-            yield Evaluation(call, loop, function, ((cut, WITHOUT_GRAPH),), by_use=True, in_training=True)
+        if _network_at(module, call) not in needing and seen.spent.isdisjoint(marks(call)):
+            known = Evaluation(call, loop, function, ((cut, WITHOUT_GRAPH),), by_use=True, in_training=True)
+            yield replace(known, of_any_class=call in seen.of_any_class or call not in seen.recording)
+
+
+def _network_at(module: Module, call: ast.AST) -> tuple[Scope, str]:
+    """What a call runs, by its name, and the function that it stands in."""
+    return module.tree.scope(call), key_of(call.func) if isinstance(call, ast.Call) else ""
 
 
 def _is_loaded(module: Module, call: ast.Call) -> bool:

@@ -25,6 +25,8 @@ HOOKS_WITHOUT_GRAD = frozenset({
     "shared_eval_step", "on_predict_batch_end", "evaluation_loop", "prediction_loop",
 })  # fmt: skip
 """Methods that Lightning and the Hugging Face Trainer run under no_grad themselves."""
+_OF_TRIALS = frozenset({"evaluate_batch", "evaluate_full_dataset"})
+"""Those that Determined's trials do, by the name of their base class (`PyTorchTrial`)."""
 
 
 _DECIDE = (ast.With, ast.AsyncWith, *FUNCTIONS, ast.Module)
@@ -212,7 +214,7 @@ class GradMode:
         self._functions[function] = Grad.ON  # a recursive function does not guard itself
         mode = self._worst([self.manager(d) for d in function.decorator_list])
         if mode is Grad.ON:
-            if function.name in HOOKS_WITHOUT_GRAD and self.tree.class_of(function) is not None:
+            if self._is_run_without(function):
                 mode = Grad.OFF
             elif self._is_constructed_without(function):
                 mode = Grad.OFF
@@ -222,6 +224,13 @@ class GradMode:
                 self._depth -= 1
         self._functions[function] = mode
         return mode
+
+    def _is_run_without(self, function: FunctionNode) -> bool:
+        """Whether a framework runs a method with gradients off, by its name, or by that of its class's base too."""
+        owner = self.tree.class_of(function)
+        if owner is None or function.name not in HOOKS_WITHOUT_GRAD | _OF_TRIALS:
+            return False
+        return function.name not in _OF_TRIALS or any(last_name(each).endswith("Trial") for each in owner.bases)
 
     def _is_constructed_without(self, function: FunctionNode) -> bool:
         """Whether the constructor of the class turns gradients off, for good: its other methods run behind it."""

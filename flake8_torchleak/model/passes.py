@@ -14,7 +14,7 @@ from flake8_torchleak.model.classfacts import ClassFacts, self_name
 from flake8_torchleak.model.elsewhere import answers_elsewhere
 from flake8_torchleak.model.modes import behind
 from flake8_torchleak.model.names import network_of, parameters
-from flake8_torchleak.model.running import helper_runs_model, is_forward, runs_model
+from flake8_torchleak.model.running import helper_runs_model, is_forward, is_handed_to_others, runs_model
 from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
@@ -74,7 +74,9 @@ def method_runs_model(module: Module, call: ast.Call) -> bool:
 def _helper_runs_method(module: Module, call: ast.Call) -> bool:
     """Whether a helper of the file is called that calls such a method, and does not train."""
     helper = module.classes.callee(call)
-    if helper is None or is_forward(module, helper) or module.loops.trains(helper):
+    if helper is None or is_handed_to_others(module, helper):
+        return False
+    if is_forward(module, helper) or module.loops.trains(helper):
         return False
     calls = (each for each in module.tree.calls(helper) if not module.grad.turned_off(each))
     return any(method_runs_model(module, each) for each in calls)

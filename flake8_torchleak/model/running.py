@@ -57,11 +57,19 @@ def helper_runs_model(module: Module, call: ast.Call) -> bool:
     What is a step of a forward pass for another one, `self.encode(x)`, runs the network for all others.
     """
     helper = module.classes.callee(call)
-    if helper is None or module.loops.trains(helper) or module.loops.modes.contradicted(helper):
+    if helper is None or is_handed_to_others(module, helper):
+        return False
+    if module.loops.trains(helper) or module.loops.modes.contradicted(helper):
         return False
     if is_forward(module, helper) and is_forward(module, module.tree.scope(call)):
         return False
     return any(runs_model(module, c) and module.grad.at(c) is Grad.ON for c in module.tree.calls(helper))
+
+
+def is_handed_to_others(module: Module, function: FunctionNode) -> bool:
+    """Whether a decorator that is given something gets the function, and may train: `@captured(model, optimizer)`."""
+    unknown = function.decorator_list[: len(function.decorator_list) - module.grad.plain_wrappers(function)]
+    return any(isinstance(each, ast.Call) and (each.args or each.keywords) for each in unknown)
 
 
 def runs_model(module: Module, call: ast.Call) -> bool:
