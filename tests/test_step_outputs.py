@@ -67,3 +67,33 @@ def test_what_lightning_collects_is_a_note() -> None:
             print(len(outputs))
     """
     assert [each.severity.value for each in lint(dedent(text)) if each.code == "TLK402"] == ["note"]
+
+
+OF_A_BASE = """
+import torch
+from models.base import Framework
+
+class Vocoder({bases}):
+    def validation_step(self, batch, batch_idx):
+        self.validation_step_outputs.append({{"spec": self.net(batch)}})
+
+    {hook}
+"""
+READS = "def on_validation_epoch_end(self):\n        self.log('a', mean(self.validation_step_outputs))"
+
+
+@pytest.mark.parametrize(
+    ("bases", "hook", "expected"),
+    [
+        ("Framework", READS, ["note"]),
+        ("Framework", f"{READS}\n        self.validation_step_outputs.clear()", []),
+        ("Framework", f"{READS}\n        super().on_validation_epoch_end()", []),
+        ("Framework", "def on_validation_epoch_end(self):\n        self.log('a', 1)", []),
+        ("Framework", "def on_test_epoch_end(self):\n        print(self.validation_step_outputs)", []),
+        ("", READS, []),
+        ("Framework", f"validation_step_outputs = ()\n\n    {READS}", []),
+    ],
+)
+def test_what_a_base_out_of_sight_has_is_a_note(bases: str, hook: str, expected: list[str]) -> None:
+    found = lint(OF_A_BASE.format(bases=bases, hook=hook))
+    assert [each.severity.value for each in found if each.code == "TLK502"] == expected

@@ -1,0 +1,82 @@
+"""Layers and losses of torch's own, wherever they are made: they compute with what they get, and differentiate nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from flake8_torchleak.lint import lint
+
+EVALUATED = """
+import torch
+from torch import nn
+from elsewhere import Loss
+
+{before}
+
+def score(model, loader{parameter}):
+    {made}
+    total = 0.0
+    for x, y in loader:
+        out = model(x)
+        total += {called}(out["logits"], y).sum().item()
+    return total
+
+{behind}
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "called", "expected"),
+    [
+        ("criterion = nn.CrossEntropyLoss()", "criterion", 1),
+        ("criterion = nn.CrossEntropyLoss(reduction='none').to('cpu')", "criterion", 1),
+        ("pass", "nn.functional.cross_entropy", 1),
+        ("criterion = Loss()", "criterion", 0),
+        ("criterion = nn.Sequential(Loss())", "criterion", 1),
+        ("made = nn.Sequential(Loss())", "made", 1),
+        ("cell = nn.GRUCell(4, 4)", "cell", 1),
+        ("criterion = nn.MSELoss() if loader else Loss()", "criterion", 0),
+        ("criterion, other = nn.MSELoss(), 1", "criterion", 1),
+    ],
+)
+def test_a_loss_that_is_made_there(made: str, called: str, expected: int) -> None:
+    found = lint(EVALUATED.format(before="", parameter="", made=made, called=called, behind=""))
+    assert sum(each.code == "TLK501" for each in found) == expected
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"),
+    [
+        ("score(net, loader, nn.MSELoss())", 1),
+        ("score(net, loader, nn.MSELoss())\nscore(net, loader, criterion=nn.L1Loss())", 1),
+        ("score(net, loader, nn.MSELoss())\nscore(net, loader, Loss())", 0),
+        ("score(net, loader)", 0),
+        ("", 0),
+        ("def run(net, loss):\n    score(net, loader, loss)\nrun(net, nn.MSELoss())", 1),
+        ("def run(net, loss):\n    score(net, loader, loss)\nrun(net, Loss())", 0),
+        ("def run(net, loss):\n    loss = loss\n    score(net, loader, loss)\nrun(net, nn.MSELoss())", 1),
+    ],
+)
+def test_a_loss_that_is_handed_over(behind: str, expected: int) -> None:
+    text = EVALUATED.format(before="", parameter=", criterion", made="pass", called="criterion", behind=behind)
+    assert sum(each.code == "TLK501" for each in lint(text)) == expected
+
+
+@pytest.mark.parametrize(("made", "expected"), [("nn.MSELoss()", 1), ("Loss()", 0)])
+def test_a_loss_that_an_object_has(made: str, expected: int) -> None:
+    text = f"""
+from torch import nn
+from elsewhere import Loss
+
+class Scorer:
+    def __init__(self, model):
+        self.model, self.batches = model, 0
+        self.criterion = {made}
+
+    def score(self, loader):
+        total = 0.0
+        for x, y in loader:
+            total += self.criterion(self.model(x), y).item()
+        return total
+"""
+    assert sum(each.code == "TLK501" for each in lint(text)) == expected
