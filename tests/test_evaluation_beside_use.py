@@ -69,6 +69,10 @@ HELPER = "def scored(net, x):\n    return net.score(x)\n"
         ("", "found.append(net.score(x))", 0),
         (HELPER, "found.append(scored(net, x).detach())", 1),
         ("@captured(model, optimizer)\n" + HELPER, "found.append(scored(net, x).detach())", 0),
+        ("@captured(model, optimizer)\ndef scored(net, x):\n    return net(x)\n",
+         "found.append(scored(net, x).detach())", 0),
+        ("def scored(net, x):\n    out = net(x)\n    out.sum().backward()\n    return out\n",
+         "found.append(scored(net, x).detach())", 0),
         ("@timed\n" + HELPER, "found.append(scored(net, x).detach())", 1),
         (
             "def scored(net, x):\n    out = net.score(x)\n    out.sum().backward()\n    return out\n",
@@ -90,7 +94,8 @@ def test_what_is_only_read_in_a_loop_that_trains_nothing(helpers: str, body: str
 @pytest.mark.parametrize(("made", "expected"), [("Net", 1), ("Forces", 0)])
 def test_a_network_that_differentiates_in_its_forward_pass(made: str, expected: int) -> None:
     """One of its calls was followed: those beside it run the same network."""
-    body = "if y is None:\n            out = net(x)\n        else:\n            out = net(2 * x)\n        found.append(out.data)"
+    twice = "if y is None:\n            out = net(x)\n        else:\n            out = net(2 * x)\n"
+    body = f"{twice}        found.append(out.data)"
     text = FIT.format(helpers="", body=body).replace("net = Net(4)", f"net = {made}(4)")
     assert (sum(each.code == "TLK501" for each in lint(text)) > 0) is bool(expected)
 

@@ -172,6 +172,13 @@ def test_a_loss_that_is_scaled(scaler: str) -> None:
     assert found(PARTS.format(scaler, body.format("loss.item()"))) == []
 
 
+@pytest.mark.parametrize(("scaled", "expected"), [("total", [("TLK402", Severity.WARNING)]), ("total, factor=2", [])])
+def test_what_a_scaler_that_is_handed_over_scales_had_a_graph(scaled: str, expected: list[object]) -> None:
+    """`scale` of two things is another method."""
+    body = f"total = meter.parts(x)\n            scaler.scale({scaled}).backward()\n            kept.append(total)"
+    assert found(PARTS.format("handed", body)) == expected
+
+
 @pytest.mark.parametrize(
     ("made", "expected"), [("criterion(out, y)", Severity.WARNING), ("criterion(x, y)", Severity.NOTE)]
 )

@@ -62,6 +62,13 @@ def test_a_loss_that_is_handed_over(behind: str, expected: int) -> None:
     assert sum(each.code == "TLK501" for each in lint(text)) == expected
 
 
+def test_a_parameter_of_a_lambda() -> None:
+    made = "run = lambda criterion, out, y: criterion(out, y)"
+    text = EVALUATED.format(before="", parameter="", made=made, called="(lambda loss, out, y: loss(out, y))", behind="")
+    text = text.replace('(out["logits"], y)', '(nn.MSELoss(), out["logits"], y)')
+    assert sum(each.code == "TLK501" for each in lint(text)) == 0
+
+
 @pytest.mark.parametrize(("made", "expected"), [("nn.MSELoss()", 1), ("Loss()", 0)])
 def test_a_loss_that_an_object_has(made: str, expected: int) -> None:
     text = f"""

@@ -276,3 +276,99 @@ def test_a_file_that_asks_for_none(tmp_path: Path) -> None:
     text = dedent(BELOW).replace("from base import Base\n", "").replace("(Base)", "(Dataset)")
     place.write_text(text)
     assert lint(text, path=str(place), least=Severity.WARNING) == []
+
+
+def test_a_base_class_of_another_file_where_workers_are_assumed(tmp_path: Path) -> None:
+    config = Config(assume_workers="yes")
+    (tmp_path / "base.py").write_text(dedent(BASE).replace("{read}", "[line.split() for line in open(path)]"))
+    place, text = tmp_path / "below.py", dedent(BELOW).replace(", num_workers=2", "")
+    place.write_text(text)
+    found = lint(text, config, path=str(place), least=Severity.WARNING)
+    assert worse(found) == worse(lint(text, config, path=str(place))) != []
+
+
+TENSORS = """
+    import numpy as np
+    import torch
+    from torch.utils.data import Dataset
+
+    class Rows(Dataset):
+        def __init__(self, file):
+            self.rows = torch.from_numpy(np.load(file))
+
+        def __len__(self):
+            return len(self.rows)
+"""
+SENT = """
+    from torch.utils.data import DataLoader
+    from rows import Rows
+
+    class Sent(Rows):
+        def __getitem__(self, i):
+            return self.rows[i]
+
+    loader = DataLoader(Sent("x"), batch_size=8, num_workers=2, collate_fn=tuple)
+"""
+
+
+def test_a_base_class_of_another_file_and_another_way_to_collate(tmp_path: Path) -> None:
+    (tmp_path / "rows.py").write_text(dedent(TENSORS))
+    place, text = tmp_path / "sent.py", dedent(SENT)
+    place.write_text(text)
+    found = lint(text, path=str(place), least=Severity.WARNING)
+    assert worse(found) == worse(lint(text, path=str(place)))
+    assert [each.code for each in found] == ["TLK201", "TLK204"]
+
+
+SCORED = """
+    import torch
+    from nets import Net, make
+
+    class Scorer:
+        def __init__(self, width):
+            self.net, self.rows = {made}, {{}}
+
+        def scores(self, loader):
+            found, net = [], {made}
+            for x in loader:
+                self.rows.update(x)
+                found.append({called}.score(x).max(1)[0].tolist())
+            return found
+"""
+NETS = """
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.body, self.head = nn.Linear(8, width), nn.Linear(width, 4)
+
+        def forward(self, x):
+            return self.head(self.body(x))
+
+        def score(self, x):
+            return self.head(self.body(x))
+
+    def make(width):
+        return Net(width)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "called", "codes"),
+    [
+        ("Net(width).cpu()", "self.net", ["TLK501"]),
+        ("Net(width)", "net", ["TLK501"]),
+        ("make(width)", "net", []),
+        ("object()", "net", []),
+        ("Net(width)", "other(width)", ["TLK501"]),
+    ],
+)
+def test_a_network_s_method_of_another_file(tmp_path: Path, made: str, called: str, codes: list[str]) -> None:
+    (tmp_path / "nets.py").write_text(dedent(NETS))
+    place, text = tmp_path / "scorer.py", dedent(SCORED).format(made=made.replace("width", "8"), called=called)
+    text = text.replace("other(width)", "Net(width)")
+    place.write_text(text)
+    found = lint(text, path=str(place), least=Severity.WARNING)
+    assert worse(found) == worse(lint(text, path=str(place)))
+    assert [each.code for each in found] == codes

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import Definition, How
+from flake8_torchleak.model.bindings import Definition
 from flake8_torchleak.model.modes import behind
+from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -38,14 +39,12 @@ def is_layer_of_torch(module: Module, value: ast.expr, depth: int = _MOST_CALLER
 
 
 def _binds_layer(module: Module, binding: Definition, depth: int) -> bool:
-    if binding.how is How.PARAMETER:
-        return depth > 0 and _is_given_layers(module, binding.node, depth - 1)
+    if isinstance(binding.node, ast.arg):
+        function = module.tree.function(binding.node)
+        return function is not None and depth > 0 and _is_given_layers(module, binding.node, function, depth - 1)
     return binding.is_plain and binding.value is not None and is_layer_of_torch(module, binding.value, depth - 1)
 
 
-def _is_given_layers(module: Module, parameter: ast.AST, depth: int) -> bool:
-    function = module.tree.function(parameter)
-    if function is None or not isinstance(parameter, ast.arg):
-        return False
+def _is_given_layers(module: Module, parameter: ast.arg, function: FunctionNode, depth: int) -> bool:
     given = [module.classes.argument(call, parameter, function) for call in module.classes.calls_of(function)]
     return bool(given) and all(each is not None and is_layer_of_torch(module, each, depth) for each in given)

@@ -48,14 +48,16 @@ def others_may_evaluate(module: Module) -> bool:
 
 
 def _makers(module: Module, value: ast.expr) -> list[ast.expr]:
-    """What is called to make an object, wherever it is bound: `Net` of `self.net = Net(config).to(device)`."""
-    owned = module.classes.self_attribute(value)
+    """What is called to make an object, there or where it is bound: `Net` of `self.net = Net(config).to(device)`."""
+    owned, made = module.classes.self_attribute(value), behind(value)
+    if isinstance(made, ast.Call):
+        return [made.func]
     if owned is not None:
         bound = owned[0].attributes.get(f"self.{owned[1]}", [])
     else:
         bound = module.flow.reaching(value.id, value) if isinstance(value, ast.Name) else []
-    made = (behind(each.value) for each in bound if each.value is not None)
-    return [each.func for each in made if isinstance(each, ast.Call)]
+    found = (behind(each.value) for each in bound if each.value is not None)
+    return [each.func for each in found if isinstance(each, ast.Call)]
 
 
 def _may_tell(text: str) -> bool:

@@ -72,7 +72,9 @@ class Escapes:
         """Where a variable is bound anew out of itself in place: `loss /= 2`."""
         tree, scope_of = self.module.tree, self.module.names.scope_of
         stored = (node for node in self._by_name(owner).get(name, []) if isinstance(node.ctx, ast.Store))
-        return [node for node in stored if isinstance(tree.parents[node], ast.AugAssign) and scope_of(name, node) is owner]
+        return [
+            node for node in stored if isinstance(tree.parents[node], ast.AugAssign) and scope_of(name, node) is owner
+        ]
 
     @remembered
     def of_holder(self, key: str, node: ast.expr | ast.stmt) -> Ending:
