@@ -51,6 +51,8 @@ When it stays silent
 - The network that is run is another one than the one in evaluation mode, or holds that as a part, or trains again.
 - Gradients are turned off for good before: by the constructor, or where the file is run as a program.
 - The file imports another library with networks (JAX, MegEngine, Paddle, TensorFlow and others), and not PyTorch.
+- The network is run by a function that a decorator gets which is given something, and may train
+  (`@captured(model, optimizer)`).
 - A generator expression that is gone through elsewhere. Those that `sum`, `list` and `extend` take are loops like
   others, as comprehensions are, if the network is given what they go over.
 
@@ -80,14 +82,17 @@ left to whoever calls it, if a network is seen to be run there.
 While something is trained, a network whose outputs are only used without their graph is told as well, with the same
 severity: a target network (`target(x).max(1)[0].detach()`), a generator that makes samples for a critic's step, a
 network that chooses what to do next. Not where parameters of it may be frozen, nor where what is cut off is only kept
-or logged (`outputs.append(net(x).detach())`), as other messages advise. Measured, two networks of four 512-wide
+or logged (`outputs.append(net(x).detach())`), as other messages advise, but in a loop over batches that trains nothing:
+that evaluates, whatever stands around it. Measured, two networks of four 512-wide
 layers, batch 16,384: the peak of a training step is 302 MB where the output keeps a name
 (`out = target(x); y = out.detach()`), as its graph lives until the next step, and 206 MB under `no_grad`. Detached
 at once it is 206 MB too, and the pass of the target network alone takes 206 instead of 110 MB: that matters where it
 is the larger network.
 
 Methods under other names (`model.predict(users, items)`, `trainer.generate(x)`) run a network where the class of the
-object shows that they do, with gradients on: where it is made, or by what is handed over for it, in any file.
+object shows that they do, with gradients on: where it is made, or by what is handed over for it, in any file. What a
+loss or layer of torch's own gives is made of what it gets, wherever it is made or handed over in sight; of any other
+nobody knows whether it trains.
 
 A function that trains under a condition (`if optimizer is not None:`, `if mode == "train":`, `if net.training:`) is
 told where it is also run when that does not hold, with gradients on: by a call with such constants, in any file, a
