@@ -70,9 +70,6 @@ PROGRAMS: dict[str, str] = {
     "left after a few in a list": training("if len(kept) == 2:\n    break\nkeep(kept, loss)", KEEP),
     "left after many": training("if i >= 20_000:\n    break\nkeep(kept, loss)  # TLK402", KEEP),
     "left when the training is over": training("if i >= int('9' * 4):\n    break\nkeep(kept, loss)  # TLK402", KEEP),
-    "left when there are enough": training(
-        "if len(kept) >= int('9' * 4):\n    break\nkeep(kept, loss)  # TLK402", KEEP
-    ),
     "left when it is nan": training("if math.isnan(loss.item()):\n    break\nkeep(kept, loss)  # TLK402", KEEP),
     "gone on": training("if i % 2:\n    continue\nkeep(kept, loss)  # TLK402", KEEP),
     "gone on before": training("if i % 2:\n    value = loss\n    continue\nkeep(kept, i)", KEEP),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 
 from flake8_torchleak.lifetime.frames import Loop
 from flake8_torchleak.lifetime.nodes import of_node
@@ -218,7 +219,10 @@ def filled(run: Run, test: ast.expr) -> list[Obj]:
 
 
 def ends_at(run: Run, test: ast.expr, holds: bool, loop: Loop) -> ast.expr | None:
-    """The number of iterations after which a condition holds: `if i >= count: break`. None: it counts none."""
+    """The number of iterations after which a condition holds: `if i >= count: break`. None: it counts none.
+
+    Of a container that is asked for its length, the container: it is let grow so far, and no further.
+    """
     if isinstance(loop.node, ast.While):
         return None  # that is how it ends, however long it is
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -230,7 +234,7 @@ def ends_at(run: Run, test: ast.expr, holds: bool, loop: Loop) -> ast.expr | Non
         left, right = right, left
     counted = _counted(left)
     if counted is not None:
-        return right if loop.ident not in varies(run.evaluate(counted)) else None  # not the length of a batch
+        return counted if loop.ident not in varies(run.evaluate(counted)) else None  # not the length of a batch
     if isinstance(op, (ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)) or not isinstance(
         left, (ast.Name, ast.Attribute)
     ):
@@ -241,6 +245,23 @@ def ends_at(run: Run, test: ast.expr, holds: bool, loop: Loop) -> ast.expr | Non
 
 
 def is_few(run: Run, count: ast.expr) -> bool:
-    """Whether a number of iterations is known, and small."""
-    known = constant(run.evaluate(count))
-    return isinstance(known, (int, float)) and known <= _FEW
+    """Whether a number of iterations is known to be small: the largest that it may be, as far as the program shows."""
+    return _most(run, count) <= _FEW or bool(objects(run.evaluate(count)))
+
+
+def _most(run: Run, count: ast.expr) -> float:
+    """The largest that a number may be; infinity if that is not known."""
+    if isinstance(count, ast.BinOp) and isinstance(count.op, (ast.Add, ast.Mult)):
+        left, right = _most(run, count.left), _most(run, count.right)
+        return left + right if isinstance(count.op, ast.Add) else left * right
+    if isinstance(count, ast.BinOp) and isinstance(count.op, (ast.Sub, ast.FloorDiv, ast.Div, ast.Mod)):
+        return _most(run, count.left)  # of counts, which are no less than one
+    if isinstance(count, ast.IfExp):
+        return max(_most(run, count.body), _most(run, count.orelse))
+    if isinstance(count, ast.Call) and isinstance(count.func, ast.Name) and count.args:
+        of = [_most(run, each) for each in count.args]
+        if count.func.id in ("min", "max", "int", "round", "abs"):
+            return min(of) if count.func.id == "min" else max(of)
+    found = [constant((atom,)) for atom in run.evaluate(count)]
+    known = [each for each in found if isinstance(each, (int, float))]
+    return max(known) if known and len(known) == len(found) else math.inf

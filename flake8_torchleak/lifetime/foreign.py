@@ -27,6 +27,7 @@ from flake8_torchleak.lifetime.values import (
     number,
 )
 from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.model.names import last_name
 
 
 class Foreign(Part):
@@ -189,6 +190,9 @@ class Foreign(Part):
         if atom.made == HANDLE:
             return run.hooks.removed(atom)
         if name in table.DIFFERENTIATING:
+            if receiver is not None and _is_scaled(receiver):
+                for each in run.seen.operands.get(receiver, ((), ()))[0]:
+                    run.operations.backward(each, name, args, keywords)
             return run.operations.backward(atom, name, args, keywords)
         if kind is Kind.NETWORK:
             return run.networks.method(atom, name, args, keywords, node, receiver)
@@ -205,3 +209,10 @@ class Foreign(Part):
             return NONE
         stepped(self.run)
         return join([self.run.functions.hand_over(each, node, "") for each in args]) or NONE  # the closure's loss
+
+
+def _is_scaled(node: ast.expr) -> bool:
+    """`scaler.scale(loss)`, which is differentiated: no other object is known to be asked that way."""
+    if not isinstance(node, ast.Call) or last_name(node.func) != "scale":
+        return False
+    return len(node.args) == 1 and not node.keywords

@@ -165,7 +165,7 @@ class Unseen(Part):
                 run.keeper.stored(run.evaluate(owner), join(args), node, receiver, None, summed=True)
         if name == "scale" and args:
             run.seen.operands[node] = args[0], ()
-            if atom.made == table.SCALER or (len(args) == 1 and not keywords):
+            if atom.made == table.SCALER:
                 return run.make.result(node, args)
         effect = TENSOR_METHODS.get(name)
         if effect is not None and effect.graph:

@@ -11,7 +11,7 @@ from flake8_torchleak.model.fed import rounds_over_batches
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.passes import passes
 from flake8_torchleak.model.running import switches_itself
-from flake8_torchleak.model.unneeded import is_only_read, is_used
+from flake8_torchleak.model.unneeded import is_hooked, is_only_read, is_used
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -88,4 +88,5 @@ def _is_in_vain(module: Module, call: ast.Call) -> bool:
         and is_only_read(module, call)
         and passes(module, call)
         and not switches_itself(module, call)
+        and not is_hooked(module, call)
     )

@@ -100,6 +100,20 @@ class File:
         """Its top-level statements, without definitions that stand by themselves."""
         return self._rest.body
 
+    def exports(self, name: str) -> bool:
+        """Whether who imports all of its names gets this one: by its `__all__`, if that can be read, or by the name."""
+        listed = self.binding("__all__")
+        if not listed:
+            return not name.startswith("_")
+        value = listed[0].value if len(listed) == 1 and isinstance(listed[0], ast.Assign) else None
+        names = value.elts if isinstance(value, (ast.List, ast.Tuple)) else []
+        return any(isinstance(each, ast.Constant) and each.value == name for each in names)
+
+    def deletes(self, name: str) -> bool:
+        """Whether a statement at its top takes a name away."""
+        deleted = (each for each in self._rest.body if isinstance(each, ast.Delete))
+        return any(isinstance(node, ast.Name) and node.id == name for each in deleted for node in each.targets)
+
     @cached_property
     def stars(self) -> list[ast.ImportFrom]:
         """Its `from x import *`."""

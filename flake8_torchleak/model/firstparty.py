@@ -62,7 +62,17 @@ class Finder:
             self._asked.clear()
         return found
 
+    def exports(self, importer: str, qualname: str) -> bool:
+        """Whether a module gives a name to who imports all of its names."""
+        home = self._home(importer, qualname)
+        return home is not None and home[0].exports(home[1])
+
     def _find(self, importer: str, qualname: str, assigned: bool) -> tuple[File, str] | None:
+        home = self._home(importer, qualname)
+        return self._defined(*home, assigned) if home is not None else None
+
+    def _home(self, importer: str, qualname: str) -> tuple[File, str] | None:
+        """The module that a dotted name says has it, and the name there."""
         level = len(qualname) - len(qualname.lstrip("."))
         parts = qualname[level:].split(".")
         if not level and (parts[0] in sys.stdlib_module_names or not self.is_near(parts[0])):
@@ -71,16 +81,18 @@ class Finder:
             for count in range(len(parts) - 1, -1, -1):
                 file = self._module(os.path.join(root, *parts[:count])) if count or level else None
                 if file is not None and count == len(parts) - 1:
-                    return self._defined(file, parts[count], assigned)
+                    return file, parts[count]
                 if file is not None:
                     return None
         return None
 
     def _defined(self, file: File, name: str, assigned: bool) -> tuple[File, str] | None:
         """Where a name of a module is defined: there, or where it is imported from."""
+        if file.deletes(name):
+            return None
         for statement in reversed(file.binding(name)):
             if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
-                return file, name
+                return self._starred(file, name, assigned, statement.lineno) or (file, name)
             if assigned and isinstance(statement, (ast.Assign, ast.AnnAssign)):
                 return file, name
             if isinstance(statement, ast.ImportFrom):
@@ -93,10 +105,18 @@ class Finder:
                 return file, name
             if assigned and isinstance(statement, (ast.If, ast.Try)):
                 return file, name
-        for star in file.stars:
-            found = self.resolve(file.path, f"{'.' * star.level}{star.module or ''}.{name}", assigned)
-            if found is not None:
-                return found
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and not _wraps(statement, name):
+                return None
+        return self._starred(file, name, assigned)
+
+    def _starred(self, file: File, name: str, assigned: bool, behind: int = 0) -> tuple[File, str] | None:
+        """Where a name is defined that a file may have by importing all names of a module, behind a line."""
+        for star in reversed(file.stars):
+            path = f"{'.' * star.level}{star.module or ''}.{name}"
+            if star.lineno > behind and self.exports(file.path, path):
+                found = self.resolve(file.path, path, assigned)
+                if found is not None:
+                    return found
         return None
 
     def outside(self, importer: str, qualname: str) -> tuple[str, str]:
@@ -284,3 +304,9 @@ def _made(path: str, top: str, make: Callable[[str], M]) -> M | None:
         return make(text) if text is not None else None
     except SyntaxError:
         return None
+
+
+def _wraps(statement: ast.Assign | ast.AnnAssign, name: str) -> bool:
+    """Whether a name is bound anew to what is made of itself: `step = timed(step)`."""
+    value = statement.value
+    return value is None or any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(value))

@@ -26,7 +26,8 @@ HOOKS_WITHOUT_GRAD = frozenset({
 })  # fmt: skip
 """Methods that Lightning and the Hugging Face Trainer run under no_grad themselves."""
 _OF_TRIALS = frozenset({"evaluate_batch", "evaluate_full_dataset"})
-"""Those that Determined's trials do, by the name of their base class (`PyTorchTrial`)."""
+"""Those that Determined's trials do, by the names of their base classes."""
+_TRIALS = frozenset({"PyTorchTrial", "DeepSpeedTrial"})
 
 
 _DECIDE = (ast.With, ast.AsyncWith, *FUNCTIONS, ast.Module)
@@ -230,7 +231,7 @@ class GradMode:
         owner = self.tree.class_of(function)
         if owner is None or function.name not in HOOKS_WITHOUT_GRAD | _OF_TRIALS:
             return False
-        return function.name not in _OF_TRIALS or any(last_name(each).endswith("Trial") for each in owner.bases)
+        return function.name not in _OF_TRIALS or any(last_name(each) in _TRIALS for each in owner.bases)
 
     def _is_constructed_without(self, function: FunctionNode) -> bool:
         """Whether the constructor of the class turns gradients off, for good: its other methods run behind it."""

@@ -64,7 +64,10 @@ def own_share(module: Module, state: StateFacts) -> ast.AST | None:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__"
     ]
     share = next((node for node in filled if module.tree.is_own(node)), None)
-    return share or (None if any(_makes_samples(module, each) for each in state.bindings) else state.dataset.facts.node)
+    if share is not None or any(_makes_samples(module, each) for each in state.bindings):
+        return share
+    facts = state.dataset.facts
+    return facts.node if any(each in facts.own_methods for each in SAMPLE_METHODS) else None
 
 
 def _makes_samples(module: Module, binding: Definition) -> bool:

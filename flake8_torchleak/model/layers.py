@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition
+from flake8_torchleak.model.elsewhere import answers_elsewhere
 from flake8_torchleak.model.modes import behind
 from flake8_torchleak.model.tree import FunctionNode
 
@@ -24,9 +25,11 @@ _MOST_CALLERS = 4
 def is_layer_of_torch(module: Module, value: ast.expr, depth: int = _MOST_CALLERS) -> bool:
     """Whether a value is a layer or loss of torch's own, wherever it is bound: `nn.CrossEntropyLoss().to(device)`.
 
-    A parameter is what all give for it who call the function in the file.
+    A parameter is what all give for it who call the function, in any file.
     """
     made = behind(value)
+    if depth < 0:
+        return False
     if isinstance(made, ast.Call):
         head, _, name = module.names.qualname(made.func).rpartition(".")
         return head == "torch.nn" and name[:1].isupper() and name not in _OTHERS
@@ -41,10 +44,16 @@ def is_layer_of_torch(module: Module, value: ast.expr, depth: int = _MOST_CALLER
 def _binds_layer(module: Module, binding: Definition, depth: int) -> bool:
     if isinstance(binding.node, ast.arg):
         function = module.tree.function(binding.node)
-        return function is not None and depth > 0 and _is_given_layers(module, binding.node, function, depth - 1)
+        return function is not None and _is_given_layers(module, binding.node, function, depth - 1)
     return binding.is_plain and binding.value is not None and is_layer_of_torch(module, binding.value, depth - 1)
 
 
 def _is_given_layers(module: Module, parameter: ast.arg, function: FunctionNode, depth: int) -> bool:
-    given = [module.classes.argument(call, parameter, function) for call in module.classes.calls_of(function)]
-    return bool(given) and all(each is not None and is_layer_of_torch(module, each, depth) for each in given)
+    def is_given(user: Module, call: ast.Call) -> bool:
+        given = module.classes.argument(call, parameter, function)
+        return given is not None and is_layer_of_torch(user, given, depth)
+
+    own = module.classes.calls_of(function)
+    if not own or not all(is_given(module, each) for each in own):
+        return False
+    return all(answers_elsewhere(module, function, is_given))

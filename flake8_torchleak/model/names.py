@@ -18,7 +18,7 @@ from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.scopes import Bound, bindings_of
 from flake8_torchleak.model.scopes import parameters as parameters
 from flake8_torchleak.model.standing import Standing
-from flake8_torchleak.model.starred import from_star
+from flake8_torchleak.model.starred import from_star, gives
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, FunctionNode, Scope, Tree
 
 
@@ -79,7 +79,8 @@ def defaults(function: FunctionNode | ast.Lambda) -> dict[ast.arg, ast.expr]:
     return found | {arg: value for arg, value in zip(a.kwonlyargs, a.kw_defaults, strict=True) if value is not None}
 
 
-_STAR = "*"
+_STAR, BY_STAR = "*", "**"
+"""Before the name of a module all of whose names are imported; before what may have come so from the project."""
 
 
 class Names:
@@ -257,13 +258,21 @@ class Names:
         return found
 
     def _with_all_names(self, node: ast.Name, networks: bool) -> ast.AST | None:
-        """The same of what is bound nowhere: it may have come with all names of a module, the last such one first."""
-        for path in self._by_stars(node.id) if not hasattr(builtins, node.id) else ():
+        """The same of what is bound nowhere: it may have come with all names of a module, the last such one first.
+
+        None if it may be of a library, of which nobody sees what it gives.
+        """
+        name = node.id
+        for star, path in zip(self.stars, self._by_stars(name), strict=True) if not hasattr(builtins, name) else ():
+            if _STAR + star not in self._foreign:
+                if gives(star, name) is not False:
+                    return None
+                continue
             found = self.links.get((self.tree.root, path))
             if found is not None:
                 return found
             if networks or not _is_network(path):
-                self.asked[path] = None
+                self.asked[BY_STAR + path] = None
         return None
 
     def _by_stars(self, name: str) -> list[str]:

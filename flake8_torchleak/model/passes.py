@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.classfacts import ClassFacts, self_name
 from flake8_torchleak.model.elsewhere import answers_elsewhere
+from flake8_torchleak.model.fed import goes_over_batches
 from flake8_torchleak.model.modes import behind
 from flake8_torchleak.model.names import network_of, parameters
 from flake8_torchleak.model.running import helper_runs_model, is_forward, is_handed_to_others, runs_model
@@ -76,8 +77,10 @@ def _helper_runs_method(module: Module, call: ast.Call) -> bool:
     helper = module.classes.callee(call)
     if helper is None or is_handed_to_others(module, helper):
         return False
-    if is_forward(module, helper) or module.loops.trains(helper):
+    if not module.tree.is_own(helper) or is_forward(module, helper) or module.loops.trains(helper):
         return False
+    if goes_over_batches(module, helper):
+        return False  # it is told there
     calls = (each for each in module.tree.calls(helper) if not module.grad.turned_off(each))
     return any(method_runs_model(module, each) for each in calls)
 

@@ -19,7 +19,7 @@ from flake8_torchleak.model.files import File, imported
 from flake8_torchleak.model.firstparty import Finder, holds, listing, parsed, text_of, whole
 from flake8_torchleak.model.importers import importers
 from flake8_torchleak.model.index import Index
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import BY_STAR, last_name
 from flake8_torchleak.model.reading import made, reader
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
@@ -72,6 +72,8 @@ class Project:
         for statement in tree.all(ast.ImportFrom):
             if statement.level or self._is_near((statement.module or "").partition(".")[0]):
                 found.update(a.asname or a.name for a in statement.names)
+                if statement.names[0].name == "*":
+                    found.add(f"*{'.' * statement.level}{statement.module or ''}")
         return frozenset(found)
 
     def imported(self, tree: Tree) -> list[str]:
@@ -80,7 +82,7 @@ class Project:
 
     def text_behind(self, qualname: str) -> str:
         """The text of the file that defines what a dotted name stands for in the module; "" if none does."""
-        found = self._finder.resolve(self._finder.path, qualname)
+        found = self._finder.resolve(self._finder.path, qualname.removeprefix(BY_STAR))
         return found[0].source.text if found is not None else ""
 
     def _is_near(self, head: str) -> bool:
@@ -92,8 +94,8 @@ class Project:
         own: dict[str, tuple[File, str]] = {}
         outside: dict[str, str] = {}
         for asked in wanted:
-            qualname = asked.removeprefix("*")  # what came with a star, only of a library
-            target = self._finder.resolve(self._finder.path, qualname) if asked == qualname else None
+            qualname = asked.lstrip("*")
+            target = self._asked(asked, qualname)
             if target is not None:
                 own[qualname] = target
                 found.setdefault(target[0], {})[target[1]] = None
@@ -102,6 +104,14 @@ class Project:
         attached = self._collect(tree.root, own, found)
         attached.outside = outside
         return attached
+
+    def _asked(self, asked: str, qualname: str) -> tuple[File, str] | None:
+        """Where something is defined that was asked for; not of what came with a star, if it may be a library's."""
+        if asked != qualname and (
+            not asked.startswith(BY_STAR) or not self._finder.exports(self._finder.path, qualname)
+        ):
+            return None
+        return self._finder.resolve(self._finder.path, qualname)
 
     def _collect(
         self, root: ast.Module, own: dict[str, tuple[File, str]], found: dict[File, dict[str, None]]

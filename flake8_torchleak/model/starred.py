@@ -226,6 +226,12 @@ def _names(module: str) -> frozenset[str]:
     return frozenset(_COMING.get(module, "").split())
 
 
+def gives(star: str, name: str) -> bool | None:
+    """Whether a name comes with all names of a module; None if nobody knows what comes with them."""
+    known = _names(star)
+    return name in known if known else None
+
+
 def from_star(stars: Iterable[str], name: str) -> str:
     """The dotted name of what a name stands for that came with all names of one of these modules; "" if of none."""
     if hasattr(builtins, name):

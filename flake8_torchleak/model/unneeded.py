@@ -21,6 +21,8 @@ from flake8_torchleak.words import holds_any
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
+_HOOKING = "register_forward"
+"""How the methods begin that register hooks of forward passes."""
 _CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
 """What takes numbers, or a tensor without its graph, out of an output."""
 
@@ -41,7 +43,19 @@ def may_be_unneeded(module: Module) -> Iterator[FunctionNode]:
 
 def may_be_read(module: Module, call: ast.Call) -> bool:
     """Whether what a call gives is only read, as far as its function shows."""
+    if is_hooked(module, call):
+        return False
     return module.release.escapes.of_this_value(call).fate <= Fate.RETURNED and is_used(module, call)
+
+
+def is_hooked(module: Module, call: ast.Call) -> bool:
+    """Whether a hook may keep what a network makes on the way, and differentiate that: of an object, or set beside."""
+    if _HOOKING not in module.source.text:
+        return False
+    scope = module.tree.scope(call)
+    hooking = (each for each in module.tree.all(ast.Attribute) if each.attr.startswith(_HOOKING))
+    around = {module.tree.scope(each) for each in hooking}
+    return scope in around or any(module.tree.class_of(each) is not None for each in around)
 
 
 def is_only_read(module: Module, call: ast.Call) -> bool:

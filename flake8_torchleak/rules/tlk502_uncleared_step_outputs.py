@@ -69,6 +69,7 @@ from flake8_torchleak.model.bindings import GROWING, Mutation, key_of
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.emptying import empties_parts
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import Kind
@@ -78,6 +79,8 @@ from flake8_torchleak.wording import short
 _STAGES = {"training_step": "train", "validation_step": "validation", "test_step": "test", "predict_step": "predict"}
 _GROWS = GROWING - {"setitem", "update", "setdefault"} | {"augment"}
 _HISTORY = "no hook at the end of an epoch reads it: it may be the history of the run"
+_LISTED = frozenset({"append", "extend", "index", "count", "copy", "items", "keys", "values", "get"})
+"""What is asked of a list, or a dict, and leaves it as it is or longer."""
 _EMPTIES = frozenset({"clear", "pop", "popleft", "del", "popitem", "setitem", "reset"})
 
 
@@ -150,9 +153,18 @@ def _is_list(module: Module, facts: ClassFacts, key: str) -> bool:
 
 def _is_of_base(facts: ClassFacts, end: FunctionNode | None, key: str) -> bool:
     """Whether a base class that is not seen has the attribute, and the hook reads it and does not ask that class."""
-    if end is None or facts.attributes.get(key) or not _reads(end, key):
+    if (
+        end is None
+        or facts.attributes.get(key)
+        or not _reads(end, key)
+        or end.name.replace("_end", "_start") in (facts.own_methods)
+    ):
         return False
-    return not any(isinstance(node, ast.Name) and node.id == "super" for node in ast.walk(end))
+    calls = [node.func for node in ast.walk(end) if isinstance(node, ast.Call)]
+    methods = {each.attr for each in calls if isinstance(each, ast.Attribute) and key_of(each.value) == key}
+    return methods <= _LISTED and not any(
+        isinstance(each, ast.Name) and each.id == "super" or last_name(each) in (end.name, *_EMPTIES) for each in calls
+    )
 
 
 def _holds_a_plain_list(module: Module, facts: ClassFacts, key: str) -> bool:

@@ -156,14 +156,16 @@ class Trail:
         if isinstance(target, ast.Starred):
             return self._bound(target.value, place)
         if isinstance(target, ast.Name):
-            owner = self.module.names.scope_of(target.id, target)
-            bound = place if self.in_order and isinstance(place, ast.Assign) else None
-            followed = READ if owner is None else self.variable(target.id, owner, bound)
-            if owner is None or owner is not self.module.tree.scope(target):
-                outer = Ending(Fate.OPEN, place, f"`{target.id}` is a variable of an outer scope")
-                return max(outer, followed, key=fate_of)
-            return followed
+            return self._named(target, place, place if self.in_order and isinstance(place, ast.Assign) else None)
         return self._put(target, place)
+
+    def _named(self, name: ast.Name, place: ast.AST, bound: ast.AST | None) -> Ending:
+        """What becomes of what a variable is, or holds. bound: the statement that binds it to that, if it does."""
+        owner = self.module.names.scope_of(name.id, name)
+        followed = READ if owner is None else self.variable(name.id, owner, bound)
+        if owner is None or owner is not self.module.tree.scope(name):
+            return max(Ending(Fate.OPEN, place, f"`{name.id}` is a variable of an outer scope"), followed, key=fate_of)
+        return followed
 
     def _put(self, target: ast.expr, place: ast.AST) -> Ending:
         """What becomes of what is put into a container, or an attribute."""
@@ -173,7 +175,7 @@ class Trail:
         if isinstance(root, ast.Name):
             owner = self.module.names.scope_of(root.id, root)
             made = READ if owner is None else self.escapes.start(root.id, owner)
-            return max(self._bound(root, place), made, key=fate_of)
+            return max(self._named(root, place, None), made, key=fate_of)
         stored = Ending(Fate.HANDED, place, f"it is stored in `{short(target)}`")
         return max(stored, self._of_attribute(root), key=fate_of)
 
