@@ -156,3 +156,27 @@ def test_a_helper_of_training_and_validation_is_differentiated_in_one_of_them() 
                 return summed.item()
     """)
     assert [each.code for each in lint(text) if each.code == "TLK501"] == ["TLK501"]
+
+
+FILLED = """
+import torch
+from torch import nn
+
+def go(net, train_loader, opt):
+    crit = nn.CrossEntropyLoss()
+    for e in range(5):
+        losses = torch.zeros(len(train_loader))
+        for i, (x, y) in enumerate(train_loader):
+            loss = crit(net(x), y)
+            print(loss.item())
+            {kept}
+        opt.zero_grad()
+        losses.mean().backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(("kept", "expected"), [("losses[i] = loss", 0), ("losses[i] = loss.item()", 1)])
+def test_a_tensor_that_is_filled_by_index_is_differentiated(kept: str, expected: int) -> None:
+    found = lint(FILLED.format(kept=kept))
+    assert sum(each.code == "TLK501" for each in found) == expected

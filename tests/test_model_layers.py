@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from flake8_torchleak.lint import lint
@@ -87,3 +89,41 @@ class Scorer:
         return total
 """
     assert sum(each.code == "TLK501" for each in lint(text)) == expected
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "self.criterion = self.criterion.cuda()",
+        "self.criterion = self.other; self.other = self.criterion",
+        "self.criterion = nn.MSELoss(); self.criterion = self.criterion.to(device)",
+    ],
+)
+def test_bindings_that_go_in_circles(made: str) -> None:
+    text = f"""
+from torch import nn
+
+class Scorer:
+    def __init__(self, model, device):
+        self.model = model
+        {made}
+
+    def score(self, loader):
+        total = 0.0
+        for x, y in loader:
+            total += self.criterion(self.model(x), y).item()
+        return total
+"""
+    assert not [each for each in lint(text) if each.code == "TLK000"]
+
+
+@pytest.mark.parametrize(("given", "expected"), [("nn.L1Loss()", 1), ("Own()", 0), ("", 0)])
+def test_callers_in_other_files_hand_over_losses_too(tmp_path: Path, given: str, expected: int) -> None:
+    behind = "score(net, loader, nn.MSELoss())"
+    text = EVALUATED.format(before="", parameter=", criterion=None", made="pass", called="criterion", behind=behind)
+    place = tmp_path / "scoring.py"
+    place.write_text(text)
+    user = f"from torch import nn\nfrom scoring import score\nfrom own import Own\nscore(net, loader, {given})\n"
+    (tmp_path / "using.py").write_text(user)
+    (tmp_path / "pyproject.toml").touch()
+    assert sum(each.code == "TLK501" for each in lint(text, path=str(place))) == expected

@@ -144,3 +144,55 @@ def test_a_network_s_method_in_another_file(tmp_path: Path, imported: str, made:
     put(tmp_path, nets=NET, own=TRAINER.format(imported=imported, made=made))
     (tmp_path / "pyproject.toml").touch()
     assert found(tmp_path / "own.py") == codes
+
+
+TRAIN = """
+    import torch
+    from torch import nn
+    {imported}
+
+    def train(model, train_loader, opt):
+        for epoch in range(10):
+            losses = []
+            opt.zero_grad()
+            for x, y in train_loader:
+                loss = nn.functional.mse_loss(model(x), y)
+                losses.append(loss)
+            update(losses)
+            opt.step()
+"""
+PRINTS = "def update(losses):\n    print(sum(losses).item())\n"
+BACK = "def update(losses):\n    sum(losses).backward()\n"
+
+
+@pytest.mark.parametrize(
+    ("imported", "printing", "is_told"),
+    [
+        ("from back import *\n    from printing import *", PRINTS, True),
+        ("from back import *\n    from printing import *", f"__all__ = ['update']\n{PRINTS}", True),
+        ("from back import *\n    from printing import *", f"__all__ = []\n{PRINTS}", False),
+        ("from back import *\n    from printing import *", f"__all__ = ['a'] + ['b']\n{PRINTS}", False),
+        ("from back import *\n    from printing import *", f"__all__ = ['update']\n__all__ += []\n{PRINTS}", False),
+        ("from back import *\n    from printing import *", f"{PRINTS}del update\n", False),
+        ("from printing import *", f"{PRINTS}from back import *\n", False),
+        ("from printing import *", f"from back import *\n{PRINTS}", True),
+        ("from printing import update", f"{PRINTS}update = other\n", False),
+        ("from printing import update", f"{PRINTS}update = timed(update)\n", True),
+        ("from printing import update", f"{PRINTS}update: object = other\n", False),
+        ("from printing import *\n    from library import *", PRINTS, False),
+        ("from library import *\n    from printing import *", PRINTS, True),
+        ("from printing import *\n    from torch.nn import *", PRINTS, True),
+    ],
+)
+def test_which_of_several_definitions_a_name_has(tmp_path: Path, imported: str, printing: str, is_told: bool) -> None:
+    """Told is what is certain: where another module may have the last word, nobody knows what `update` does."""
+    put(tmp_path, back=BACK, printing=printing, own=TRAIN.format(imported=imported))
+    (tmp_path / "pyproject.toml").touch()
+    assert ("TLK501" in found(tmp_path / "own.py")) is is_told
+
+
+@pytest.mark.parametrize(("name", "codes"), [("_read", []), ("read", ["TLK101"])])
+def test_private_names_do_not_come_with_all_names(tmp_path: Path, name: str, codes: list[str]) -> None:
+    put(tmp_path, base=BASE.replace("read", name), own=OWN.format(imported="from base import *").replace("read", name))
+    (tmp_path / "pyproject.toml").touch()
+    assert found(tmp_path / "own.py") == codes

@@ -97,3 +97,19 @@ READS = "def on_validation_epoch_end(self):\n        self.log('a', mean(self.val
 def test_what_a_base_out_of_sight_has_is_a_note(bases: str, hook: str, expected: list[str]) -> None:
     found = lint(OF_A_BASE.format(bases=bases, hook=hook))
     assert [each.severity.value for each in found if each.code == "TLK502"] == expected
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        "def on_validation_epoch_end(self):\n        Framework.on_validation_epoch_end(self)\n"
+        "        print(self.validation_step_outputs)",
+        "def on_validation_epoch_end(self):\n        outs = self.validation_step_outputs\n        outs.clear()",
+        "def on_validation_epoch_end(self):\n        self.validation_step_outputs.compute_and_reset()",
+        "def on_validation_epoch_start(self):\n        self.reset_all()\n\n"
+        "    def on_validation_epoch_end(self):\n        print(self.validation_step_outputs)",
+    ],
+)
+def test_what_a_base_out_of_sight_may_empty(hook: str) -> None:
+    found = lint(OF_A_BASE.format(bases="Framework", hook=hook))
+    assert [each.code for each in found if each.code == "TLK502"] == []
