@@ -11,7 +11,7 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.elsewhere import calls_elsewhere
 from flake8_torchleak.model.freezing import may_freeze_here
 from flake8_torchleak.model.modes import is_false
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import last_name, network_of
 from flake8_torchleak.model.passes import passes, run_behind
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.rounds import Round
@@ -67,8 +67,9 @@ def is_only_read(module: Module, call: ast.Call) -> bool:
     if not module.release.callers.only_read(call) or _is_seen_by_callers(module, call):
         return False
     behind = [*run_behind(module, call)]
-    ends = map(fate, behind)
-    return all(each.fate <= Fate.RETURNED or (each.fate is Fate.HANDED and each.node in behind) for each in ends)
+    parts = [each for each in behind if module.classes.self_attribute(network_of(each)) is not None]
+    ends = map(fate, behind)  # `return self.head(self.body(x))`: what a part of the same object gets is read by that
+    return all(each.fate <= Fate.RETURNED or (each.fate is Fate.HANDED and each.node in parts) for each in ends)
 
 
 def _is_seen_by_callers(module: Module, call: ast.Call) -> bool:
