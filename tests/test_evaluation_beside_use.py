@@ -73,6 +73,10 @@ HELPER = "def scored(net, x):\n    return net.score(x)\n"
          "found.append(scored(net, x).detach())", 0),
         ("def scored(net, x):\n    out = net(x)\n    out.sum().backward()\n    return out\n",
          "found.append(scored(net, x).detach())", 0),
+        ("def scored(net, x):\n    net(x).sum().backward()\n    return x * 2\n",
+         "found.append(scored(net, x).detach())", 0),
+        ("def scored(net, x):\n    net.train()\n    return net(x)\n",
+         "found.append(scored(net, x).detach())", 1),
         ("@timed\n" + HELPER, "found.append(scored(net, x).detach())", 1),
         (
             "def scored(net, x):\n    out = net.score(x)\n    out.sum().backward()\n    return out\n",

@@ -57,9 +57,9 @@ def helper_runs_model(module: Module, call: ast.Call) -> bool:
     What is a step of a forward pass for another one, `self.encode(x)`, runs the network for all others.
     """
     helper = module.classes.callee(call)
-    if helper is None or is_handed_to_others(module, helper):
+    if helper is None or module.loops.trains(helper) or module.loops.modes.contradicted(helper):
         return False
-    if module.loops.trains(helper) or module.loops.modes.contradicted(helper):
+    if is_handed_to_others(module, helper):
         return False
     if is_forward(module, helper) and is_forward(module, module.tree.scope(call)):
         return False
