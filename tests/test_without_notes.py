@@ -16,6 +16,7 @@ from flake8_torchleak.model.tree import FUNCTIONS
 from tests.laws.program import Program
 from tests.laws.table import LAWS, MAIN, fixtures
 from tests.test_fixtures import FILES, found_in, unmarked
+from tests.test_project_stars import NET
 from tests.training.program import on_disk
 
 
@@ -335,23 +336,7 @@ SCORED = """
                 found.append({called}.score(x).max(1)[0].tolist())
             return found
 """
-NETS = """
-    from torch import nn
-
-    class Net(nn.Module):
-        def __init__(self, width):
-            super().__init__()
-            self.body, self.head = nn.Linear(8, width), nn.Linear(width, 4)
-
-        def forward(self, x):
-            return self.head(self.body(x))
-
-        def score(self, x):
-            return self.head(self.body(x))
-
-    def make(width):
-        return Net(width)
-"""
+NETS = f"{NET}\n    def make(width):\n        return Net(width)\n"
 
 
 @pytest.mark.parametrize(
