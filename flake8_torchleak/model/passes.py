@@ -73,14 +73,14 @@ def method_runs_model(module: Module, call: ast.Call) -> bool:
 
 
 def _helper_runs_method(module: Module, call: ast.Call) -> bool:
-    """Whether a helper of the file is called that calls such a method, and does not train."""
+    """Whether a helper is called that calls such a method, and neither trains nor goes over batches itself."""
     helper = module.classes.callee(call)
     if helper is None or is_handed_to_others(module, helper):
         return False
-    if not module.tree.is_own(helper) or is_forward(module, helper) or module.loops.trains(helper):
+    if is_forward(module, helper) or module.loops.trains(helper):
         return False
     if goes_over_batches(module, helper):
-        return False  # it is told there
+        return False  # that is told where it does
     calls = (each for each in module.tree.calls(helper) if not module.grad.turned_off(each))
     return any(method_runs_model(module, each) for each in calls)
 
