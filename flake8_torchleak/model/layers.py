@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import Definition
 from flake8_torchleak.model.elsewhere import answers_elsewhere
-from flake8_torchleak.model.modes import behind
+from flake8_torchleak.model.modes import behind, bindings_of
 from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
@@ -33,11 +33,7 @@ def is_layer_of_torch(module: Module, value: ast.expr, depth: int = _MOST_CALLER
     if isinstance(made, ast.Call):
         head, _, name = module.names.qualname(made.func).rpartition(".")
         return head == "torch.nn" and name[:1].isupper() and name not in _OTHERS
-    owned = module.classes.self_attribute(made)
-    if owned is not None:
-        bound = owned[0].attributes.get(f"self.{owned[1]}", [])
-    else:
-        bound = module.flow.reaching(made.id, made) if isinstance(made, ast.Name) else []
+    bound = bindings_of(module, made)
     return bool(bound) and all(_binds_layer(module, each, depth) for each in bound)
 
 

@@ -6,8 +6,9 @@ import ast
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.bindings import Definition, key_of
 from flake8_torchleak.model.classes import ClassTable
 from flake8_torchleak.model.effects import MODULE_SELF
 from flake8_torchleak.model.infer import Infer
@@ -15,6 +16,9 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import Scope, Tree
 from flake8_torchleak.model.values import Kind
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
 
 SWITCHED = "`eval()` does not turn autograd off"
 """What a note says of what put a network in evaluation mode."""
@@ -147,3 +151,11 @@ def behind(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MODULE_SELF:
         node = node.func.value
     return node
+
+
+def bindings_of(module: Module, node: ast.expr) -> list[Definition]:
+    """What binds a variable, where it may reach, or an attribute of `self`, anywhere; nothing for anything else."""
+    owned = module.classes.self_attribute(node)
+    if owned is not None:
+        return owned[0].attributes.get(f"self.{owned[1]}", [])
+    return module.flow.reaching(node.id, node) if isinstance(node, ast.Name) else []

@@ -1,8 +1,9 @@
-"""Whether other files may show more than a note about a Dataset when its own file shows nothing.
+"""Whether other files may show more than a note about a Dataset, or a loop that evaluates, when its own shows nothing.
 
 Looking at a module again with what it asked of other files took a fifth of the time on 14 libraries. A base class or a
 helper of another file can read records into what a Dataset holds, open a handle for it, or be the collate function of
-its loader. The words for that then stand in that file, or in this one.
+its loader. The words for that then stand in that file, or in this one. A loop that evaluates by a method of an object
+can record a graph where the class of that object stands.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.handles import OPENS
 from flake8_torchleak.model.library import INDEXES, PARSES
-from flake8_torchleak.model.modes import behind
+from flake8_torchleak.model.modes import behind, bindings_of
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.words import holds_any
 
@@ -49,14 +50,10 @@ def others_may_evaluate(module: Module) -> bool:
 
 def _makers(module: Module, value: ast.expr) -> list[ast.expr]:
     """What is called to make an object, there or where it is bound: `Net` of `self.net = Net(config).to(device)`."""
-    owned, made = module.classes.self_attribute(value), behind(value)
+    made = behind(value)
     if isinstance(made, ast.Call):
         return [made.func]
-    if owned is not None:
-        bound = owned[0].attributes.get(f"self.{owned[1]}", [])
-    else:
-        bound = module.flow.reaching(value.id, value) if isinstance(value, ast.Name) else []
-    found = (behind(each.value) for each in bound if each.value is not None)
+    found = (behind(each.value) for each in bindings_of(module, value) if each.value is not None)
     return [each.func for each in found if isinstance(each, ast.Call)]
 
 

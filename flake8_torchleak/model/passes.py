@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.classfacts import ClassFacts, self_name
 from flake8_torchleak.model.elsewhere import answers_elsewhere
 from flake8_torchleak.model.fed import goes_over_batches
-from flake8_torchleak.model.modes import behind
+from flake8_torchleak.model.modes import behind, bindings_of
 from flake8_torchleak.model.names import network_of, parameters
 from flake8_torchleak.model.running import helper_runs_model, is_forward, is_handed_to_others, runs_model
 from flake8_torchleak.model.tree import FunctionNode
@@ -90,12 +90,8 @@ def _classes(module: Module, value: ast.expr) -> list[ClassFacts]:
     if isinstance(value, ast.Call):
         made = _made(module, value)
         return [made] if made is not None else []
-    owned = module.classes.self_attribute(value)
-    if owned is not None:
-        ways = owned[0].attributes.get(f"self.{owned[1]}", [])
-    else:
-        ways = module.flow.reaching(value.id, value) if isinstance(value, ast.Name) else []
-    return [each for way in ways if way.is_plain and (each := _made(module, way.value)) is not None]
+    ways = (each for each in bindings_of(module, value) if each.is_plain)
+    return [each for way in ways if (each := _made(module, way.value)) is not None]
 
 
 def _made(module: Module, value: ast.expr | None) -> ClassFacts | None:

@@ -153,12 +153,9 @@ def _is_list(module: Module, facts: ClassFacts, key: str) -> bool:
 
 def _is_of_base(facts: ClassFacts, end: FunctionNode | None, key: str) -> bool:
     """Whether a base class that is not seen has the attribute, and the hook reads it and does not ask that class."""
-    if (
-        end is None
-        or facts.attributes.get(key)
-        or not _reads(end, key)
-        or end.name.replace("_end", "_start") in (facts.own_methods)
-    ):
+    if end is None or facts.attributes.get(key) or not _reads(end, key):
+        return False
+    if end.name.replace("_end", "_start") in facts.own_methods:
         return False
     calls = [node.func for node in ast.walk(end) if isinstance(node, ast.Call)]
     methods = {each.attr for each in calls if isinstance(each, ast.Attribute) and key_of(each.value) == key}
