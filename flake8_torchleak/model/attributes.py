@@ -12,6 +12,7 @@ from flake8_torchleak.model.effects import ARRAY_ATTRIBUTES, TENSOR_ATTRIBUTES, 
 from flake8_torchleak.model.encodings import ENTRIES
 from flake8_torchleak.model.env import NO_ENV, Env
 from flake8_torchleak.model.handed import given
+from flake8_torchleak.model.libraryheld import held_by
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import UNKNOWN, Kind, Origin, OriginKind, Size, Value, join
@@ -98,7 +99,7 @@ class Attributes:
         try:
             definitions = self.final_bindings(facts, attr)
             values = [self.infer.definition(each, given(self.infer, facts, each)) for each in definitions]
-            found = join(values) if values else UNKNOWN
+            found = join(values) if values else self._of_library(facts, attr)
             if found.is_container and found.element is not None and self.infer.growth.is_rewritten(facts, attr):
                 found = found.but(element=found.element.but(fields=(), element=None))
             if found.is_container and found.kind is not Kind.JSON:
@@ -110,6 +111,12 @@ class Attributes:
             self.infer.leave(memo)
         self._built[memo] = found
         return found
+
+    def _of_library(self, facts: ClassFacts, attr: str) -> Value:
+        """What a class of a library that this one derives from sets an attribute to."""
+        bases = (base for each in facts.lineage for base in each.node.bases)
+        held = (held_by(self.infer.names, base) for base in bases)
+        return next((each.value for each in held if each is not None and attr in each.reads), UNKNOWN)
 
     def final_bindings(self, facts: ClassFacts, attr: str) -> list[Definition]:
         """Assignments of `self.attr` that may still hold when their method ends, `__init__` first."""

@@ -139,9 +139,11 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
         notes.append((proof, "used as a Python container of objects"))
     notes += dataset.chain(read.function)
     notes.append((read.node, _read_in(read)))
+    place = _place(module, state)
+    notes += [(each, "it is bound here as well") for each in _other_places(module, state, place)]
     elements = [each for each in _put_in(state) if not _is_of(module, each, state.attr)]
     of_parts = bool(elements) and all(_is_entry(module, each) for each in elements)
-    place, name, arrays = _place(module, state), f"self.{state.attr}", holds_arrays(state)
+    name, arrays = f"self.{state.attr}", holds_arrays(state)
     by_sample = state.indexed is not None or (read.key is not None and dataset.derives(read.key))
     per_sample = by_sample and (state.counted or "__len__" not in dataset.facts.methods)
     return Container(place, name, dataset, value, read, tuple(notes), known, of_parts, arrays, per_sample)
@@ -303,6 +305,17 @@ def _lazily(state: StateFacts, statement: ast.AST) -> bool:
         ):
             return True
     return False
+
+
+def _other_places(module: Module, state: StateFacts, place: ast.AST) -> list[ast.AST]:
+    """The other assignments of this file that give it a container that grows, in their order."""
+    facts, found = state.dataset.facts, []
+    for each in state.bindings:
+        value = module.infer.definition(each, given(module.infer, facts, each))
+        if value.is_container and value.grows and each.statement is not place and each.node is not place:
+            found.append(each.statement)
+    own = (each for each in found if module.tree.is_own(each) and not module.tree.inside(place, each))
+    return sorted(dict.fromkeys(own), key=module.tree.number)
 
 
 def _place(module: Module, state: StateFacts) -> ast.AST:

@@ -21,7 +21,14 @@ _MODULE_RETURNS_SELF = frozenset(
 _TEXT_TESTS = frozenset({"endswith", "startswith", "isdigit", "isalpha", "is_file", "exists", "is_dir"})
 _PER_ELEMENT = frozenset({"astype", "fillna", "dropna", "replace"})
 """What a column of a table stays one by."""
+_OF_TABLES = frozenset({
+    "iterrows", "itertuples", "to_dict", "to_records", "reset_index", "set_index", "drop_duplicates", "sort_values",
+    "dropna", "fillna",
+})  # fmt: skip
+"""Methods that only tables have, and their columns: whatever they are called on is one."""
 _FILE_LINES = frozenset({"readlines", "splitlines"})
+_CURSORS = frozenset({"cursor", "iternext", "fetchall"})
+"""Methods of LMDB and of Python's database modules that go over what is stored."""
 
 
 class Methods:
@@ -47,7 +54,7 @@ class Methods:
             return Value(Kind.JSON if name == "item" else Kind.LIST, size=Size.GROWS, why=base.why)
         if base.kind is Kind.FILE:
             return self._file_method(node, name)
-        if base.kind is Kind.FRAME or name in ("iterrows", "itertuples", "to_dict", "to_records"):
+        if base.kind is Kind.FRAME or (name in _OF_TABLES and base.kind is not Kind.INSTANCE):
             return self._frame_method(node, base, name)
         if base.kind is Kind.LOADER and name == "dataset":
             return Value(Kind.DATASET)
@@ -124,6 +131,13 @@ class Methods:
         if name in _FILE_LINES and base.kind in (Kind.UNKNOWN, Kind.STRING):
             return Value(
                 Kind.LIST, size=Size.GROWS, element=STRING, why=((node, f"every line of a file, by `{name}`"),)
+            )
+        if name in _CURSORS and base.kind is Kind.UNKNOWN:
+            return Value(
+                Kind.ITERATOR,
+                size=Size.GROWS,
+                element=UNKNOWN,
+                why=((node, f"every entry of a database, by `{name}`"),),
             )
         if name == "read_text":
             return STRING

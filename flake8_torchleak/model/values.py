@@ -171,6 +171,9 @@ def shallow(value: Value) -> Value:
 _DEEPEST = 8
 """Containers in containers whose elements are told apart."""
 
+_STORED = frozenset({Kind.PICKLE, Kind.OBJECTS})
+"""What a file gives that objects were written to."""
+
 UNKNOWN = Value()
 NONE = Value(Kind.NONE, graph=False)
 NUMBER = Value(Kind.NUMBER, graph=False)
@@ -192,7 +195,7 @@ def join(values: list[Value], depth: int = 0) -> Value:
         return carrier or next((v for v in unknown if v.graph is None), fallback)
     strong = [v for v in known if v.kind is not Kind.NUMBER] or known
     if any(v.is_container for v in strong):
-        strong = [v for v in strong if v.kind is not Kind.PICKLE]  # what is built is what is unpickled next time
+        strong = [v for v in strong if v.kind not in _STORED]  # what is built is what is read the next time
     first = strong[0]
     if len(known) == 1:
         if carrier is None or first.graph:
