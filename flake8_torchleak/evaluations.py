@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from flake8_torchleak.lifetime import libraries
 from flake8_torchleak.lifetime.evaluating import in_vain, is_for_training, marks
 from flake8_torchleak.lifetime.follow import followed
+from flake8_torchleak.model.alike import is_detached
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.bounds import BEYOND, quietly
 from flake8_torchleak.model.detached import detached
@@ -16,14 +18,16 @@ from flake8_torchleak.model.elsewhere import is_called_without
 from flake8_torchleak.model.evaluation import DETACHED, Evaluation, is_test
 from flake8_torchleak.model.evaluation import followed as admitted
 from flake8_torchleak.model.freezing import may_freeze
-from flake8_torchleak.model.minor import is_detached
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.needing import needs_grad
-from flake8_torchleak.model.passes import makers
+from flake8_torchleak.model.passes import innermost, makers
 from flake8_torchleak.model.phases import phases
 from flake8_torchleak.model.rounds import ROUNDS, Round, is_consumed
 from flake8_torchleak.model.tree import LOOPS, FunctionNode, Scope
+from flake8_torchleak.model.unread import unread
 
+_MOST_RUNS = 2
+"""Calls in helpers that are shown."""
 WITHOUT_GRAPH = "what it gives is only used without its graph"
 """What a note says of what cuts an output off from its graph."""
 
@@ -37,7 +41,7 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
     """
     told = [*_all(module)]
     told += _by_turns(module, {each.function for each in told})
-    told += _detached(module, {each.function or each.loop for each in told})
+    told += _detached(module, [*told])
     inner: dict[ast.AST | None, Evaluation] = {
         each.function: each for each in told if each.loop is None and each.function is not None
     }
@@ -49,8 +53,14 @@ def evaluations(module: Module) -> Iterator[Evaluation]:
     shown = set(helpers.values())
     for each in told:
         if each not in shown:
-            ran = ((helpers[each].call, "the network is run here"),) if each in helpers else ()
-            yield replace(each, evidence=(*each.evidence, *ran))
+            yield replace(each, evidence=(*each.evidence, *_ran(module, each, helpers.get(each))))
+
+
+def _ran(module: Module, told: Evaluation, helper: Evaluation | None) -> Iterator[tuple[ast.AST, str]]:
+    """Where the network itself is run, if what is told of is the call of a helper."""
+    call = told.call if helper is None else helper.call
+    found = [*islice(innermost(module, call), _MOST_RUNS)] or ([call] if helper is not None else [])
+    yield from ((each, "the network is run here") for each in found)
 
 
 def _all(module: Module) -> Iterator[Evaluation]:
@@ -81,17 +91,21 @@ def _by_turns(module: Module, told: set[FunctionNode | None]) -> Iterator[Evalua
             yield Evaluation(each.call, each.loop, each.function, evidence, test=each.test)
 
 
-def _detached(module: Module, told: set[ast.AST | None]) -> Iterator[Evaluation]:
-    """Those of networks whose outputs are only used without their graph, in functions of which nothing else is told."""
+def _detached(module: Module, told: list[Evaluation]) -> Iterator[Evaluation]:
+    """Those of networks whose outputs are only used without their graph, or by nobody, where nothing else is told: in
+    other functions, and in what trains in other loops."""
     seen = followed(module).run.seen
     with quietly(module):
-        found = [*detached(module)]
+        found = [(call, cut, WITHOUT_GRAPH) for call, cut in detached(module)]
+        found += [(call, name, f"nobody reads `{ast.unparse(name)}`") for call, name in unread(module)]
     needing = {_network_at(module, each) for each in seen.needing if each in module.tree.parents} if found else set()
-    for call, cut in found:
+    for call, place, why in found:
         function = module.tree.function(call)
         loop = next(iter(module.tree.loops(call)), None)
         scope = function or loop
-        if scope is None or scope in told or (loop is None and getattr(function, "name", "") == "main"):
+        if scope is None or (loop is None and getattr(function, "name", "") == "main"):
+            continue
+        if any(_covers(module, each, call, scope) for each in told):
             continue
         if function is not None and (is_test(module, function) or is_called_without(module, function, call)):
             continue
@@ -103,8 +117,16 @@ def _detached(module: Module, told: set[ast.AST | None]) -> Iterator[Evaluation]
         if (call not in seen.recording or call in seen.of_any_class) and may_freeze(module, call):
             continue
         if _network_at(module, call) not in needing and seen.spent.isdisjoint(marks(call)):
-            known = Evaluation(call, loop, function, ((cut, WITHOUT_GRAPH),), by_use=True, in_training=True)
+            known = Evaluation(call, loop, function, ((place, why),), by_use=True, in_training=True)
             yield replace(known, of_any_class=call in seen.of_any_class or call not in seen.recording)
+
+
+def _covers(module: Module, told: Evaluation, call: ast.Call, scope: ast.AST) -> bool:
+    """Whether who is told of one evaluation is told of another call of a network, too."""
+    if (told.function or told.loop) is not scope:
+        return False
+    loops = module.tree.loops(told.call)
+    return not module.loops.trains(scope) or not loops or module.tree.inside(call, loops[-1])
 
 
 def _network_at(module: Module, call: ast.AST) -> tuple[Scope, str]:

@@ -296,7 +296,7 @@ def test_a_network_that_runs_only_where_it_trains() -> None:
     text = PHASES.format(phases='["train", "val"]', before="pass")
     text = text.replace(
         'if phase == "train":\n                loss',
-        'if phase == "train":\n                out = net(x)\n                loss',
+        'if phase == "train":\n                out = net(x)\n                print(len(out))\n                loss',
     )
     assert not found(text.replace("F.cross_entropy(net(x), y)", "y.sum()"))
 

@@ -285,7 +285,7 @@ def main(rows):
         ("net.eval()", "print(net.predict(x).max())", []),
         ("net.eval()", "y = net.predict(x)\n        print(y.max(), x.data)", []),
         ("net.eval()", "y = net.size()\n        print(y.data)", []),
-        ("net.eval()", "y, _ = net.predict(x)\n        print(y.detach())", []),
+        ("net.eval()", "y, _ = net.predict(x)\n        print(y.detach())", [Severity.NOTE]),
         ("net.train()", "print(net.predict(x).detach().numpy())", []),
         ("net.eval().requires_grad_(False)", "print(net.predict(x).detach().numpy())", []),
         ("net.eval(); torch.set_grad_enabled(False)", "print(net.predict(x).detach().numpy())", []),

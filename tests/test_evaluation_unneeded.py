@@ -29,6 +29,14 @@ def through(model, x):
     return model(x).argmax(1)
 
 
+class Book:
+    def listed(self, x):
+        return x.argmax(1).tolist()
+
+    def keep(self, x):
+        self.rows = x
+
+
 def collect(model, train_loader):
     rows = []
     for x, y in train_loader:
@@ -38,6 +46,9 @@ def collect(model, train_loader):
 BODIES = {
     "turned into numbers by a helper": ("_, out = model(x)\n        rows.extend(listed(out[0]))", 1),
     "turned into numbers at once": ("rows.append(model(x).argmax(1).tolist())", 1),
+    "an image": ("import cv2\n        cv2.imwrite('x', model(x))", 1),
+    "through an object of a known class": ("book = Book()\n        rows.append(book.listed(model(x)))", 1),
+    "through one that keeps it": ("book = Book()\n        book.keep(model(x))", 0),
     "a decision": ("rows.append((model(x) > 0).sum().item())", 1),
     "kept with its graph": ("rows.append(model(x))", 0),  # TLK402 tells, if nothing differentiates it
     "handed to code that is not seen": ("rows.append(other.step(model(x)))", 0),

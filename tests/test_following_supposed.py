@@ -159,6 +159,7 @@ def train(model, loader, opt, cfg):
         for x, y in loader:
             opt.zero_grad()
             out = model(x)
+            print(len(out))
             {}
             opt.step()
     return kept, list(model.parameters())

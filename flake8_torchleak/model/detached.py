@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.fed import rounds_over_batches
 from flake8_torchleak.model.gradmode import Grad
-from flake8_torchleak.model.passes import passes
+from flake8_torchleak.model.passes import methods_of, passes
 from flake8_torchleak.model.running import switches_itself
-from flake8_torchleak.model.unneeded import is_hooked, is_only_read, is_used
+from flake8_torchleak.model.tree import LOOPS
+from flake8_torchleak.model.unneeded import is_hooked, is_only_read, is_used, may_be_read
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -24,9 +25,12 @@ _MOST_LEVELS = 3
 """Variables between what is cut off and the network."""
 
 
-def detached(module: Module) -> Iterator[tuple[ast.Call, ast.Attribute]]:
+def detached(module: Module) -> Iterator[tuple[ast.Call, ast.expr]]:
     """The calls of networks with gradients on whose outputs nothing else is made of, each with what takes them out of
-    their graph. The network may be frozen. Where nobody wants notes, those that go over batches alone."""
+    their graph, or itself if that is in a function which it is handed to.
+
+    The network may be frozen. Where nobody wants notes, those that go over batches alone.
+    """
     seen: set[ast.Call] = set()
     for cut in module.tree.all(ast.Attribute):
         if not _takes_out(module, cut) or (_is_for_keeps(module, cut) and not _is_apart(module, cut)):
@@ -36,6 +40,53 @@ def detached(module: Module) -> Iterator[tuple[ast.Call, ast.Attribute]]:
             if is_wanted and _is_in_vain(module, call):
                 yield call, cut
             seen.add(call)
+    for call in _in_training(module):
+        if call not in seen and may_be_read(module, call) and _is_in_vain(module, call):
+            yield call, call
+
+
+def _in_training(module: Module) -> Iterator[ast.Call]:
+    """The calls in what trains of networks themselves, whose outputs other functions of the project get, or draws."""
+    scopes = dict.fromkeys(module.tree.function(each) or module.root for each in module.tree.all(*LOOPS))
+    for scope in scopes:
+        if not module.loops.trains(scope) or module.loops.modes.contradicted(scope):
+            continue
+        for call in module.tree.calls(scope):
+            over = module.tree.loops(call) if module.notes else rounds_over_batches(module, call)
+            if not over or not (call.args or call.keywords) or module.names.qualname(call.func):
+                continue
+            if module.classes.callee(call) is None and any(_takes(module, each) for each in _takers(module, call)):
+                yield call
+
+
+def _takers(module: Module, call: ast.Call) -> Iterator[ast.Call]:
+    """The calls that get what a call gives, there or by the variables that it is bound to."""
+    uses: list[ast.expr] = [call]
+    statement = module.tree.statement(call)
+    if isinstance(statement, ast.Assign) and statement.value is call:
+        bound = {each.id for target in statement.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+        reads = (each for each in module.tree.within(module.tree.scope(call)) if isinstance(each, ast.Name))
+        uses += [each for each in reads if each.id in bound and isinstance(each.ctx, ast.Load)]
+    for use in uses:
+        up = module.tree.parents[use]
+        if isinstance(up, ast.Call) and use in up.args:
+            yield up
+
+
+def _takes(module: Module, taker: ast.Call) -> bool:
+    """Whether what a call gets is a distribution's, from which is drawn, or a function's of the project: one that does
+    not only keep it, cut off from its graph, as other messages advise."""
+    if module.names.qualname(taker.func).startswith("torch.distributions."):
+        return True
+    helper = module.classes.callee(taker)
+    functions = [helper] if helper is not None else methods_of(module, taker)
+    cuts = [
+        each
+        for function in functions
+        for each in module.tree.within(function)
+        if isinstance(each, ast.Attribute) and each.attr in _CUTS
+    ]
+    return bool(functions) and not (cuts and all(_is_for_keeps(module, each) for each in cuts))
 
 
 def _takes_out(module: Module, cut: ast.Attribute) -> bool:
@@ -55,7 +106,13 @@ def _is_for_keeps(module: Module, cut: ast.Attribute) -> bool:
     if isinstance(statement, ast.Assign):
         bound = {each.id for each in statement.targets if isinstance(each, ast.Name)}
         value = statement.value
-        sides = [value.left, value.right] if isinstance(value, ast.BinOp) else getattr(value, "args", [])
+        sides = (
+            [value.left, value.right]
+            if isinstance(value, ast.BinOp)
+            else value.args
+            if isinstance(value, ast.Call)
+            else []
+        )
         if any(isinstance(each, ast.Name) and each.id in bound for each in sides):
             return True
         return not all(isinstance(each, (ast.Name, ast.Tuple)) for each in statement.targets)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
@@ -19,7 +19,7 @@ from flake8_torchleak.model.modes import SWITCHED
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.onepass import networks_of, one_pass, switched_before
-from flake8_torchleak.model.passes import passes
+from flake8_torchleak.model.passes import is_supposed, passes
 from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, targets
 from flake8_torchleak.model.running import is_forward, switches_itself
 from flake8_torchleak.model.shown import evidence_of, is_given, over_batches
@@ -35,6 +35,11 @@ MADE_SO = "`from_pretrained` gives a network in evaluation mode, which does not 
 """What a note says of a network that was put in evaluation mode by the library that made it."""
 SWITCHED_ELSEWHERE = "who calls it puts the network in evaluation mode, which does not turn autograd off"
 """What a note says of a function whose callers are in other files."""
+
+ALSO = "this builds a graph as well"
+"""What a note says of the other networks that a function runs."""
+_MOST_OTHERS = 3
+"""Others that are shown."""
 
 DETACHED = "it is taken to run the network with gradients on, as what it gives is detached"
 """What a note says of a method that nobody can see."""
@@ -71,24 +76,24 @@ class Evaluation:
 
 
 def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
-    """The first such loop of every function, and of the module.
+    """The first of every function, and of the module; in what trains as well, the first of every loop that does not.
 
     Where nobody is told of notes, those that cannot be more may be missing: those in no loop, and those that only their
     use shows in functions that go over no batches.
     """
     told = dict.fromkeys(_candidates(module))
     for scope in told:
-        found = _evaluation(module, scope, by_use=False)
-        if found is not None and not _trains_elsewhere(module, scope):
-            yield found
+        found = [*_evaluations(module, scope, by_use=False)]
+        if found and not _trains_elsewhere(module, scope):
+            yield from found
     for scope in dict.fromkeys(each for each in may_be_unneeded(module) if each not in told):
         if not module.notes and not goes_over_batches(module, scope):
             continue
         with quietly(module):
-            found = _evaluation(module, scope, by_use=True)
-            is_part = found is not None and _trains_elsewhere(module, scope)
-        if found is not None and not is_part:
-            yield found
+            found = [*_evaluations(module, scope, by_use=True)]
+            is_part = bool(found) and _trains_elsewhere(module, scope)
+        if not is_part:
+            yield from found
 
 
 def _trains_elsewhere(module: Module, scope: Scope) -> bool:
@@ -121,39 +126,78 @@ def _switching(module: Module) -> Iterator[Scope]:
                 yield from (module.tree.function(each) or module.root for each in module.classes.own_calls(name))
 
 
-def _evaluation(module: Module, scope: Scope, by_use: bool) -> Evaluation | None:
-    """What the text shows at once is asked first: in most loops gradients are off, or something is trained.
+def _evaluations(module: Module, scope: Scope, by_use: bool) -> Iterator[Evaluation]:
+    """The first of a scope, with the others as evidence: one decorator is the remedy for all of them. Where the scope
+    trains as well, the first of each loop that does not.
 
+    What the text shows at once is asked first: in most loops gradients are off, or something is trained.
     by_use: whether only what becomes of the outputs can show an evaluation.
     """
     at_once = scope if module.notes and isinstance(scope, FUNCTIONS) else None
-    if not any(isinstance(node, ROUNDS) for node in module.tree.within(scope)):
-        return _at_once(module, at_once) if at_once is not None else None
-    if is_test(module, scope) or is_forward(module, scope):
-        return None
-    is_left_out: bool | None = None
-    used: Evaluation | None = None
-    for call in module.tree.calls(scope):
-        around = _around(module, call)
-        if around is None or module.grad.at(call) is not Grad.ON or (by_use and not may_be_read(module, call)):
-            continue
-        if is_left_out is None:
-            is_left_out = _is_left_out(module, scope)
-        if is_left_out:
-            return None
-        if not passes(module, call):
-            continue
-        found = _of_call(module, scope, call, around)
-        if found is not None and not module.loops.modes.contradicted(scope) and not switches_itself(module, call):
+    has_loops = any(isinstance(node, ROUNDS) for node in module.tree.within(scope))
+    if has_loops:
+        if is_test(module, scope) or is_forward(module, scope):
+            return
+        in_loops = _InLoops(module, scope, by_use)
+        shown = in_loops.shown()
+        if shown or in_loops.is_left_out:
+            yield from shown
+            return
+    if at_once is not None:
+        with quietly(module):
+            found = _at_once(module, at_once)
+        if found is not None and not (has_loops and _is_left_out(module, scope)):
+            yield found
+
+
+class _InLoops:
+    """The evaluations in the loops of a scope."""
+
+    def __init__(self, module: Module, scope: Scope, by_use: bool) -> None:
+        self.module, self.scope, self.by_use = module, scope, by_use
+        self.is_left_out = False
+        """Whether a look at the first of them showed that the scope needs gradients, or is never run with them."""
+
+    def shown(self) -> list[Evaluation]:
+        """One for the scope, or for each loop of it that trains nothing; those that only their use shows come last."""
+        found = [*self._passing()]
+        if self.is_left_out or not found:
+            return []
+        # In their order, but for those that less shows.
+        found.sort(key=lambda each: (each.by_use, is_supposed(self.module, each.call)))
+        if not self.module.loops.trains(self.scope):
+            others = tuple((each.call, ALSO) for each in found[1 : _MOST_OTHERS + 1])
+            return [replace(found[0], evidence=(*found[0].evidence, *others))]
+        of_loops = {self._outermost(each): each for each in reversed(found)}
+        return [each for each in found if of_loops[self._outermost(each)] is each]
+
+    def _passing(self) -> Iterator[Evaluation]:
+        module, scope = self.module, self.scope
+        asked = False
+        for call in module.tree.calls(scope):
+            around = _around(module, call)
+            if around is None or module.grad.at(call) is not Grad.ON:
+                continue
+            if self.by_use and not may_be_read(module, call):
+                continue
+            if not asked:
+                asked, self.is_left_out = True, _is_left_out(module, scope)
+            if self.is_left_out:
+                return
+            if not passes(module, call):
+                continue
+            found = _of_call(module, scope, call, around)
+            if found is None or module.loops.modes.contradicted(scope) or switches_itself(module, call):
+                continue
             if found.function is not None and is_called_without(module, found.function, call):
-                return None
-            if not found.by_use:
-                return found
-            used = used or found
-    if used is not None:
-        return used
-    found = _at_once(module, at_once) if at_once is not None else None
-    return None if found is None or _is_left_out(module, scope) else found
+                self.is_left_out = True
+                return
+            yield found
+
+    def _outermost(self, found: Evaluation) -> Round | None:
+        """The outermost loop around an evaluation that trains nothing."""
+        around = [each for each in self.module.tree.loops(found.call) if not self.module.loops.trains(each)]
+        return around[-1] if around else found.loop
 
 
 def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Evaluation | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from flake8_torchleak.model.firstparty import Finder, holds, importing, listing
 from flake8_torchleak.model.reading import Imports, forget, reader
 
-__all__ = ["SKIPPED", "files_below", "forget", "importers", "naming"]
+__all__ = ["SKIPPED", "files_below", "forget", "importers", "naming", "statements"]
 
 _MOST_FILES = 3000
 """Files of a project whose imports are listed: past that, none is."""
@@ -70,8 +70,8 @@ def _leads_to(path: str, words: Imports, target: str) -> bool:
 
     A script that adds a folder to `sys.path` imports what lies below that: `core.train` is `lib/core/train.py`.
     """
-    statements, finder = _statements(words, _module_name(target)), Finder(path)
-    if target in finder.imports(statements):
+    found, finder = _statements(words, _module_name(target)), Finder(path)
+    if target in finder.imports(found):
         return True
     stem = os.path.splitext(target)[0]
     ends = stem.removesuffix(f"{os.sep}__init__")
@@ -80,7 +80,7 @@ def _leads_to(path: str, words: Imports, target: str) -> bool:
         and not each.level
         and any(ends.endswith(os.sep + os.path.join(*parts)) for parts in _parts(each))
         and not finder.imports([each])
-        for each in statements
+        for each in found
     )
 
 
@@ -90,18 +90,23 @@ def _parts(statement: ast.ImportFrom) -> Iterator[list[str]]:
     yield from ([*parts, *rest] for rest in ([], *([each.name] for each in statement.names)) if len(parts + rest) > 1)
 
 
+def statements(path: str, top: str) -> list[ast.Import | ast.ImportFrom]:
+    """The imports of a file of the project, as its text shows them."""
+    return _statements(importing(path, top), "")
+
+
 def _statements(words: Imports, name: str) -> list[ast.Import | ast.ImportFrom]:
-    """Those imports of a file in which a name stands."""
-    statements: list[ast.Import | ast.ImportFrom] = []
+    """Those imports of a file in which a name stands; all for no name."""
+    found: list[ast.Import | ast.ImportFrom] = []
     for module, names, modules in words:
         dotted = [each.split()[0] for each in modules.split(",") if each.strip()]
-        if module and name in (*_NAME.findall(module)[-1:], *_NAME.findall(names)):
+        if module and (not name or name in (*_NAME.findall(module)[-1:], *_NAME.findall(names))):
             bare = module.lstrip(".")
             aliases = [ast.alias(each) for each in _NAME.findall(names)] or [ast.alias("*")]
-            statements.append(ast.ImportFrom(bare or None, aliases, len(module) - len(bare)))
-        elif any(name in each.split(".") for each in dotted):
-            statements.append(ast.Import([ast.alias(each) for each in dotted]))
-    return statements
+            found.append(ast.ImportFrom(bare or None, aliases, len(module) - len(bare)))
+        elif dotted and (not name or any(name in each.split(".") for each in dotted)):
+            found.append(ast.Import([ast.alias(each) for each in dotted]))
+    return found
 
 
 def _module_name(path: str) -> str:

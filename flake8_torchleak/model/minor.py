@@ -14,8 +14,8 @@ from flake8_torchleak.model.forwards import may_decide
 from flake8_torchleak.model.freezing import may_be_frozen, may_freeze, seems_frozen
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.olden import is_of_old_program
+from flake8_torchleak.model.passes import is_supposed
 from flake8_torchleak.model.rounds import Round
-from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
         return "it is in no loop here: one graph a call, as large as one in training"
     if evaluation.of_any_class and may_decide(module):
         return "the network may be of a class that turns gradients off itself"
+    if is_supposed(module, evaluation.call):
+        return "nobody sees the class of the object: it is taken to be one of the project's networks"
     if evaluation.assumed:
         return "the `.detach()` behind the call is the only sign that it builds a graph"
     if not evaluation.by_use and may_be_frozen(module):
@@ -108,17 +110,6 @@ def _is_soon(module: Module, test: ast.expr) -> bool:
         return False
     found = numbers(module, test.comparators[0]) if isinstance(test.left, ast.Name) else []
     return bool(found) and max(found) <= _MOST_ROUNDS
-
-
-def is_detached(module: Module, call: ast.Call) -> bool:
-    """Whether what a call gives is detached, there or where it is bound: who does so has seen it carry a graph."""
-    statement = module.tree.statement(call)
-    bound = statement.targets[0] if isinstance(statement, ast.Assign) and statement.value is call else None
-    uses = [each for each in module.tree.within(module.tree.scope(call)) if isinstance(each, ast.Attribute)]
-    return any(
-        each.attr in ("detach", "data") and (each.value is call or (bound is not None and same(each.value, bound)))
-        for each in uses
-    )
 
 
 def _is_let_go(module: Module, call: ast.Call) -> bool:

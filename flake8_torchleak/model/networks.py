@@ -16,11 +16,17 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
     from flake8_torchleak.model.names import Names
 
-_OF_MODULES = frozenset({
+OF_MODULES = frozenset({
     "parameters", "named_parameters", "state_dict", "load_state_dict", "zero_grad", "named_modules", "modules",
     "requires_grad_", "named_children", "register_buffer", "register_forward_hook", "eval", "train",
 })  # fmt: skip
 """What is done with modules, and with nothing else that is called with tensors."""
+_OF_NETWORKS_ALONE = frozenset({
+    "parameters", "named_parameters", "named_modules", "modules", "named_children", "requires_grad_", "register_buffer",
+    "register_forward_hook",
+})  # fmt: skip
+_OF_STATES = frozenset({"state_dict", "load_state_dict"})
+_MOVING = frozenset({"cuda", "to", "half", "bfloat16"})
 REDUCTIONS = frozenset({"reduction", "reduce", "size_average"})
 """Arguments by which a loss function gives more than one number."""
 
@@ -69,7 +75,21 @@ class Networks:
             if isinstance(each.value, ast.Call) and self.module.names.qualname(each.value.func).startswith("torch.nn."):
                 return len(made) == 1
         scopes: list[Scope] = [scope] if owned is None else list(owned[0].all_functions)
-        return any(node.attr in _OF_MODULES for each in scopes for node in self.attributes(key, each))
+        return any(node.attr in OF_MODULES for each in scopes for node in self.attributes(key, each))
+
+    def is_network(self, func: ast.expr) -> bool:
+        """Whether what is called, or has a method called, is an nn.Module by what else is done with it alone.
+
+        What scales losses has a state as well, and is called with them; it is moved nowhere.
+        """
+        key, scope = key_of(func), self.module.tree.scope(func)
+        owned = self.module.classes.self_attribute(func)
+        scopes: list[Scope] = [scope] if owned is None else list(owned[0].all_functions)
+        if isinstance(func, ast.Name):
+            home = self.module.names.scope_of(func.id, func)
+            scopes += [home] if home is not None and home is not scope else []
+        asked = {node.attr for each in scopes for node in self.attributes(key, each)} if key else set()
+        return bool(asked & _OF_NETWORKS_ALONE) or (bool(asked & _OF_STATES) and bool(asked & _MOVING))
 
     def is_torch_loss(self, node: ast.Call) -> bool:
         """A call of a loss function made by one of torch.nn's classes (`nn.MSELoss()`), in this file."""

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.alike import runs_alike
 from flake8_torchleak.model.classfacts import ClassFacts, self_name
 from flake8_torchleak.model.elsewhere import answers_elsewhere
 from flake8_torchleak.model.fed import goes_over_batches
@@ -27,6 +28,15 @@ _MOST_METHODS = 30
 
 def passes(module: Module, call: ast.Call) -> bool:
     """Whether a call runs a network with gradients on, as far as what it runs can be seen."""
+    return _is_seen(module, call) or runs_alike(module, call)
+
+
+def is_supposed(module: Module, call: ast.Call) -> bool:
+    """Whether only the project's other classes tell what a call runs."""
+    return not _is_seen(module, call) and runs_alike(module, call)
+
+
+def _is_seen(module: Module, call: ast.Call) -> bool:
     return (
         runs_model(module, call)
         or helper_runs_model(module, call)
@@ -55,10 +65,27 @@ def _runs_itself(module: Module, call: ast.Call) -> bool:
 
 def run_behind(module: Module, call: ast.Call) -> Iterator[ast.Call]:
     """The calls of networks in the function of the project, or method of a class that is seen, which a call runs."""
-    helper = module.classes.callee(call)
-    found = [helper] if helper is not None else _run_by(module, call)
-    for each in found:
+    for each in _functions(module, call):
         yield from (inner for inner in module.tree.calls(each) if runs_model(module, inner) or _is_itself(inner, each))
+
+
+def innermost(module: Module, call: ast.Call) -> Iterator[ast.Call]:
+    """The calls of networks themselves, with gradients on, that a call of a function leads to, the nearest first."""
+    if runs_model(module, call):
+        return
+    queue = _functions(module, call)
+    for each in queue:
+        for inner in module.tree.calls(each):
+            if module.grad.turned_off(inner):
+                continue
+            if runs_model(module, inner) or _is_itself(inner, each):
+                yield inner
+            queue += [new for new in _functions(module, inner) if new not in queue and len(queue) < _MOST_METHODS]
+
+
+def _functions(module: Module, call: ast.Call) -> list[FunctionNode]:
+    helper = module.classes.callee(call)
+    return [helper] if helper is not None else _run_by(module, call)
 
 
 def method_runs_model(module: Module, call: ast.Call) -> bool:
@@ -70,6 +97,14 @@ def method_runs_model(module: Module, call: ast.Call) -> bool:
     if not found:
         found = list(_by_callers(module, call.func.value, name))
     return bool(found) and all(found)
+
+
+def methods_of(module: Module, call: ast.Call) -> list[FunctionNode]:
+    """The methods that a call runs, one for each class that the object is seen to be made of; none if one has none."""
+    if not isinstance(call.func, ast.Attribute):
+        return []
+    found = [each.methods.get(call.func.attr) for each in _classes(module, call.func.value)]
+    return [] if None in found else [each for each in found if each is not None]
 
 
 def _helper_runs_method(module: Module, call: ast.Call) -> bool:

@@ -102,9 +102,15 @@ def runs_model(module: Module, call: ast.Call) -> bool:
             return False
     if isinstance(func, ast.Attribute) and module.loops.modes.is_switched(call):
         return True
-    if module.infer.called(func).kind is Kind.MODULE:
+    kind = module.infer.called(func).kind
+    if kind is Kind.MODULE or (kind is Kind.UNKNOWN and _is_proven(module, func)):
         return not is_bare_layer(module.flow, module.names, func)
     return _is_wrapped(module, call)
+
+
+def _is_proven(module: Module, func: ast.expr) -> bool:
+    """Whether what else is done with an object shows that it is a network: its parameters are asked for, or loaded."""
+    return isinstance(func, (ast.Name, ast.Attribute)) and module.proof.networks.is_network(func)
 
 
 def _is_wrapped(module: Module, call: ast.Call) -> bool:

@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.alike import is_used_as_tensor
 from flake8_torchleak.model.elsewhere import calls_elsewhere
 from flake8_torchleak.model.freezing import may_freeze_here
+from flake8_torchleak.model.gradless import differentiates_nothing
 from flake8_torchleak.model.modes import is_false
 from flake8_torchleak.model.names import last_name, network_of
-from flake8_torchleak.model.passes import passes, run_behind
+from flake8_torchleak.model.passes import innermost, passes, run_behind
 from flake8_torchleak.model.release.fate import Fate
-from flake8_torchleak.model.rounds import Round
-from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
+from flake8_torchleak.model.rounds import ROUNDS, Round
+from flake8_torchleak.model.tree import FUNCTIONS, Scope
 from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
@@ -27,8 +29,11 @@ _CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
 """What takes numbers, or a tensor without its graph, out of an output."""
 
 
-def may_be_unneeded(module: Module) -> Iterator[FunctionNode]:
-    """The functions that go over batches; in files that know no way to have no graph, those that cut something off."""
+def may_be_unneeded(module: Module) -> Iterator[Scope]:
+    """The functions that go over batches; in files that know no way to have no graph, those that cut something off; all
+    that has a loop in a program that differentiates nothing."""
+    if differentiates_nothing(module):
+        yield from (module.tree.function(each) or module.root for each in module.tree.all(*ROUNDS))
     for loop in module.tree.all(ast.For, ast.AsyncFor):
         function = module.tree.function(loop)
         if function is not None and module.loops.why_step(loop) and not module.loops.trains(function):
@@ -43,9 +48,16 @@ def may_be_unneeded(module: Module) -> Iterator[FunctionNode]:
 
 def may_be_read(module: Module, call: ast.Call) -> bool:
     """Whether what a call gives is only read, as far as its function shows."""
-    if is_hooked(module, call):
+    if not is_used(module, call):
         return False
-    return module.release.escapes.of_this_value(call).fate <= Fate.RETURNED and is_used(module, call)
+    if differentiates_nothing(module) and _gives_tensor(module, call):
+        return True
+    return not is_hooked(module, call) and module.release.escapes.of_this_value(call).fate <= Fate.RETURNED
+
+
+def _gives_tensor(module: Module, call: ast.Call) -> bool:
+    """Whether what a network gives is used as a tensor, there or in the functions that run it."""
+    return any(is_used_as_tensor(module, each) for each in (call, *innermost(module, call)))
 
 
 def is_hooked(module: Module, call: ast.Call) -> bool:
@@ -87,6 +99,10 @@ def unneeded(module: Module, scope: Scope, call: ast.Call, over: Round | None) -
 
     over: the loop that the call is in; None for one pass. A network in training mode may be run for its statistics.
     """
+    if differentiates_nothing(module) and is_used(module, call) and _gives_tensor(module, call):
+        return (
+            () if may_freeze_here(module, call) else ((over or call, "nothing that this program runs differentiates"),)
+        )
     if not isinstance(scope, FUNCTIONS) or module.loops.trains(over or scope) or not is_used(module, call):
         return ()
     if any(last_name(each.func) == "train" and not is_false(each) for each in module.tree.calls(scope)):

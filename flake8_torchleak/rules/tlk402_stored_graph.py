@@ -63,14 +63,16 @@ its graph; all else with `.detach()`.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from functools import partial
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
-from flake8_torchleak.following import FOLLOWED, Said, reports
+from flake8_torchleak.following import FOLLOWED, Said, lasting_stores, reports
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.model.cutlater import cut_later
 from flake8_torchleak.model.joined import is_of_tasks
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, evidence, stored
@@ -78,6 +80,10 @@ from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import releases, remedy
 from flake8_torchleak.rule import Report, never, rule
 from flake8_torchleak.wording import short
+from flake8_torchleak.words import holds_any
+
+_JOINS = ("torch.cat(", "torch.stack(", "torch.concat", "torch.vstack(", "torch.hstack(")
+"""What makes one tensor of those in a list."""
 
 
 @rule(
@@ -90,7 +96,28 @@ from flake8_torchleak.wording import short
     apart=never,
 )
 def check(module: Module) -> Iterator[Report]:
-    return reports(module, "TLK402", partial(_said, module))
+    told: set[ast.AST] = set()
+    for each in reports(module, "TLK402", partial(_said, module)):
+        told.add(module.tree.statement(each.node) if each.node in module.tree.parents else each.node)
+        yield each
+    if module.notes and holds_any(module.source.text, _JOINS):
+        yield from _cut_later(module, told)
+
+
+def _cut_later(module: Module, told: set[ast.AST]) -> Iterator[Report]:
+    """What is seen to carry a graph by where it is detached: behind the loop that fills a list with it."""
+    for store in lasting_stores(module):
+        cut = cut_later(module, store) if module.tree.statement(store.node) not in told else None
+        if cut is not None:
+            yield Report(
+                store.node,
+                f"memory grows every step: `{short(store.holder)}` keeps `{short(store.value)}` with its autograd "
+                "graph; detach it before it is stored",
+                notes=(*evidence(module, store), (cut, "it is detached only here")),
+                severity=Severity.NOTE,
+                why="the `.detach()` behind the loop is the only sign that it carries a graph",
+                target=None,
+            )
 
 
 def _said(module: Module, kept: Kept) -> Said | None:
@@ -111,6 +138,8 @@ def _said(module: Module, kept: Kept) -> Said | None:
 
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.detach()` on what is stored, entry by entry in a display."""
+    if report.target is None:
+        raise Unfixable("nothing proves that it is a tensor")
     if not isinstance(report.target, Store):
         raise Unfixable(FOLLOWED)
     return releases(report.target, build)

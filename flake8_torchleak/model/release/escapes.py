@@ -185,7 +185,7 @@ class Escapes:
 
     def of_this_value(self, node: ast.expr) -> Ending:
         """The same, in the order of control: a variable that is bound anew is another one. No fix may rest on it."""
-        return Trail(self, set(), in_order=True).destiny(node)
+        return Trail(self, set(), in_order=True, origin=node).destiny(node)
 
     def of_parameter(self, function: FunctionNode, name: str) -> Ending:
         """What a function does with what it is handed as `name`; RETURNED where its result is made of it."""

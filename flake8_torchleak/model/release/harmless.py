@@ -16,6 +16,8 @@ READ_ONLY = frozenset({
 """Functions, by their qualified name, that only read."""
 READ_ONLY_ROOTS = frozenset({"numpy", "statistics", "logging", "math", "matplotlib", "loguru", "scipy", "sklearn"})
 """Packages whose functions know nothing of autograd: they read numbers, or refuse a tensor that requires grad."""
+OF_IMAGES = frozenset({"cv2", "PIL", "imageio", "skimage"})
+"""Those that read and write images."""
 READ_ONLY_METHODS = frozenset({
     "add_scalar", "add_scalars", "add_histogram", "add_text", "set_postfix", "set_postfix_str", "set_description",
     "set_description_str", "log_metric", "log_metrics", "info", "debug", "warning", "error", "critical", "writerow",
@@ -36,6 +38,10 @@ ENDING = frozenset(
     {"item", "tolist", "detach", "numpy", "data", "size", "dim", "numel", "nelement", "argmax", "argmin"}
 )
 """Methods and attributes of tensors whose result has no history."""
+DRAWN = "sample"
+"""The method of `torch.distributions` that draws with gradients off."""
+OF_DISTRIBUTIONS = frozenset({"rsample", "log_prob", "entropy", "cdf", "icdf"})
+"""Those that carry the history of the parameters."""
 PLAIN_ATTRIBUTES = frozenset({"shape", "dtype", "device", "ndim", "is_cuda", "data", "nbytes", "itemsize"})
 """Attributes of tensors that tell nothing of history."""
 HISTORY = frozenset({

@@ -9,6 +9,7 @@ from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.layers import is_layer_of_torch
 from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.passes import methods_of
 from flake8_torchleak.model.release.asking import compares_identity, is_tried
 from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.fate import READ, Ending, Fate, fate_of
@@ -16,16 +17,20 @@ from flake8_torchleak.model.release.harmless import (
     APPLYING,
     ASKING,
     CONTAINER_METHODS,
+    DRAWN,
     ELEMENT_METHODS,
     ENDING,
     HISTORY,
     MOVING,
+    OF_DISTRIBUTIONS,
+    OF_IMAGES,
     PLAIN_ATTRIBUTES,
     READ_ONLY,
     READ_ONLY_METHODS,
     READ_ONLY_ROOTS,
 )
 from flake8_torchleak.model.release.helpers import runs
+from flake8_torchleak.model.running import runs_model
 from flake8_torchleak.model.tree import COMPREHENSIONS, FunctionNode, Scope
 from flake8_torchleak.wording import short
 
@@ -39,11 +44,20 @@ _MOST_VARIABLES = 40
 class Trail:
     """One value on its way: what was followed already is not followed again."""
 
-    def __init__(self, escapes: Escapes, seen: set[tuple[str, ast.AST]], in_order: bool = False) -> None:
-        """in_order: whether variables that are bound anew count as others then, as far as the flow of control shows."""
+    def __init__(
+        self,
+        escapes: Escapes,
+        seen: set[tuple[str, ast.AST]],
+        in_order: bool = False,
+        origin: ast.expr | None = None,
+    ) -> None:
+        """in_order: whether variables that are bound anew count as others then, as far as the flow of control shows.
+
+        origin: what gives the value, if a network that gets it back, as its state, is another thing.
+        """
         self.module, self.escapes = escapes.module, escapes
         self.seen = seen
-        self.in_order = in_order
+        self.in_order, self.origin = in_order, origin
 
     def variable(self, name: str, owner: Scope, bound: ast.AST | None = None) -> Ending:
         """The worst that becomes of a variable, wherever it is read. bound: by this statement, if that is known."""
@@ -230,8 +244,10 @@ class Trail:
             return Ending(Fate.DIFFERENTIATED, call, "backward() is called on it")
         if name == "numpy" and is_tried(self.module.tree, call):
             return Ending(Fate.ASKED, call, "the code tries whether `.numpy()` raises")
-        if name in ENDING or name in CONTAINER_METHODS:
+        if name in ENDING or name in CONTAINER_METHODS or (self.in_order and name == DRAWN):
             return READ
+        if self.in_order and name in OF_DISTRIBUTIONS:
+            return call
         if name in ELEMENT_METHODS or name in ("to", "cuda", "type", "add_", "sub_", "mul_", "div_", "zero_"):
             return call
         effect = TENSOR_METHODS.get(name)
@@ -260,6 +276,14 @@ class Trail:
             return self._in_helper(call, child, helper)
         if is_layer_of_torch(self.module, call.func):
             return READ, True
+        if self.in_order:  # what findings rest on, and no fix
+            if qualname.startswith("torch.distributions."):
+                return READ, True
+            if qualname.partition(".")[0] in OF_IMAGES:
+                return READ, False
+            found = self._in_object(call, child)
+            if found is not None:
+                return found
         if isinstance(call.func, ast.Attribute):
             if name in READ_ONLY_METHODS:
                 return READ, False
@@ -268,6 +292,15 @@ class Trail:
             if self._is_tensor_method(call):
                 return READ, True
         return Ending(Fate.HANDED, call, f"it is passed to `{short(call.func)}`"), False
+
+    def _in_object(self, call: ast.Call, child: ast.AST) -> tuple[Ending, bool] | None:
+        """What the method of an object whose class is seen does with an argument, or a network: its output is made of
+        that. None where neither is seen."""
+        methods = methods_of(self.module, call)
+        endings = [self._in_helper(call, child, each) for each in methods]
+        if endings:
+            return max((each for each, _ in endings), key=fate_of), any(goes_on for _, goes_on in endings)
+        return (READ, True) if call is not self.origin and runs_model(self.module, call) else None
 
     def _applied(self, call: ast.Call, child: ast.AST) -> tuple[Ending, bool]:
         """What becomes of the elements that a call applies a function to: `map(f, x)`, `sorted(x, key=f)`."""

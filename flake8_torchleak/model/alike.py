@@ -1,0 +1,148 @@
+"""Methods of objects whose class nobody sees, by the project's classes that have such a method.
+
+`tagger.get_logits(words).detach()`: where all classes of the project with a method `get_logits` are networks which run
+in it with gradients on, and what it gives is detached, or the object is asked for its parameters, that builds a graph.
+It is told as a note: the object may be of another class.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.effects import MODULE_SELF
+from flake8_torchleak.model.hints import GRAD_OFF
+from flake8_torchleak.model.later import OF_A_GRAPH, ONLY_TENSORS
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.program import Part, Program, TooMuch
+from flake8_torchleak.model.reading import made
+from flake8_torchleak.model.release.asking import compares_identity
+from flake8_torchleak.model.running import runs_model
+from flake8_torchleak.model.sums import same
+from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.values import Kind
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_CUTS = frozenset({"detach", "data"})
+_OF_TENSORS = (
+    OF_A_GRAPH | ONLY_TENSORS | {"detach", "numpy", "logits", "last_hidden_state", "latent_dist"}
+) - MODULE_SELF
+"""What tensors have, and no network; and what transformers and diffusers give beside."""
+_NO_TENSORS = frozenset({"save", "load", "compile"})
+"""Functions of torch that take other things."""
+_MOST_NAMES = 256
+
+
+def runs_alike(module: Module, call: ast.Call) -> bool:
+    """Whether a method of an object out of sight is called, that networks of the project alone have, and run in."""
+    func, project = call.func, module.project
+    if not module.notes or project is None or not project.is_marked:
+        return False
+    if not isinstance(func, ast.Attribute) or not (call.args or call.keywords) or func.attr.startswith("__"):
+        return False
+    if not isinstance(func.value, (ast.Name, ast.Attribute)) or module.names.qualname(func):
+        return False
+    if module.classes.callee(call) is not None or _is_imported(module, func.value):
+        return False
+    if module.infer.value(func.value).kind not in (Kind.MODULE, Kind.UNKNOWN):
+        return False
+    if func.attr == "forward":
+        return is_used_as_tensor(module, call)
+    if not (is_detached(module, call) or module.proof.networks.is_network(func.value)):
+        return False  # a name alone is no sign
+    found: bool = _is_of_networks(project.top, func.attr)
+    return found
+
+
+def _is_imported(module: Module, value: ast.expr) -> bool:
+    """Whether an object is a class or module that is imported, or a class of the file, or a part of one."""
+    while isinstance(value, ast.Attribute):
+        value = value.value
+    bound = module.names.bound(value.id, value) if isinstance(value, ast.Name) else []
+    return any(isinstance(each, (ast.alias, ast.ClassDef)) for each in bound)
+
+
+def is_detached(module: Module, call: ast.Call) -> bool:
+    """Whether what a call gives is detached, there or where it is bound: who does so has seen it carry a graph."""
+    statement = module.tree.statement(call)
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is call else []
+    bound = [each for target in targets for each in (getattr(target, "elts", None) or [target])]
+    uses = [each for each in module.tree.within(module.tree.scope(call)) if isinstance(each, ast.Attribute)]
+    return any(
+        each.attr in _CUTS and (each.value is call or any(same(each.value, name) for name in bound)) for each in uses
+    )
+
+
+def is_used_as_tensor(module: Module, call: ast.Call) -> bool:
+    """Whether a tensor is made of what a call gives, or read, there or by a variable that it is bound to."""
+    uses: list[ast.expr] = [call]
+    statement = module.tree.statement(call)
+    if isinstance(statement, ast.Assign) and statement.value is call:
+        bound = {each.id for target in statement.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+        reads = (each for each in module.tree.within(module.tree.scope(call)) if isinstance(each, ast.Name))
+        uses += [each for each in reads if each.id in bound and isinstance(each.ctx, ast.Load)]
+    return any(_is_of_tensor(module, each) for each in uses)
+
+
+def _is_of_tensor(module: Module, use: ast.expr) -> bool:
+    up = module.tree.parents[use]
+    while isinstance(up, ast.Subscript) and up.value is use:
+        use, up = up, module.tree.parents[up]
+    if isinstance(up, ast.Attribute):
+        return up.attr in _OF_TENSORS
+    if isinstance(up, ast.Call) and use in up.args:
+        if runs_model(module, up):
+            return True
+        head, _, name = module.names.qualname(up.func).rpartition(".")
+        return head in ("torch", "torch.nn.functional", "numpy") and name[:1].islower() and name not in _NO_TENSORS
+    return isinstance(up, (ast.BinOp, ast.UnaryOp)) or (isinstance(up, ast.Compare) and not compares_identity(up))
+
+
+@made(_MOST_NAMES)
+def _is_of_networks(top: str, name: str) -> bool:
+    """Whether classes of a project have a method of this name, and all of them are networks that it runs."""
+    try:
+        program = Program(top)
+        found = [(part, each, part.tree.class_of(each)) for part, each in program.functions(name)]
+        methods = [(part, each, owner) for part, each, owner in found if owner is not None]
+        if not all(_is_network(program, owner) for _, _, owner in methods):
+            return False
+    except TooMuch:
+        return False
+    written = [(part, each) for part, each, _ in methods if not _is_left_open(each)]
+    return bool(written) and all(_runs_parts(part, each) for part, each in written)
+
+
+def _is_network(program: Program, cls: ast.ClassDef) -> bool:
+    """Whether a class has a forward pass, itself or by a base class, or is derived from `nn.Module`."""
+    return any(
+        any(getattr(each, "name", "") == "forward" for each in node.body)
+        or any(last_name(base) == "Module" for base in node.bases)
+        for _, node in program.lineage(cls.name)
+    )
+
+
+def _is_left_open(method: FunctionNode) -> bool:
+    """Whether a method is left to the classes below: it does nothing, or raises."""
+    return all(isinstance(each, (ast.Pass, ast.Raise)) or _is_text(each) for each in method.body)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _runs_parts(part: Part, method: FunctionNode) -> bool:
+    """Whether a method runs something of its own object, and never turns gradients off."""
+    own = method.args.args[0].arg if method.args.args else ""
+    words = (each for each in ast.walk(method) if isinstance(each, (ast.Name, ast.Attribute)))
+    if any(last_name(each) in GRAD_OFF for each in words):
+        return False
+    return any(_root(call.func) == own for call in part.tree.calls(method))
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""

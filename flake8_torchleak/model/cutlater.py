@@ -1,0 +1,100 @@
+"""What a list keeps until its loop is over, and only then cuts off from its graph: `torch.cat(outputs).detach()`.
+
+Who detaches has seen that it carries a graph, whatever made it. In the list each entry keeps its own until then.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.effects import TENSOR_METHODS
+from flake8_torchleak.model.elsewhere import is_called_without
+from flake8_torchleak.model.evaluation import is_test
+from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.release.fate import Fate
+from flake8_torchleak.model.running import is_forward
+from flake8_torchleak.model.stores import Store
+from flake8_torchleak.model.tree import Loop
+from flake8_torchleak.model.values import Kind
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.stack", "torch.vstack", "torch.hstack"})
+"""Functions of torch that make one tensor of those in a list."""
+_CUTS = frozenset({"detach", "data"})
+
+
+def cut_later(module: Module, store: Store) -> ast.Attribute | None:
+    """Where the content of a list, joined, is detached behind the loop which fills that; None where it is not seen.
+
+    Not where the entries have no history for certain, or gradients are off.
+    """
+    scope, loops = module.tree.scope(store.node), module.tree.loops(store.node)
+    function = module.tree.function(store.node)
+    if not loops or not isinstance(store.holder, ast.Name) or is_forward(module, scope):
+        return None
+    found = next(_cuts(module, store.holder, loops[0]), None)
+    if found is None or module.grad.at(store.node) is not Grad.ON or is_test(module, scope):
+        return None
+    if not all(_may_have_history(module, each) for each in store.elements):
+        return None
+    return None if function is not None and is_called_without(module, function) else found
+
+
+def _may_have_history(module: Module, value: ast.expr) -> bool:
+    """Whether nothing shows, nor says by its name, that a value has none: who detaches outputs does so with labels."""
+    found = module.infer.value(value)
+    if found.graph is False or found.kind not in (Kind.UNKNOWN, Kind.TENSOR):
+        return False
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        effect = TENSOR_METHODS.get(value.func.attr)
+        return (effect is None or effect.graph) and _may_have_history(module, value.func.value)
+    name = _key(value.slice) if isinstance(value, ast.Subscript) else last_name(value)
+    return not (hints.is_label(name) or hints.is_plain_result(name))
+
+
+def _key(index: ast.expr) -> str:
+    """What an entry is called: `outputs["logits"]`, `outputs[target_key]`."""
+    return index.value if isinstance(index, ast.Constant) and isinstance(index.value, str) else last_name(index)
+
+
+def _cuts(module: Module, holder: ast.Name, loop: Loop) -> Iterator[ast.Attribute]:
+    """Where what is joined of a list behind a loop is detached, there or under the name that it is bound to."""
+    owner = module.names.scope_of(holder.id, holder)
+    for read in module.release.escapes.reads(holder.id, owner):
+        if module.tree.inside(read, loop) or module.tree.number(read) < module.tree.number(loop):
+            continue
+        call = module.tree.parents[read]
+        if not isinstance(call, ast.Call) or module.names.qualname(call.func) not in JOINING or read not in call.args:
+            continue
+        if module.release.escapes.of_this_value(call).fate is Fate.DIFFERENTIATED:
+            continue
+        cut, end = _behind(module, call)
+        if cut is not None:
+            yield cut
+            continue
+        statement = module.tree.parents[end]
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        for use in module.release.escapes.reads(target.id, owner) if isinstance(target, ast.Name) else ():
+            ways = module.flow.reaching(use.id, use)
+            cut, _ = _behind(module, use) if ways and all(each.statement is statement for each in ways) else (None, use)
+            if cut is not None:
+                yield cut
+
+
+def _behind(module: Module, value: ast.expr) -> tuple[ast.Attribute | None, ast.expr]:
+    """Where a tensor is detached, itself or after methods that keep its history; and what these give in the end."""
+    while True:
+        up = module.tree.parents[value]
+        if not isinstance(up, ast.Attribute) or up.attr in _CUTS:
+            return (up if isinstance(up, ast.Attribute) else None), value
+        call = module.tree.parents[up]
+        effect = TENSOR_METHODS.get(up.attr)
+        if not isinstance(call, ast.Call) or call.func is not up or effect is None or not effect.graph:
+            return None, value
+        value = call

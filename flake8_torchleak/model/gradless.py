@@ -1,0 +1,93 @@
+"""Programs in which nothing is differentiated: of whatever a network gives there, nobody needs the graph.
+
+A file is asked, and with it all that runs with it: the files that import it, and what each of them imports of the
+project, in turn. Where none of them differentiates, asks for gradients, or leaves training to a library, no graph is of
+use, whatever becomes of the outputs: these need not be followed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.firstparty import Finder, text_of
+from flake8_torchleak.model.importers import importers, statements
+from flake8_torchleak.model.reading import made
+from flake8_torchleak.model.tree import LOOPS
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_MOST_USERS = 12
+"""Files that import a module which are asked as well."""
+_MOST_FILES = 60
+"""Files of one program."""
+_DIFFERENTIATES = re.compile(
+    r"(?<!def )\b\w*backward\(|\bgrad\(|\.grad\b|import grad\b|requires_grad_\(|requires_grad[ ]*=[ ]*True|"
+    r"\b(?:enable_grad|retain_grad|jacobian|hessian|jacrev|jacfwd|vjp|jvp)\b"
+)
+"""What differentiates, or asks for gradients: `loss.backward()`, `autograd.grad(y, x)`, `weight.grad`."""
+_LEAVES_IT = re.compile(r"\bTrainer\b|\.(?:fit|learn|finetune|train_step|training_step)\(|\battack", re.IGNORECASE)
+"""What leaves that to somebody: `Trainer(model)`, `learner.fit(...)`."""
+_LOADS = re.compile(r"\b(?:importlib|__import__|exec|instantiate|runpy)\b")
+"""What runs code that no import statement names."""
+_LIBRARIES = re.compile(
+    r"^[ \t]*(?:from|import)[ \t]+(?:accelerate|advertorch|art|botorch|captum|catalyst|cleverhans|deepspeed|detectron2|"
+    r"fastai|foolbox|functorch|gpytorch|higher|ignite|innvestigate|jax|keras|learn2learn|lightning|mmcv|mmengine|paddle|"
+    r"pyro|pytorch_grad_cam|pytorch_lightning|sentence_transformers|shap|skorch|stable_baselines3|tensorflow|"
+    r"tianshou|torchattacks|torchopt|torchrl|zennit)\b",
+    re.MULTILINE,
+)
+"""Imports of what trains, explains or attacks networks by itself, or has other rules for it."""
+_STARTS = "__main__"
+
+
+def differentiates_nothing(module: Module) -> bool:
+    """Whether a file is a program, or a part of some, and nothing in all of these differentiates."""
+    key = "differentiates nothing"
+    if key not in module.shared:
+        module.shared[key] = _differentiates_nothing(module)
+    return bool(module.shared[key])
+
+
+def _differentiates_nothing(module: Module) -> bool:
+    if _may_differentiate(module.source.text):
+        return False
+    project = module.project
+    if project is None or module.path is None or not project.is_marked:
+        return False
+    users, are_all = importers(module.path, (), _MOST_USERS)
+    if not are_all:
+        return False
+    starts = [_STARTS in (text_of(each, project.top) or "") for each in users]
+    if not (_is_started(module) or any(starts)):
+        return False
+    own = Finder(module.path).path
+    queue = [own, *users]
+    for each in queue:
+        if each != own and _is_needing(each, project.top):
+            return False
+        found = Finder(each).imports(statements(each, project.top))
+        queue += [new for new in dict.fromkeys(found) if new not in queue]
+        if len(queue) > _MOST_FILES:
+            return False
+    return True
+
+
+def _is_started(module: Module) -> bool:
+    """Whether a file is run as a program: it says so, or does something at its top level."""
+    if _STARTS in module.source.text:
+        return True
+    done = (each for each in module.root.body if isinstance(each, (*LOOPS, ast.With)))
+    return any(True for _ in done)
+
+
+@made(600)
+def _is_needing(path: str, top: str) -> bool:
+    text = text_of(path, top)
+    return text is None or _may_differentiate(text)
+
+
+def _may_differentiate(text: str) -> bool:
+    return any(each.search(text) for each in (_DIFFERENTIATES, _LEAVES_IT, _LOADS, _LIBRARIES))

@@ -1,0 +1,125 @@
+"""Networks whose outputs nobody reads: `features = net.encode(x)`, and no `features` after it.
+
+The graph of such an output lives as long as its name, beside the one that is trained with.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.effects import MODULE_SELF
+from flake8_torchleak.model.fed import rounds_over_batches
+from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.names import network_of
+from flake8_torchleak.model.networks import OF_MODULES
+from flake8_torchleak.model.passes import passes
+from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.running import is_forward, switches_itself
+from flake8_torchleak.model.tree import Scope
+from flake8_torchleak.model.unneeded import is_hooked
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_OF_ALL = OF_MODULES | MODULE_SELF | {"module", "training"}
+"""What is asked of networks for other things than what their forward pass leaves in them."""
+
+
+def unread(module: Module) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """The calls of networks with gradients on, in what trains, each with the name that nobody reads. Where nobody wants
+    notes, those that go over batches alone.
+
+    What trains nothing may run a network for what that does beside: the statistics of its layers, a first pass.
+    """
+    facts = _Unread(module)
+    for statement in module.tree.all(ast.Assign):
+        call = _called(statement.value)
+        if call is None or not facts.is_unread(statement) or module.grad.at(call) is not Grad.ON:
+            continue
+        scope = module.tree.scope(call)
+        if not module.loops.trains(module.tree.function(call) or module.root):
+            continue
+        if not (module.notes or rounds_over_batches(module, call)) or module.classes.callee(call) is not None:
+            continue
+        if is_forward(module, scope) or facts.leaves_something(call) or is_hooked(module, call):
+            continue
+        if passes(module, call) and not switches_itself(module, call):
+            yield call, statement.targets[0]
+
+
+def _called(value: ast.expr) -> ast.Call | None:
+    """The call that a statement binds the result of, or an element of that."""
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return value if isinstance(value, ast.Call) else None
+
+
+class _Unread:
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def is_unread(self, statement: ast.Assign) -> bool:
+        """Whether it binds variables alone, under names that are meant to be read, and nobody reads one of them."""
+        module, names = self.module, [name for each in statement.targets for name in _names(each)]
+        if None in names or all(name is not None and name.strip("_") == "" for name in names):
+            return False
+        scope = module.tree.scope(statement)
+        if isinstance(scope, ast.ClassDef) or any(name in self._shared(scope) for name in names):
+            return False
+        reads = [each for name in names if name is not None for each in self._reads(scope).get(name, ())]
+        return not any(found.statement is statement for each in reads for found in module.flow.reaching(each.id, each))
+
+    def leaves_something(self, call: ast.Call) -> bool:
+        """Whether something is asked of the network that its forward pass may have left in it: `net(x); net.loss`."""
+        run = network_of(call)
+        run = run.value if run is call.func and isinstance(run, ast.Attribute) and _is_method(run) else run
+        key = key_of(run)
+        asked = self.module.proof.networks.attributes(key, self.module.tree.scope(call)) if key else []
+        return not key or any(each.attr not in _OF_ALL and not self._is_called(each) for each in asked)
+
+    def _is_called(self, node: ast.Attribute) -> bool:
+        """Whether a method is called with something, which runs the network: `net.encode(x)`."""
+        up = self.module.tree.parents[node]
+        return isinstance(up, ast.Call) and up.func is node and bool(up.args)
+
+    @remembered
+    def _reads(self, scope: Scope) -> dict[str, list[ast.Name]]:
+        found: dict[str, list[ast.Name]] = {}
+        for each in self.module.tree.within(scope):
+            if isinstance(each, ast.Name) and (isinstance(each.ctx, ast.Load) or self._is_augmented(each)):
+                found.setdefault(each.id, []).append(each)
+        return found
+
+    def _is_augmented(self, name: ast.Name) -> bool:
+        """`out /= 2` reads it as well."""
+        return isinstance(self.module.tree.parents[name], ast.AugAssign)
+
+    @remembered
+    def _shared(self, scope: Scope) -> frozenset[str]:
+        """The names that functions inside of a scope read, or that it says are those of others."""
+        inside = {id(each) for each in self.module.tree.within(scope)}
+        inner = {
+            each.id
+            for each in ast.walk(scope)
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load) and id(each) not in inside
+        }
+        told = (each.names for each in ast.walk(scope) if isinstance(each, (ast.Global, ast.Nonlocal)))
+        return frozenset(inner.union(*told))
+
+
+def _names(target: ast.expr) -> Iterator[str | None]:
+    """The variables that a target binds; None for anything else."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for each in target.elts:
+            yield from _names(each)
+    elif isinstance(target, ast.Starred):
+        yield from _names(target.value)
+    else:
+        yield target.id if isinstance(target, ast.Name) else None
+
+
+def _is_method(node: ast.Attribute) -> bool:
+    return not isinstance(node.value, ast.Name) or node.value.id != "self"
