@@ -156,6 +156,7 @@ EXAMPLES = {
     "to_loop": ["for x_each in loader:\n            if x_each.sum() > 0:\n                made1.append(model(x_each))"],
     "no_grad_decorator": ["@torch.no_grad()\ndef measure("],
     "no_grad_with": ["def shape(model, loader):\n    with torch.no_grad():\n        for x, y in loader:"],
+    "backward_function": ["        torch.autograd.backward(loss)\n"],
 }
 
 
@@ -210,6 +211,8 @@ def test_a_law_leaves_what_it_does_not_know(law: str) -> None:
             "class A:\n    def __init__(self):\n        pass\n    def f(self):\n        pass\n    g = f",
         ),
         ("no_grad_with", "@torch.no_grad()\ndef f():\n    yield 1"),
+        ("backward_function", "import torch\nengine.backward(loss)\nloss.backward(gradient=x)\nloss.forward()\nx = 1"),
+        ("backward_function", "loss.backward()"),
     ],
 )
 def test_a_law_leaves_what_would_mean_something_else(law: str, text: str) -> None:

@@ -59,6 +59,9 @@ class Foreign(Part):
         if name == "DataLoader":
             return self._loader(args, keywords, node)
         if path in ("torch.autograd.grad", "torch.autograd.backward"):
+            if isinstance(node, ast.Call) and node.args and _is_scaled(node.args[0]):
+                for each in run.seen.operands.get(node.args[0], ((), ()))[0]:
+                    run.differentiate((each,))
             run.differentiate(args[0] if args else keywords.get("outputs", keywords.get("tensors", ())))
             created = constant(keywords.get("create_graph", PLAIN)) is True
             return run.make.tensor(node, Graph.YES if created else Graph.NO)

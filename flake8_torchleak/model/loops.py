@@ -175,7 +175,7 @@ class Loops:
             c
             for name in ("backward", "manual_backward")
             for c in callers.get(name, ())
-            if isinstance(c.func, ast.Attribute)
+            if isinstance(c.func, ast.Attribute) or self.classes.names.qualname(c.func) == "torch.autograd.backward"
         ]
         trained: set[FunctionNode] = set()
         latest = found

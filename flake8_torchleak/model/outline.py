@@ -28,7 +28,7 @@ _RENAMED = re.compile(r"DataLoader(?:[ \t]+(as)\b|[ \t]*$)", re.MULTILINE)
 """`import DataLoader as x`, and what may be `x = DataLoader`."""
 _LOADER = re.compile(r"oader\w*(?![\w.]| import)")
 """The end of a name that may be a loader's, but for modules."""
-_TRAINING = (".backward(", "manual_backward(")
+_TRAINING = (".backward(", "manual_backward(", "import backward")
 _FOR, _IN = re.compile(r"\bfor\b"), re.compile(r"\bin\b")
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from flake8_torchleak.model import hints
 from flake8_torchleak.words import holds_any
 
-_TRAINING = (".backward(", "manual_backward(")
+_TRAINING = (".backward(", "manual_backward(", "import backward")
 _OF_STEPS = ("_step", "_batch", "optimize_parameters", "compute_loss", "on_before_zero_grad", "on_after_backward")
 """Each name of a function that is a step has one of these in it: they are sought first."""
 _STEP = re.compile(rf"def[\s\\]+(?:{'|'.join(sorted(hints.STEP_METHODS | hints.STEP_HOOKS))})\b")

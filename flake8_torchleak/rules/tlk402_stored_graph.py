@@ -47,7 +47,8 @@ Some findings are notes, because little is kept: one freed graph an epoch, or th
 collects of one sample; what is gathered of ranges of one tensor (`net(x[:, t])`); one entry for each of a few tasks, or
 for each network, in a list that stays in the function; what a loop that goes over no batches, and in which no optimizer
 steps, puts into something that was made for it; and what Lightning collects until the epoch ends. So are outputs of an
-evaluation where the file, or one that imports it, freezes parameters.
+evaluation where the file, or one that imports it, freezes parameters, and what is only seen to carry a graph by where
+it is detached: behind the loop which fills a list with it (`torch.cat(outputs).detach()`).
 
 How to fix it
 -------------

@@ -21,6 +21,9 @@ An object that hooks a model which it was handed, and throws the handle away, st
 makes such an object for every image, or once more after a failure, adds a hook each time (a note, if the file shows
 none made in a loop). So does a function that hooks its caller's model for one run, and leaves the hook there.
 
+An object that could remove its hook, and is let go of without it (`hook = Hook(self.net.embedding)`, and never
+`hook.close()`), lives on with the module: each call of the function adds one.
+
 An object whose hooks collect for one run should empty its lists when that is over: what is emptied only before the
 next run holds the graph of the last one for as long as the object lives (a note).
 
@@ -65,6 +68,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.prospect import may_step
+from flake8_torchleak.model.unclosed import unclosed
 from flake8_torchleak.model.unhooking import is_removed
 from flake8_torchleak.releases import remedy as detached
 from flake8_torchleak.rule import Report, rule
@@ -161,7 +165,23 @@ def check(module: Module) -> Iterator[Report]:
                 remedy=remedy,
             )
             told.add(call)
+    yield from _unclosed(module)
     yield from _followed(module, told)
+
+
+def _unclosed(module: Module) -> Iterator[Report]:
+    """Objects that hook a module, and whose method that removes the hook is not called."""
+    for each in unclosed(module):
+        function = module.tree.function(each.made)
+        name = function.name if function is not None else ""
+        yield Report(
+            each.made,
+            f"hooks pile up: every call of `{name}` leaves one on `{short(each.hooked)}`; when done, "
+            f"`{each.name}.{each.closing}()`",
+            notes=((each.registered, f"it is hooked here, and `{each.closing}` would remove the hook"),),
+            severity=Severity.WARNING,
+            remedy=f"`{each.name}.{each.closing}()` after use",
+        )
 
 
 def _in_forward(module: Module, call: ast.Call) -> str:

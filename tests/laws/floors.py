@@ -38,6 +38,7 @@ FLOORS: dict[str, tuple[float, float]] = {
     "to_loop": (0.95, 0.97),
     "no_grad_decorator": (1.0, 1.0),
     "no_grad_with": (1.0, 1.0),
+    "backward_function": (1.0, 1.0),
 }
 """Shares of the findings that are kept: of TLK4 and TLK6, and of all rules."""
 

@@ -65,6 +65,7 @@ LAWS: dict[str, Law] = {
         loops.to_loop,
         values.no_grad_decorator,
         values.no_grad_with,
+        values.backward_function,
     )
 }
 FAMILIES = {"TLK4": ("TLK4",), "TLK6": ("TLK6",), "TLK4+6": ("TLK4", "TLK6"), "all": ("TLK",)}

@@ -229,4 +229,24 @@ def no_grad_with(program: Program) -> int:
     return count
 
 
+def backward_function(program: Program) -> int:
+    """`loss.backward(...)` is `torch.autograd.backward(loss, ...)`; not of an engine, nor with a gradient."""
+    if not any(
+        isinstance(each, ast.Import) and "torch" in [name.name for name in each.names] for each in program.tree.body
+    ):
+        return 0
+    found = [each.statement for each in places(program.tree) if isinstance(each.statement, ast.Expr)]
+    count = 0
+    for statement in found:
+        call = statement.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.args:
+            continue
+        if call.func.attr != "backward" or {each.arg for each in call.keywords} - {"retain_graph", "create_graph"}:
+            continue
+        function = ast.parse("torch.autograd.backward", mode="eval").body
+        statement.value = instead(ast.Call(function, [call.func.value], call.keywords), call)
+        count += 1
+    return count
+
+
 _OFF = ("torch.no_grad()", "torch.inference_mode()", "no_grad()", "inference_mode()")
