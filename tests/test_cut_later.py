@@ -30,6 +30,8 @@ BODIES = {
     "under a name": ("outs.append(job.run(x))", "all = torch.cat(outs, 0).squeeze(1)\n    return all.detach()", 1),
     "under a name that is bound anew": (
         "outs.append(job.run(x))", "all = torch.cat(outs)\n    all = other\n    return all.detach()", 0),
+    "under a name that is not detached": (
+        "outs.append(job.run(x))", "all = torch.cat(outs)\n    return all.mean().item()", 0),
     "not detached": ("outs.append(job.run(x))", "return torch.cat(outs)", 0),
     "something else is done first": ("outs.append(job.run(x))", "return torch.cat(outs).argmax(1).detach()", 0),
     "joined by something else": ("outs.append(job.run(x))", "return job.cat(outs).detach()", 0),

@@ -166,6 +166,13 @@ def train(model, loader, opt, cfg):
 """
 
 
+def test_a_loss_that_is_scaled_and_handed_to_a_function() -> None:
+    body = "loss = meter.parts(x)\n            torch.autograd.backward({})\n            kept.append(loss)"
+    scaled = body.format("scaler.scale(loss)")
+    assert found(PARTS.format("handed", scaled)) == [("TLK402", Severity.WARNING)]
+    assert found(PARTS.format("handed", body.format("[loss]"))) == [("TLK402", Severity.WARNING)]
+
+
 @pytest.mark.parametrize("scaler", ["torch.cuda.amp.GradScaler()", "get_scaler(cfg)"])
 def test_a_loss_that_is_scaled(scaler: str) -> None:
     body = "loss = criterion(out, y)\n            scaler.scale(loss).backward()\n            kept.append({})"

@@ -6,7 +6,6 @@ Who detaches has seen that it carries a graph, whatever made it. In the list eac
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
@@ -16,9 +15,10 @@ from flake8_torchleak.model.evaluation import is_test
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.fate import Fate
+from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.running import is_forward
 from flake8_torchleak.model.stores import Store
-from flake8_torchleak.model.tree import Loop
+from flake8_torchleak.model.tree import Loop, Scope
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -29,21 +29,34 @@ JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.st
 _CUTS = frozenset({"detach", "data"})
 
 
-def cut_later(module: Module, store: Store) -> ast.Attribute | None:
-    """Where the content of a list, joined, is detached behind the loop which fills that; None where it is not seen.
+class CutLater:
+    """Which lists of one module are detached only behind the loop that fills them."""
 
-    Not where the entries have no history for certain, or gradients are off.
-    """
-    scope, loops = module.tree.scope(store.node), module.tree.loops(store.node)
-    function = module.tree.function(store.node)
-    if not loops or not isinstance(store.holder, ast.Name) or is_forward(module, scope):
-        return None
-    found = next(_cuts(module, store.holder, loops[0]), None)
-    if found is None or module.grad.at(store.node) is not Grad.ON or is_test(module, scope):
-        return None
-    if not all(_may_have_history(module, each) for each in store.elements):
-        return None
-    return None if function is not None and is_called_without(module, function) else found
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def place(self, store: Store) -> ast.Attribute | None:
+        """Where the content of a list, joined, is detached behind the loop which fills that; None where it is not seen.
+
+        Not where the entries have no history for certain, or gradients are off.
+        """
+        module = self.module
+        scope, loops = module.tree.scope(store.node), module.tree.loops(store.node)
+        if not loops or not isinstance(store.holder, ast.Name) or is_forward(module, scope):
+            return None
+        owner = module.names.scope_of(store.holder.id, store.holder)
+        found = self._cut(store.holder.id, owner, loops[0])
+        if found is None or module.grad.at(store.node) is not Grad.ON or is_test(module, scope):
+            return None
+        if not all(_may_have_history(module, each) for each in store.elements):
+            return None
+        function = module.tree.function(store.node)
+        return None if function is not None and is_called_without(module, function) else found
+
+    @remembered
+    def _cut(self, name: str, owner: Scope | None, loop: Loop) -> ast.Attribute | None:
+        """The first place where what is joined of a list behind a loop is detached."""
+        return _first_cut(self.module, name, owner, loop)
 
 
 def _may_have_history(module: Module, value: ast.expr) -> bool:
@@ -63,10 +76,9 @@ def _key(index: ast.expr) -> str:
     return index.value if isinstance(index, ast.Constant) and isinstance(index.value, str) else last_name(index)
 
 
-def _cuts(module: Module, holder: ast.Name, loop: Loop) -> Iterator[ast.Attribute]:
+def _first_cut(module: Module, name: str, owner: Scope | None, loop: Loop) -> ast.Attribute | None:
     """Where what is joined of a list behind a loop is detached, there or under the name that it is bound to."""
-    owner = module.names.scope_of(holder.id, holder)
-    for read in module.release.escapes.reads(holder.id, owner):
+    for read in module.release.escapes.reads(name, owner):
         if module.tree.inside(read, loop) or module.tree.number(read) < module.tree.number(loop):
             continue
         call = module.tree.parents[read]
@@ -75,16 +87,16 @@ def _cuts(module: Module, holder: ast.Name, loop: Loop) -> Iterator[ast.Attribut
         if module.release.escapes.of_this_value(call).fate is Fate.DIFFERENTIATED:
             continue
         cut, end = _behind(module, call)
-        if cut is not None:
-            yield cut
-            continue
         statement = module.tree.parents[end]
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        for use in module.release.escapes.reads(target.id, owner) if isinstance(target, ast.Name) else ():
-            ways = module.flow.reaching(use.id, use)
-            cut, _ = _behind(module, use) if ways and all(each.statement is statement for each in ways) else (None, use)
-            if cut is not None:
-                yield cut
+        uses = module.release.escapes.reads(target.id, owner) if isinstance(target, ast.Name) else []
+        ways = [(use, module.flow.reaching(use.id, use)) for use in uses]
+        found = [use for use, made in ways if made and all(each.statement is statement for each in made)]
+        cuts = filter(None, (cut, *(_behind(module, each)[0] for each in found)))
+        first = next(cuts, None)
+        if first is not None:
+            return first
+    return None
 
 
 def _behind(module: Module, value: ast.expr) -> tuple[ast.Attribute | None, ast.expr]:

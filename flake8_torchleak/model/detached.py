@@ -65,8 +65,7 @@ def _takers(module: Module, call: ast.Call) -> Iterator[ast.Call]:
     statement = module.tree.statement(call)
     if isinstance(statement, ast.Assign) and statement.value is call:
         bound = {each.id for target in statement.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
-        reads = (each for each in module.tree.within(module.tree.scope(call)) if isinstance(each, ast.Name))
-        uses += [each for each in reads if each.id in bound and isinstance(each.ctx, ast.Load)]
+        uses += [each for name in sorted(bound) for each in module.release.escapes.reads(name, module.tree.scope(call))]
     for use in uses:
         up = module.tree.parents[use]
         if isinstance(up, ast.Call) and use in up.args:

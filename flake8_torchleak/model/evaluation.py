@@ -91,9 +91,7 @@ def unguarded_evaluations(module: Module) -> Iterator[Evaluation]:
             continue
         with quietly(module):
             found = [*_evaluations(module, scope, by_use=True)]
-            is_part = bool(found) and _trains_elsewhere(module, scope)
-        if not is_part:
-            yield from found
+        yield from found  # all who get what it gives were asked
 
 
 def _trains_elsewhere(module: Module, scope: Scope) -> bool:

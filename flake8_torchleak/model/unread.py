@@ -36,13 +36,12 @@ def unread(module: Module) -> Iterator[tuple[ast.Call, ast.expr]]:
     """
     facts = _Unread(module)
     for statement in module.tree.all(ast.Assign):
-        call = _called(statement.value)
-        if call is None or not facts.is_unread(statement) or module.grad.at(call) is not Grad.ON:
-            continue
-        scope = module.tree.scope(call)
-        if not module.loops.trains(module.tree.function(call) or module.root):
+        call, scope = _called(statement.value), module.tree.scope(statement)
+        if call is None or not module.loops.trains(module.tree.function(call) or module.root):
             continue
         if not (module.notes or rounds_over_batches(module, call)) or module.classes.callee(call) is not None:
+            continue
+        if not facts.is_unread(statement) or module.grad.at(call) is not Grad.ON:
             continue
         if is_forward(module, scope) or facts.leaves_something(call) or is_hooked(module, call):
             continue
@@ -69,8 +68,7 @@ class _Unread:
         scope = module.tree.scope(statement)
         if isinstance(scope, ast.ClassDef) or any(name in self._shared(scope) for name in names):
             return False
-        reads = [each for name in names if name is not None for each in self._reads(scope).get(name, ())]
-        return not any(found.statement is statement for each in reads for found in module.flow.reaching(each.id, each))
+        return statement not in self._read(scope)
 
     def leaves_something(self, call: ast.Call) -> bool:
         """Whether something is asked of the network that its forward pass may have left in it: `net(x); net.loss`."""
@@ -86,12 +84,15 @@ class _Unread:
         return isinstance(up, ast.Call) and up.func is node and bool(up.args)
 
     @remembered
-    def _reads(self, scope: Scope) -> dict[str, list[ast.Name]]:
-        found: dict[str, list[ast.Name]] = {}
-        for each in self.module.tree.within(scope):
-            if isinstance(each, ast.Name) and (isinstance(each.ctx, ast.Load) or self._is_augmented(each)):
-                found.setdefault(each.id, []).append(each)
-        return found
+    def _read(self, scope: Scope) -> set[ast.AST]:
+        """The statements of a scope that bind something which is read there."""
+        reads = (each for each in self.module.tree.within(scope) if isinstance(each, ast.Name))
+        return {
+            found.statement
+            for each in reads
+            if isinstance(each.ctx, ast.Load) or self._is_augmented(each)
+            for found in self.module.flow.reaching(each.id, each)
+        }
 
     def _is_augmented(self, name: ast.Name) -> bool:
         """`out /= 2` reads it as well."""

@@ -73,7 +73,7 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.following import FOLLOWED, Said, lasting_stores, reports
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.model.cutlater import cut_later
+from flake8_torchleak.model.cutlater import CutLater
 from flake8_torchleak.model.joined import is_of_tasks
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, evidence, stored
@@ -107,8 +107,9 @@ def check(module: Module) -> Iterator[Report]:
 
 def _cut_later(module: Module, told: set[ast.AST]) -> Iterator[Report]:
     """What is seen to carry a graph by where it is detached: behind the loop that fills a list with it."""
+    later = CutLater(module)
     for store in lasting_stores(module):
-        cut = cut_later(module, store) if module.tree.statement(store.node) not in told else None
+        cut = later.place(store) if module.tree.statement(store.node) not in told else None
         if cut is not None:
             yield Report(
                 store.node,

@@ -91,7 +91,7 @@ that evaluates, whatever stands around it. Measured, two networks of four 512-wi
 layers, batch 16,384: the peak of a training step is 302 MB where the output keeps a name
 (`out = target(x); y = out.detach()`), as its graph lives until the next step, and 206 MB under `no_grad`. Detached
 at once it is 206 MB too, and the pass of the target network alone takes 206 instead of 110 MB: that matters where it
-is the larger network. An output that nobody reads is told, too, unless something may be left in the network by its pass:
+is the larger network. An output that nobody reads is told, too, unless its pass may leave something in the network:
 its graph lives as long as its name. Saved for one step, four 512-wide layers, batch 2,048: 39.9 MB with such a pass
 beside the one that is trained with, 23.6 MB with it under `no_grad`. In a function that trains as well each loop that
 does not is told; of any other function one finding shows up to three more calls.
