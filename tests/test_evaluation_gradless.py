@@ -118,9 +118,12 @@ def test_the_files_that_import_it(tmp_path: Path, name: str) -> None:
     assert found(tmp_path, files, "job") == [Severity.WARNING] * expected
 
 
-def test_more_users_or_files_than_are_looked_at(tmp_path: Path) -> None:
+def test_more_users_than_are_looked_at(tmp_path: Path) -> None:
     starts = {f"main{at}": "from job import run\n\nif __name__ == '__main__':\n    run([], None)\n" for at in range(14)}
     assert found(tmp_path, {"nets": NET, "job": PART, **starts}, "job") == []
+
+
+def test_more_files_than_are_looked_at(tmp_path: Path) -> None:
     parts = {f"part{at}": f"import part{at + 1}\n" for at in range(70)} | {"part70": ""}
     text = SCRIPT.format(imports="import part0", body=BODY)
     assert found(tmp_path, {"nets": NET, "job": text, **parts}, "job") == []

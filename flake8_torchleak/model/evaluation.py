@@ -176,13 +176,13 @@ class _InLoops:
             around = _around(module, call)
             if around is None or module.grad.at(call) is not Grad.ON:
                 continue
-            if self.by_use and not may_be_read(module, call):
+            if self.by_use and not (passes(module, call) and may_be_read(module, call)):
                 continue
             if not asked:
                 asked, self.is_left_out = True, _is_left_out(module, scope)
             if self.is_left_out:
                 return
-            if not passes(module, call):
+            if not self.by_use and not passes(module, call):
                 continue
             found = _of_call(module, scope, call, around)
             if found is None or module.loops.modes.contradicted(scope) or switches_itself(module, call):

@@ -15,6 +15,7 @@ from flake8_torchleak.model.firstparty import Finder, text_of
 from flake8_torchleak.model.importers import importers, statements
 from flake8_torchleak.model.reading import made
 from flake8_torchleak.model.tree import LOOPS
+from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -24,11 +25,11 @@ _MOST_USERS = 12
 _MOST_FILES = 60
 """Files of one program."""
 _DIFFERENTIATES = re.compile(
-    r"(?<!def )\b\w*backward\(|\bgrad\(|\.grad\b|import grad\b|requires_grad_\(|requires_grad[ ]*=[ ]*True|"
+    r"(?<!def )\b(?:manual_)?backward\(|\bgrad\(|\.grad\b|import grad\b|requires_grad_\(|requires_grad[ ]*=[ ]*True|"
     r"\b(?:enable_grad|retain_grad|jacobian|hessian|jacrev|jacfwd|vjp|jvp)\b"
 )
 """What differentiates, or asks for gradients: `loss.backward()`, `autograd.grad(y, x)`, `weight.grad`."""
-_LEAVES_IT = re.compile(r"\bTrainer\b|\.(?:fit|learn|finetune|train_step|training_step)\(|\battack", re.IGNORECASE)
+_LEAVES_IT = re.compile(r"\bTrainer\b|\.(?:fit|learn|finetune|train_step|training_step)\(|\b[Aa]ttack")
 """What leaves that to somebody: `Trainer(model)`, `learner.fit(...)`."""
 _LOADS = re.compile(r"\b(?:importlib|__import__|exec|instantiate|runpy)\b")
 """What runs code that no import statement names."""
@@ -40,6 +41,8 @@ _LIBRARIES = re.compile(
     re.MULTILINE,
 )
 """Imports of what trains, explains or attacks networks by itself, or has other rules for it."""
+_AT_ONCE = (".backward(", "Trainer(", ".fit(", "importlib", "requires_grad_(")
+"""Words that are found faster than the patterns above."""
 _STARTS = "__main__"
 
 
@@ -90,4 +93,4 @@ def _is_needing(path: str, top: str) -> bool:
 
 
 def _may_differentiate(text: str) -> bool:
-    return any(each.search(text) for each in (_DIFFERENTIATES, _LEAVES_IT, _LOADS, _LIBRARIES))
+    return holds_any(text, _AT_ONCE) or any(each.search(text) for each in (_DIFFERENTIATES, _LEAVES_IT, _LOADS, _LIBRARIES))

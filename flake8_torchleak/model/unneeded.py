@@ -32,8 +32,9 @@ _CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
 def may_be_unneeded(module: Module) -> Iterator[Scope]:
     """The functions that go over batches; in files that know no way to have no graph, those that cut something off; all
     that has a loop in a program that differentiates nothing."""
-    if differentiates_nothing(module):
-        yield from (module.tree.function(each) or module.root for each in module.tree.all(*ROUNDS))
+    rounds = module.tree.all(*ROUNDS)
+    if rounds and differentiates_nothing(module):
+        yield from (module.tree.function(each) or module.root for each in rounds)
     for loop in module.tree.all(ast.For, ast.AsyncFor):
         function = module.tree.function(loop)
         if function is not None and module.loops.why_step(loop) and not module.loops.trains(function):
