@@ -93,4 +93,6 @@ def _is_needing(path: str, top: str) -> bool:
 
 
 def _may_differentiate(text: str) -> bool:
-    return holds_any(text, _AT_ONCE) or any(each.search(text) for each in (_DIFFERENTIATES, _LEAVES_IT, _LOADS, _LIBRARIES))
+    return holds_any(text, _AT_ONCE) or any(
+        each.search(text) for each in (_DIFFERENTIATES, _LEAVES_IT, _LOADS, _LIBRARIES)
+    )

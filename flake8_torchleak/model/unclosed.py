@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.bounds import quietly
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.hooks import all_registrations, giver
 from flake8_torchleak.model.names import last_name
@@ -43,7 +44,8 @@ def unclosed(module: Module) -> Iterator[Unclosed]:
         builder, owner = module.tree.function(call), module.classes.around(call)
         if builder is None or owner is None or builder.name != "__init__" or not isinstance(call.func, ast.Attribute):
             continue
-        given, closing = giver(module, call.func.value), _closing(module, owner)
+        with quietly(module):  # what the rule does not find by itself, nobody misses
+            given, closing = giver(module, call.func.value), _closing(module, owner)
         if given is None or not closing or not _BY_ITSELF.isdisjoint(closing):
             continue
         for made in module.classes.own_calls(owner.node.name):
