@@ -45,6 +45,8 @@ BODIES = {
     "labels": ("outs.append(job.labels)", JOINED, 0),
     "an entry of labels": ("outs.append(x['target'])", JOINED, 0),
     "an entry by a name that says so": ("outs.append(job.run(x)[other.label_key])", JOINED, 0),
+    "made of a batch alone": ("outs.append(x * 2)", JOINED, 0),
+    "made of a batch and more": ("outs.append(x * other)", JOINED, 1),
     "a batch": ("outs.append(3)", JOINED, 0),
     "without gradients": ("with torch.no_grad():\n            outs.append(job.run(x))", JOINED, 0),
     "made longer": ("rows = rows + job.run(x)", "return torch.cat(rows).detach()", 1),

@@ -49,17 +49,17 @@ if __name__ == "__main__":
     run(range(4), print)
 """
 USES = {
-    "kept by something": ("sink.rows = out.softmax(1)", 1),
-    "handed to code that nobody sees": ("sink(out.argmax(1))", 1),
-    "given to torch": ("sink(torch.sigmoid(out))", 1),
-    "calculated with": ("sink(out + 1)", 1),
-    "compared": ("sink(out > 0.5)", 1),
-    "asked whether it is something": ("sink(out is x)", 0),
-    "a part of it": ("sink(out[0].mean())", 1),
-    "not seen to be a tensor": ("sink(out)", 0),
-    "saved as it is": ("torch.save(out, sink)", 1),
-    "given to another network": ("sink(net(out))", 1),
-    "dropped": ("sink(x)", 0),
+    "kept by something": ("sink.rows = out.softmax(1)", [Severity.WARNING]),
+    "handed to code that nobody sees": ("sink(out.argmax(1))", [Severity.WARNING]),
+    "given to torch": ("sink(torch.sigmoid(out))", [Severity.NOTE]),
+    "calculated with": ("sink(out + 1)", [Severity.NOTE]),
+    "compared": ("sink(out > 0.5)", [Severity.WARNING]),
+    "asked whether it is something": ("sink(out is x)", []),
+    "a part of it": ("sink(out[0].mean())", [Severity.NOTE]),
+    "not seen to be a tensor": ("sink(out)", []),
+    "saved as it is": ("torch.save(out, sink)", [Severity.WARNING]),
+    "given to another network": ("sink(net(out))", [Severity.NOTE]),
+    "dropped": ("sink(x)", []),
 }
 
 
@@ -67,7 +67,7 @@ USES = {
 def test_what_becomes_of_outputs(tmp_path: Path, name: str) -> None:
     body, expected = USES[name]
     files = {"nets": NET, "job": SCRIPT.format(imports="", body=body)}
-    assert found(tmp_path, files, "job") == [Severity.WARNING] * expected
+    assert found(tmp_path, files, "job") == expected
 
 
 BODY = "sink.rows = out.softmax(1)"
@@ -75,6 +75,12 @@ OTHERS = {
     "a file that trains": ("from train import fit", "def fit(loss):\n    loss.backward()\n", 0),
     "a file that asks for gradients": ("from train import fit", "def fit(x):\n    x.requires_grad_()\n", 0),
     "a file that leaves it to a trainer": ("from train import fit", "def fit(job):\n    Trainer(job).run()\n", 0),
+    "a file that turns gradients off for all": (
+        "from train import fit",
+        "import torch\n\n\ndef fit():\n    torch.set_grad_enabled(False)\n",
+        0,
+    ),
+    "a file that shows the graph": ("from train import fit", "def fit(x):\n    print(x.grad_fn)\n", 0),
     "a library that trains": ("import accelerate", "", 0),
     "what is loaded by its name": ("import importlib", "", 0),
     "a function of torch's that is differentiated": (
@@ -175,4 +181,4 @@ def test_a_network_that_a_function_of_the_file_runs(tmp_path: Path) -> None:
         .replace("net(x)", "sink(ran(net, x))")
         .replace("def run(", "def ran(net, x):\n    out = net(x)\n    return out.squeeze(0)\n\n\ndef run(")
     )
-    assert found(tmp_path, {"nets": NET, "job": text}, "job") == [Severity.WARNING]
+    assert found(tmp_path, {"nets": NET, "job": text}, "job") == [Severity.NOTE]

@@ -25,8 +25,55 @@ class Net(nn.Module):
         return self.body(x)
 
     def forward(self, x):
-        self.seen = x
         return self.body(x)
+
+
+class Keeping(Net):
+    def forward(self, x):
+        self.seen = self.body(x)
+        return self.seen
+
+
+STATS = []
+
+
+class Noting(Net):
+    def forward(self, x):
+        STATS.append(self.body(x))
+        return torch.add(x, 1)
+
+
+class Counting(Net):
+    def forward(self, x):
+        global STATS
+        return self.body(x)
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList([Keeping()])
+
+    def forward(self, x):
+        return self.parts[0](x)
+
+
+class Open(nn.Module):
+    def __init__(self, part):
+        super().__init__()
+        self.part = unknown(part)
+
+    def forward(self, x):
+        return self.part(x)
+
+
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.size = Net(), len([1])
+
+    def forward(self, x):
+        return self.net(x)
 
 
 class Memory:
@@ -80,6 +127,16 @@ UNREAD = {
     "what the pass leaves in the network": ("out = other(x)\n        print(other.seen)", 0),
     "its mode and parameters": ("other.train()\n        out = other(x)\n        print(list(other.parameters()))", 1),
     "without gradients": ("with torch.no_grad():\n            out = other(x)", 0),
+    "a network of networks": ("deep = Deep()\n        out = deep(x)", 1),
+    "one that keeps something": ("other = Keeping()\n        out = other(x)", 0),
+    "one that notes something": ("other = Noting()\n        out = other(x)", 0),
+    "one that may set a variable of all": ("other = Counting()\n        out = other(x)", 0),
+    "a part of it keeps something": ("other = Outer()\n        out = other(x)", 0),
+    "a part that nobody sees": ("other = Open(1)\n        out = other(x)", 0),
+    "one that nobody sees": ("other = unknown()\n        out = other(x)", 0),
+    "handed to somebody": ("out = other(x)\n        print(unknown(other))", 0),
+    "its parts": ("out = other(x)\n        print(list(other.modules()))", 0),
+    "by text": ("out = other(x)\n        print(locals())", 0),
     "no network": ("out = unknown(x)", 0),
     "a function that runs one": ("out = chosen(x, 1)", 0),
     "with a hook": ("other.register_forward_hook(unknown)\n        out = other(x)", 0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from flake8_torchleak.finding import Severity
 from flake8_torchleak.lint import lint
 
 CODE = """
@@ -58,6 +59,40 @@ BODIES = {
     "of another class": (USE.replace("Hook(", "other.Hook("), 0),
     "of what is not given": (USE.replace("self.net.embedding", ""), 0),
 }  # fmt: skip
+
+
+MORE = {
+    "by its handle": USE.replace("return hook.output", "hook.handle.remove()"),
+    "by its handle, later": USE.replace("return hook.output", "self.kept.append(hook.handle)"),
+    "by a method that closes": USE.replace("return hook.output", "return hook.once()"),
+    "by hand": USE.replace("return hook.output", "self.net.embedding._forward_hooks.clear()"),
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_hooks_that_are_removed_after_all(name: str) -> None:
+    once = "    def once(self):\n        self.{close}()\n        return self.output\n\n"
+    text = CODE.replace("    def values(self", f"{once}    def values(self")
+    told = lint(text.format(body=MORE[name], close="close"), wanted=lambda code: code == "TLK604")
+    assert not told
+
+
+def test_a_hook_that_removes_itself() -> None:
+    text = CODE.replace("        self.output = output", "        self.output = output\n        self.{close}()")
+    assert not lint(text.format(body=USE, close="close"), wanted=lambda code: code == "TLK604")
+
+
+@pytest.mark.parametrize("name", ["__init__", "main"])
+def test_what_is_made_once(name: str) -> None:
+    text = CODE.replace("def gradients(", f"def {name}(").format(body=USE, close="close")
+    assert not [each for each in lint(text) if "when done" in each.message]
+
+
+def test_how_often() -> None:
+    text = CODE.format(body=USE, close="close")
+    again = text + "\n\ndef run(attack, rows):\n    for x in rows:\n        attack.gradients(x, 1)\n"
+    for code, severity in ((text, Severity.NOTE), (again, Severity.WARNING)):
+        assert [each.severity for each in lint(code, wanted=lambda code: code == "TLK604")] == [severity]
 
 
 def found(body: str, close: str = "close") -> list[tuple[int, str]]:

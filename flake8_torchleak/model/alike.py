@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.effects import MODULE_SELF
+from flake8_torchleak.model.effects import MODULE_SELF, TENSOR_METHODS
 from flake8_torchleak.model.hints import GRAD_OFF
 from flake8_torchleak.model.later import OF_A_GRAPH, ONLY_TENSORS
 from flake8_torchleak.model.names import last_name
@@ -66,13 +66,29 @@ def _is_imported(module: Module, value: ast.expr) -> bool:
 
 def is_detached(module: Module, call: ast.Call) -> bool:
     """Whether what a call gives is detached, there or where it is bound: who does so has seen it carry a graph."""
+    uses: list[ast.expr] = [call]
     statement = module.tree.statement(call)
-    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is call else []
-    bound = [each for target in targets for each in (getattr(target, "elts", None) or [target])]
-    uses = [each for each in module.tree.within(module.tree.scope(call)) if isinstance(each, ast.Attribute)]
-    return any(
-        each.attr in _CUTS and (each.value is call or any(same(each.value, name) for name in bound)) for each in uses
-    )
+    for target in statement.targets if isinstance(statement, ast.Assign) and statement.value is call else ():
+        bound = [
+            each for each in getattr(target, "elts", None) or [target] if isinstance(each, (ast.Name, ast.Attribute))
+        ]
+        reads = (each for each in module.tree.within(module.tree.scope(call)) if isinstance(each, ast.Attribute))
+        values = (each.value for each in reads if isinstance(each.value, (ast.Name, ast.Attribute)))
+        uses += [each for each in values if any(same(each, name) for name in bound)]
+    return any(cut_behind(module, each)[0] is not None for each in uses)
+
+
+def cut_behind(module: Module, value: ast.expr) -> tuple[ast.Attribute | None, ast.expr]:
+    """Where a tensor is detached, itself or after methods that keep its history; and what these give in the end."""
+    while True:
+        up = module.tree.parents[value]
+        if not isinstance(up, ast.Attribute) or up.attr in _CUTS:
+            return (up if isinstance(up, ast.Attribute) else None), value
+        call = module.tree.parents[up]
+        effect = TENSOR_METHODS.get(up.attr)
+        if not isinstance(call, ast.Call) or call.func is not up or effect is None or not effect.graph:
+            return None, value
+        value = call
 
 
 def is_used_as_tensor(module: Module, call: ast.Call) -> bool:
@@ -105,13 +121,12 @@ def _is_of_networks(top: str, name: str) -> bool:
     try:
         program = Program(top)
         found = [(part, each, part.tree.class_of(each)) for part, each in program.functions(name)]
-        methods = [(part, each, owner) for part, each, owner in found if owner is not None]
-        if not all(_is_network(program, owner) for _, _, owner in methods):
+        written = [(part, each, owner) for part, each, owner in found if owner is not None and not _is_left_open(each)]
+        if not all(_is_network(program, owner) for _, _, owner in written):
             return False
     except TooMuch:
         return False
-    written = [(part, each) for part, each, _ in methods if not _is_left_open(each)]
-    return bool(written) and all(_runs_parts(part, each) for part, each in written)
+    return bool(written) and all(_runs_parts(part, each) for part, each, _ in written)
 
 
 def _is_network(program: Program, cls: ast.ClassDef) -> bool:

@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.alike import cut_behind
 from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.elsewhere import is_called_without
 from flake8_torchleak.model.evaluation import is_test
@@ -16,6 +17,7 @@ from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.rounds import targets
 from flake8_torchleak.model.running import is_forward
 from flake8_torchleak.model.stores import Store
 from flake8_torchleak.model.tree import Loop, Scope
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
 JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.stack", "torch.vstack", "torch.hstack"})
 """Functions of torch that make one tensor of those in a list."""
-_CUTS = frozenset({"detach", "data"})
 
 
 class CutLater:
@@ -48,7 +49,7 @@ class CutLater:
         found = self._cut(store.holder.id, owner, loops[0])
         if found is None or module.grad.at(store.node) is not Grad.ON or is_test(module, scope):
             return None
-        if not all(_may_have_history(module, each) for each in store.elements):
+        if not all(_may_have_history(module, each) and _is_made(each, loops) for each in store.elements):
             return None
         function = module.tree.function(store.node)
         return None if function is not None and is_called_without(module, function) else found
@@ -71,6 +72,13 @@ def _may_have_history(module: Module, value: ast.expr) -> bool:
     return not (hints.is_label(name) or hints.is_plain_result(name))
 
 
+def _is_made(value: ast.expr, loops: list[Loop]) -> bool:
+    """Whether a value is made of more than what the loops go over: batches have no history."""
+    taken = {name for each in loops if isinstance(each, (ast.For, ast.AsyncFor)) for name in targets(each)}
+    names = {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}
+    return any(isinstance(each, ast.Call) for each in ast.walk(value)) or not names <= taken
+
+
 def _key(index: ast.expr) -> str:
     """What an entry is called: `outputs["logits"]`, `outputs[target_key]`."""
     return index.value if isinstance(index, ast.Constant) and isinstance(index.value, str) else last_name(index)
@@ -86,27 +94,14 @@ def _first_cut(module: Module, name: str, owner: Scope | None, loop: Loop) -> as
             continue
         if module.release.escapes.of_this_value(call).fate is Fate.DIFFERENTIATED:
             continue
-        cut, end = _behind(module, call)
+        cut, end = cut_behind(module, call)
         statement = module.tree.parents[end]
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         uses = module.release.escapes.reads(target.id, owner) if isinstance(target, ast.Name) else []
         ways = [(use, module.flow.reaching(use.id, use)) for use in uses]
         found = [use for use, made in ways if made and all(each.statement is statement for each in made)]
-        cuts = filter(None, (cut, *(_behind(module, each)[0] for each in found)))
+        cuts = filter(None, (cut, *(cut_behind(module, each)[0] for each in found)))
         first = next(cuts, None)
         if first is not None:
             return first
     return None
-
-
-def _behind(module: Module, value: ast.expr) -> tuple[ast.Attribute | None, ast.expr]:
-    """Where a tensor is detached, itself or after methods that keep its history; and what these give in the end."""
-    while True:
-        up = module.tree.parents[value]
-        if not isinstance(up, ast.Attribute) or up.attr in _CUTS:
-            return (up if isinstance(up, ast.Attribute) else None), value
-        call = module.tree.parents[up]
-        effect = TENSOR_METHODS.get(up.attr)
-        if not isinstance(call, ast.Call) or call.func is not up or effect is None or not effect.graph:
-            return None, value
-        value = call

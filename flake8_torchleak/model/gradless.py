@@ -26,18 +26,19 @@ _MOST_FILES = 60
 """Files of one program."""
 _DIFFERENTIATES = re.compile(
     r"(?<!def )\b(?:manual_)?backward\(|\bgrad\(|\.grad\b|import grad\b|requires_grad_\(|requires_grad[ ]*=[ ]*True|"
-    r"\b(?:enable_grad|retain_grad|jacobian|hessian|jacrev|jacfwd|vjp|jvp)\b"
+    r"\b(?:enable_grad|retain_grad|jacobian|hessian|jacrev|jacfwd|[vjh]vp|vhp|linearize|minimize)\b|"
+    r"\bgrad(?:_fn|check)\b|make_dot\b"
 )
-"""What differentiates, or asks for gradients: `loss.backward()`, `autograd.grad(y, x)`, `weight.grad`."""
+"""What differentiates, or asks for gradients or the graph: `loss.backward()`, `autograd.grad(y, x)`, `weight.grad`."""
 _LEAVES_IT = re.compile(r"\bTrainer\b|\.(?:fit|learn|finetune|train_step|training_step)\(|\b[Aa]ttack")
 """What leaves that to somebody: `Trainer(model)`, `learner.fit(...)`."""
-_LOADS = re.compile(r"\b(?:importlib|__import__|exec|instantiate|runpy)\b")
-"""What runs code that no import statement names."""
+_LOADS = re.compile(r"\b(?:_?set_grad_enabled|importlib|__import__|exec|instantiate|runpy)\b")
+"""What runs code that no import statement names, or sets the mode for others."""
 _LIBRARIES = re.compile(
-    r"^[ \t]*(?:from|import)[ \t]+(?:accelerate|advertorch|art|botorch|captum|catalyst|cleverhans|deepspeed|detectron2|"
-    r"fastai|foolbox|functorch|gpytorch|higher|ignite|innvestigate|jax|keras|learn2learn|lightning|mmcv|mmengine|paddle|"
-    r"pyro|pytorch_grad_cam|pytorch_lightning|sentence_transformers|shap|skorch|stable_baselines3|tensorflow|"
-    r"tianshou|torchattacks|torchopt|torchrl|zennit)\b",
+    r"^[ \t]*(?:from|import)[ \t]+(?:accelerate|advertorch|art|autoattack|botorch|captum|catalyst|cleverhans|deepspeed|"
+    r"detectron2|fastai|foolbox|functorch|gpytorch|higher|ignite|innvestigate|jax|keras|learn2learn|lightning|mmcv|"
+    r"mmengine|paddle|poutyne|pypose|pyro|pytorch_grad_cam|pytorch_lightning|schnetpack|sentence_transformers|shap|skorch|"
+    r"stable_baselines3|tensorflow|tianshou|torchattacks|torchcam|torchmin|torchopt|torchrl|torchviz|zennit)\b",
     re.MULTILINE,
 )
 """Imports of what trains, explains or attacks networks by itself, or has other rules for it."""

@@ -43,7 +43,7 @@ def registrations(module: Module) -> list[ast.Call]:
 
     Where a hook is removed anywhere in the file, only those whose handle is thrown away: nothing can remove these.
     """
-    if _TAKEN_OUT.search(module.source.text):
+    if takes_out(module.source.text):
         return []
     removed = module.classes.own_calls("remove")
     removes = any(isinstance(call.func, ast.Attribute) and not call.args for call in removed)
@@ -57,6 +57,11 @@ def all_registrations(module: Module) -> list[ast.Call]:
     """The calls that register a hook on a module, tests left out."""
     found = [call for call in module.classes.own_calls(*_REGISTERS) if call.args]
     return [call for call in found if not any(f.name.startswith("test") for f in functions_around(module, call))]
+
+
+def takes_out(text: str) -> bool:
+    """Whether a text names the dicts in which a module keeps its hooks."""
+    return _TAKEN_OUT.search(text) is not None
 
 
 def may_remove(text: str) -> bool:

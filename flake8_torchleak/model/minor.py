@@ -15,6 +15,7 @@ from flake8_torchleak.model.freezing import may_be_frozen, may_freeze, seems_fro
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.olden import is_of_old_program
 from flake8_torchleak.model.passes import is_supposed
+from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.rounds import Round
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode
 
@@ -54,6 +55,8 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
         return "the loop ends after a few rounds"
     if _is_for_show(module, evaluation):
         return "by its name it shows a few samples"
+    if evaluation.by_use and _gets_out(module, evaluation.call):
+        return "code that nobody sees gets what is made of it"
     over = rounds_over_batches(module, evaluation.call)
     if evaluation.by_use and not over:
         return _OVER_NO_LOADER
@@ -85,6 +88,12 @@ def _why_little(module: Module, evaluation: Evaluation) -> str:
     if evaluation.function is not None and _is_beside_training(module, evaluation.function, _MOST_LEVELS):
         return ""
     return f"{_OVER_NO_LOADER}, and nothing puts the network in evaluation mode"
+
+
+def _gets_out(module: Module, call: ast.Call) -> bool:
+    """Whether a call that nobody sees into gets what a network gives: in a program that differentiates nothing."""
+    ending = module.release.escapes.of_this_value(call)
+    return ending.fate is Fate.HANDED and isinstance(ending.node, ast.Call)
 
 
 def _is_for_show(module: Module, evaluation: Evaluation) -> bool:

@@ -93,7 +93,7 @@ def method_runs_model(module: Module, call: ast.Call) -> bool:
     if not isinstance(call.func, ast.Attribute) or not (call.args or call.keywords):
         return False
     name = call.func.attr
-    found = [_records(module, each, name) for each in _classes(module, call.func.value)]
+    found = [_records(module, each, name) for each in classes_of(module, call.func.value)]
     if not found:
         found = list(_by_callers(module, call.func.value, name))
     return bool(found) and all(found)
@@ -103,7 +103,7 @@ def methods_of(module: Module, call: ast.Call) -> list[FunctionNode]:
     """The methods that a call runs, one for each class that the object is seen to be made of; none if one has none."""
     if not isinstance(call.func, ast.Attribute):
         return []
-    found = [each.methods.get(call.func.attr) for each in _classes(module, call.func.value)]
+    found = [each.methods.get(call.func.attr) for each in classes_of(module, call.func.value)]
     return [] if None in found else [each for each in found if each is not None]
 
 
@@ -120,7 +120,7 @@ def _helper_runs_method(module: Module, call: ast.Call) -> bool:
     return any(method_runs_model(module, each) for each in calls)
 
 
-def _classes(module: Module, value: ast.expr) -> list[ClassFacts]:
+def classes_of(module: Module, value: ast.expr) -> list[ClassFacts]:
     """The classes of the project that an object is seen to be made of: a variable, an attribute of `self`, a call."""
     if isinstance(value, ast.Call):
         made = _made(module, value)
@@ -151,7 +151,7 @@ def _by_callers(module: Module, value: ast.expr, method: str) -> Iterator[bool]:
 
     def records(user: Module, call: ast.Call) -> list[bool]:
         given = module.classes.argument(call, parameter, function)
-        return [_records(user, each, method) for each in (_classes(user, given) if given is not None else ())]
+        return [_records(user, each, method) for each in (classes_of(user, given) if given is not None else ())]
 
     for call in module.classes.calls_of(function):
         yield from records(module, call)
@@ -196,7 +196,7 @@ def _run_by(module: Module, call: ast.Call) -> list[FunctionNode]:
     if not isinstance(call.func, ast.Attribute) or call.func.attr == "forward":
         return []
     name = call.func.attr
-    return [each.methods[name] for each in _classes(module, call.func.value) if name in each.methods]
+    return [each.methods[name] for each in classes_of(module, call.func.value) if name in each.methods]
 
 
 def _is_itself(call: ast.Call, method: FunctionNode) -> bool:

@@ -9,22 +9,23 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.behindpass import leaves_nothing
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.effects import MODULE_SELF
 from flake8_torchleak.model.fed import rounds_over_batches
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import network_of
 from flake8_torchleak.model.networks import OF_MODULES
-from flake8_torchleak.model.passes import passes
+from flake8_torchleak.model.passes import classes_of, passes
+from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.running import is_forward, switches_itself
 from flake8_torchleak.model.tree import Scope
-from flake8_torchleak.model.unneeded import is_hooked
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_OF_ALL = OF_MODULES | MODULE_SELF | {"module", "training"}
+_OF_ALL = (OF_MODULES | MODULE_SELF | {"training"}) - {"modules", "named_modules", "named_children"}
 """What is asked of networks for other things than what their forward pass leaves in them."""
 
 
@@ -43,7 +44,7 @@ def unread(module: Module) -> Iterator[tuple[ast.Call, ast.expr]]:
             continue
         if not facts.is_unread(statement) or module.grad.at(call) is not Grad.ON:
             continue
-        if is_forward(module, scope) or facts.leaves_something(call) or is_hooked(module, call):
+        if is_forward(module, scope) or facts.leaves_something(call):
             continue
         if passes(module, call) and not switches_itself(module, call):
             yield call, statement.targets[0]
@@ -68,15 +69,30 @@ class _Unread:
         scope = module.tree.scope(statement)
         if isinstance(scope, ast.ClassDef) or any(name in self._shared(scope) for name in names):
             return False
+        if module.release.escapes.of_frame(scope).fate is not Fate.READ:
+            return False
         return statement not in self._read(scope)
 
     def leaves_something(self, call: ast.Call) -> bool:
-        """Whether something is asked of the network that its forward pass may have left in it: `net(x); net.loss`."""
-        run = network_of(call)
+        """Whether anybody may read what the forward pass left in the network: `net(x); net.loss`, by a hook, by code
+        that has the network. Of a network whose class is not seen nobody knows."""
+        module, run = self.module, network_of(call)
         run = run.value if run is call.func and isinstance(run, ast.Attribute) and _is_method(run) else run
-        key = key_of(run)
-        asked = self.module.proof.networks.attributes(key, self.module.tree.scope(call)) if key else []
-        return not key or any(each.attr not in _OF_ALL and not self._is_called(each) for each in asked)
+        classes = classes_of(module, run)
+        if not classes or not all(leaves_nothing(module, each) for each in classes) or "_hook" in module.source.text:
+            return True
+        key, scope = key_of(run), module.tree.scope(call)
+        asked = module.proof.networks.attributes(key, scope)
+        if any(each.attr not in _OF_ALL and not self._is_called(each) for each in asked):
+            return True
+        uses = (each for each in module.tree.within(scope) if isinstance(each, (ast.Name, ast.Attribute)))
+        return any(key_of(each) == key and self._is_given(each) for each in uses)
+
+    def _is_given(self, node: ast.expr) -> bool:
+        """Whether code gets a network: it is neither called, nor asked for an attribute, nor bound."""
+        up = self.module.tree.parents[node]
+        is_load = isinstance(getattr(node, "ctx", None), ast.Load)
+        return is_load and not isinstance(up, ast.Attribute) and not (isinstance(up, ast.Call) and up.func is node)
 
     def _is_called(self, node: ast.Attribute) -> bool:
         """Whether a method is called with something, which runs the network: `net.encode(x)`."""

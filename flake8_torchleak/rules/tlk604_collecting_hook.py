@@ -179,9 +179,17 @@ def _unclosed(module: Module) -> Iterator[Report]:
             f"hooks pile up: every call of `{name}` leaves one on `{short(each.hooked)}`; when done, "
             f"`{each.name}.{each.closing}()`",
             notes=((each.registered, f"it is hooked here, and `{each.closing}` would remove the hook"),),
-            severity=Severity.WARNING,
+            severity=Severity.WARNING if _is_repeated(module, each.made) else Severity.NOTE,
+            why="the file does not call it in a loop",
             remedy=f"`{each.name}.{each.closing}()` after use",
         )
+
+
+def _is_repeated(module: Module, made: ast.Call) -> bool:
+    """Whether the file makes an object in a loop, or calls the function in one that makes it."""
+    function = module.tree.function(made)
+    calls = [made, *(module.classes.callers.get(function.name, ()) if function is not None else ())]
+    return any(module.tree.loops(each) for each in calls)
 
 
 def _in_forward(module: Module, call: ast.Call) -> str:

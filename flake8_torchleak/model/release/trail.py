@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.behindpass import keeps_something
 from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.layers import is_layer_of_torch
-from flake8_torchleak.model.names import last_name, parameters
-from flake8_torchleak.model.passes import methods_of
+from flake8_torchleak.model.names import last_name, network_of, parameters
+from flake8_torchleak.model.passes import classes_of, methods_of
 from flake8_torchleak.model.release.asking import compares_identity, is_tried
 from flake8_torchleak.model.release.differentiation import Site
 from flake8_torchleak.model.release.fate import READ, Ending, Fate, fate_of
@@ -300,7 +301,10 @@ class Trail:
         endings = [self._in_helper(call, child, each) for each in methods]
         if endings:
             return max((each for each, _ in endings), key=fate_of), any(goes_on for _, goes_on in endings)
-        return (READ, True) if call is not self.origin and runs_model(self.module, call) else None
+        if call is self.origin or not runs_model(self.module, call):
+            return None
+        keeps = any(map(keeps_something, classes_of(self.module, network_of(call))))
+        return None if keeps else (READ, True)
 
     def _applied(self, call: ast.Call, child: ast.AST) -> tuple[Ending, bool]:
         """What becomes of the elements that a call applies a function to: `map(f, x)`, `sorted(x, key=f)`."""
