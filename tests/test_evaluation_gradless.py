@@ -59,6 +59,8 @@ USES = {
     "not seen to be a tensor": ("sink(out)", []),
     "saved as it is": ("torch.save(out, sink)", [Severity.WARNING]),
     "given to another network": ("sink(net(out))", [Severity.NOTE]),
+    "handed to code that gets the network, too": ("sink(net, out.mean())", []),
+    "by names": ("sink(model=net, loss=out.mean())", []),
     "dropped": ("sink(x)", []),
 }
 

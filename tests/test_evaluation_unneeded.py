@@ -54,7 +54,7 @@ BODIES = {
     "turned into numbers at once": ("rows.append(model(x).argmax(1).tolist())", 1),
     "an image": ("import cv2\n        cv2.imwrite('x', model(x))", 1),
     "through an object of a known class": ("book = Book()\n        rows.append(book.listed(model(x)))", 1),
-    "through a network that keeps it": ("net = Keeping()\n        rows.append(net(model(x)).argmax(1).tolist())", 0),
+    "through a network that keeps it": ("net = Keeping()\n        net(model(x))", 0),
     "through one that keeps it": ("book = Book()\n        book.keep(model(x))", 0),
     "a decision": ("rows.append((model(x) > 0).sum().item())", 1),
     "kept with its graph": ("rows.append(model(x))", 0),  # TLK402 tells, if nothing differentiates it

@@ -18,6 +18,7 @@ from flake8_torchleak.model.passes import innermost, passes, run_behind
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.rounds import ROUNDS, Round
 from flake8_torchleak.model.tree import FUNCTIONS, Scope
+from flake8_torchleak.model.values import Kind
 from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:
@@ -61,6 +62,15 @@ def _gives_tensor(module: Module, call: ast.Call) -> bool:
     return any(is_used_as_tensor(module, each) for each in (call, *innermost(module, call)))
 
 
+def _is_given_with_network(module: Module, call: ast.Call) -> bool:
+    """Whether code that nobody sees gets what a network gives, and a network: it may train."""
+    taker = module.release.escapes.of_this_value(call).node
+    if not isinstance(taker, ast.Call):
+        return False
+    given = [*taker.args, *(each.value for each in taker.keywords)]
+    return any(module.infer.value(each).kind is Kind.MODULE for each in given)
+
+
 def is_hooked(module: Module, call: ast.Call) -> bool:
     """Whether a hook may keep what a network makes on the way, and differentiate that: of an object, or set beside."""
     if _HOOKING not in module.source.text:
@@ -101,9 +111,9 @@ def unneeded(module: Module, scope: Scope, call: ast.Call, over: Round | None) -
     over: the loop that the call is in; None for one pass. A network in training mode may be run for its statistics.
     """
     if differentiates_nothing(module) and is_used(module, call) and _gives_tensor(module, call):
-        return (
-            () if may_freeze_here(module, call) else ((over or call, "nothing that this program runs differentiates"),)
-        )
+        if may_freeze_here(module, call) or _is_given_with_network(module, call):
+            return ()
+        return ((over or call, "nothing that this program runs differentiates"),)
     if not isinstance(scope, FUNCTIONS) or module.loops.trains(over or scope) or not is_used(module, call):
         return ()
     if any(last_name(each.func) == "train" and not is_false(each) for each in module.tree.calls(scope)):

@@ -22,7 +22,7 @@ makes such an object for every image, or once more after a failure, adds a hook 
 none made in a loop). So does a function that hooks its caller's model for one run, and leaves the hook there.
 
 An object that could remove its hook, and is let go of without it (`hook = Hook(self.net.embedding)`, and never
-`hook.close()`), lives on with the module: each call of the function adds one.
+`hook.close()`), lives on with the module: each call of the function adds one (a note, if the file calls it in no loop).
 
 An object whose hooks collect for one run should empty its lists when that is over: what is emptied only before the
 next run holds the graph of the last one for as long as the object lives (a note).
