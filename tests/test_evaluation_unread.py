@@ -24,6 +24,9 @@ class Net(nn.Module):
     def encode(self, x):
         return self.body(x)
 
+    def shape(self, x):
+        return x.shape
+
     def forward(self, x):
         return self.body(x)
 
@@ -115,6 +118,7 @@ UNREAD = {
     "several": ("one, (two, *rest) = other(x)", 1),
     "one of several is read": ("one, two = other(x)\n        print(two)", 0),
     "a method of the network": ("out = other.encode(x)", 1),
+    "a method that runs nothing": ("out = other.shape(x)", 0),
     "of the network that is trained": ("out = net.encode(x)", 1),
     "bound anew before it is read": ("out = other(x)\n        out = x\n        print(out)", 1),
     "read the next time": ("print(out)\n        out = other(x)", 0),
