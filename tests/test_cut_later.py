@@ -64,6 +64,12 @@ def test_what_is_detached_behind_the_loop(name: str) -> None:
         assert found[0].notes[-1].text == "it is detached only here"
 
 
+def test_torch_under_another_name() -> None:
+    text = CODE.format(body="outs.append(job.run(x))", after="return th.stack(outs).detach()")
+    found = lint(text.replace("import torch\n", "import torch as th\n"), wanted=lambda code: code == "TLK402")
+    assert [each.severity for each in found] == [Severity.NOTE]
+
+
 def test_no_fix_for_what_is_no_tensor_for_sure() -> None:
     (told,) = (each for each in lint(CODE.format(body="outs.append(job.run(x))", after=JOINED), fixes=True))
     assert not told.fixes

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 JOINING = frozenset({"torch.cat", "torch.concat", "torch.concatenate", "torch.stack", "torch.vstack", "torch.hstack"})
 """Functions of torch that make one tensor of those in a list."""
+WORDS = tuple(sorted(f"{each.rpartition('.')[2]}(" for each in JOINING))
+"""One of these stands in every file that calls one of them, under whatever name it imports torch."""
 
 
 class CutLater:

@@ -83,8 +83,7 @@ def _is_started(module: Module) -> bool:
     """Whether a file is run as a program: it says so, or does something at its top level."""
     if _STARTS in module.source.text:
         return True
-    done = (each for each in module.root.body if isinstance(each, (*LOOPS, ast.With)))
-    return any(True for _ in done)
+    return any(isinstance(each, (*LOOPS, ast.With)) for each in module.root.body)
 
 
 @made(600)

@@ -73,7 +73,7 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.following import FOLLOWED, Said, lasting_stores, reports
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.model.cutlater import CutLater
+from flake8_torchleak.model.cutlater import WORDS, CutLater
 from flake8_torchleak.model.joined import is_of_tasks
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, evidence, stored
@@ -82,9 +82,6 @@ from flake8_torchleak.releases import releases, remedy
 from flake8_torchleak.rule import Report, never, rule
 from flake8_torchleak.wording import short
 from flake8_torchleak.words import holds_any
-
-_JOINS = ("torch.cat(", "torch.stack(", "torch.concat", "torch.vstack(", "torch.hstack(")
-"""What makes one tensor of those in a list."""
 
 
 @rule(
@@ -101,7 +98,7 @@ def check(module: Module) -> Iterator[Report]:
     for each in reports(module, "TLK402", partial(_said, module)):
         told.add(module.tree.statement(each.node) if each.node in module.tree.parents else each.node)
         yield each
-    if module.notes and holds_any(module.source.text, _JOINS):
+    if module.notes and holds_any(module.source.text, WORDS):
         yield from _cut_later(module, told)
 
 

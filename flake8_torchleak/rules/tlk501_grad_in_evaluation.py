@@ -75,8 +75,8 @@ is a note, and told only where the function takes numbers, or a tensor without i
 that never speaks of `no_grad`.
 
 In a program that differentiates nothing, no graph is of use, whatever becomes of the outputs: the file, those that
-import it and all that these import of the project have no `backward`, ask for no gradients nor for the graph, set the
-mode for nobody else, and leave training to no library. Asked only of projects, and of outputs that are used as tensors;
+import it and all that these import of the project have no `backward`, ask for no gradients nor for the graph, do not
+call `set_grad_enabled`, and use no library that trains. Only in projects, and for outputs that are used as tensors;
 a note where code that nobody sees gets the output, and nothing if that gets the network as well.
 
 A network that runs once a call, in no loop (predictors, request handlers), is a note where it is in evaluation mode by
@@ -93,10 +93,10 @@ layers, batch 16,384: the peak of a training step is 302 MB where the output kee
 (`out = target(x); y = out.detach()`), as its graph lives until the next step, and 206 MB under `no_grad`. Detached
 at once it is 206 MB too, and the pass of the target network alone takes 206 instead of 110 MB: that matters where it
 is the larger network. An output that nobody reads is told, too, if all classes of the network are seen, and leave
-nothing behind of a pass (`self.kl = ...` in `forward`, hooks, code that gets the network): its graph lives as long as
-its name. Saved for one step, four 512-wide layers, batch 2,048: 39.9 MB with such a pass
-beside the one that is trained with, 23.6 MB with it under `no_grad`. In a function that trains as well each loop that
-does not is told; of any other function one finding shows up to three more calls.
+nothing behind after a pass (`self.kl = ...` in `forward`, hooks, code that gets the network): its graph lives as long
+as its name. Saved for one step, four 512-wide layers, batch 2,048: 39.9 MB with such a pass beside the one that is
+trained with, 23.6 MB with it under `no_grad`. In a function that trains as well each loop that does not is told; of any
+other function one finding shows up to three more calls.
 
 Methods under other names (`model.predict(users, items)`, `trainer.generate(x)`) run a network where the class of the
 object shows that they do, with gradients on: where it is made, or by what is handed over for it, in any file. What a
