@@ -18,6 +18,7 @@ from typing import TypeVar
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.index import holds
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.prospect import TRAINING
 from flake8_torchleak.model.rounds import Round, iterables
 from flake8_torchleak.model.tree import FunctionNode, Loop
 
@@ -28,7 +29,6 @@ _RENAMED = re.compile(r"DataLoader(?:[ \t]+(as)\b|[ \t]*$)", re.MULTILINE)
 """`import DataLoader as x`, and what may be `x = DataLoader`."""
 _LOADER = re.compile(r"oader\w*(?![\w.]| import)")
 """The end of a name that may be a loader's, but for modules."""
-_TRAINING = (".backward(", "manual_backward(", "import backward")
 _FOR, _IN = re.compile(r"\bfor\b"), re.compile(r"\bin\b")
 
 
@@ -80,7 +80,7 @@ class Outline:
     @cached_property
     def may_train(self) -> bool:
         """Whether `backward` is called, not only defined."""
-        return any(word in self.text for word in _TRAINING)
+        return any(word in self.text for word in TRAINING)
 
     @cached_property
     def may_comprehend(self) -> bool:
@@ -153,7 +153,7 @@ class Outline:
 
         Itself, or by calling a function that does.
         """
-        lines = sorted(number for word in _TRAINING for number in lines_of(self.text, word))
+        lines = sorted(number for word in TRAINING for number in lines_of(self.text, word))
         helpers = {f"{each.name}(" for each in self.functions if lines and _is_on(each, lines)}
         lines = sorted({*lines, *(number for word in helpers for number in lines_of(self.text, word))})
         return bool(lines) and any(_is_on(each, lines) or _leaves(each) for each in self.all(ast.If))

@@ -13,7 +13,8 @@ from functools import lru_cache
 from flake8_torchleak.model import hints
 from flake8_torchleak.words import holds_any
 
-_TRAINING = (".backward(", "manual_backward(", "import backward")
+TRAINING = (".backward(", "manual_backward(", "import backward")
+"""One of these stands in every file that differentiates by itself."""
 _OF_STEPS = ("_step", "_batch", "optimize_parameters", "compute_loss", "on_before_zero_grad", "on_after_backward")
 """Each name of a function that is a step has one of these in it: they are sought first."""
 _STEP = re.compile(rf"def[\s\\]+(?:{'|'.join(sorted(hints.STEP_METHODS | hints.STEP_HOOKS))})\b")
@@ -52,7 +53,7 @@ def names_loader(text: str) -> bool:
 @lru_cache(maxsize=1)
 def may_step(text: str) -> bool:
     """Whether there may be a step: see `Outline.may_step`."""
-    if holds_any(text, _TRAINING) or holds_any(text, _SWITCHING) or names_loader(text):
+    if holds_any(text, TRAINING) or holds_any(text, _SWITCHING) or names_loader(text):
         return True
     if holds_any(text, _OF_STEPS) and _STEP.search(text) is not None:
         return True
@@ -61,7 +62,7 @@ def may_step(text: str) -> bool:
 
 def may_evaluate(text: str) -> bool:
     """Whether there may be an evaluation: a switch of the mode, training or weights that are read, a loader, a name."""
-    if holds_any(text, (*_SWITCHING, *_TRAINING, *hints.PREPARES)) or names_loader(text):
+    if holds_any(text, (*_SWITCHING, *TRAINING, *hints.PREPARES)) or names_loader(text):
         return True
     return any(map(hints.is_evaluation, _DEFINED.findall(text))) or may_be_unneeded(text)
 
