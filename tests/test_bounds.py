@@ -376,6 +376,17 @@ def test_flake8_is_not_failed_by_a_large_project(large: Path) -> None:
     assert b"TLK003" not in flake8("--select=TLK", "--min-severity=note", "many.py", cwd=large).stdout
 
 
+def test_flake8_is_not_failed_by_a_deep_program(large: Path) -> None:
+    helpers = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n\n\n" for n in range(8)) + "def f8(x):\n    return x\n"
+    text = f"import torch\n{helpers}\n\ndef train(model, loader, optimizer):\n    kept = []\n    for x in loader:\n"
+    text += "        loss = model(x)\n        loss.backward()\n        last = f0(loss)\n        kept.append(last)\n"
+    (large / "deep.py").write_text(f"{text}    return kept\n")
+    (note,) = [each for each in lint((large / "deep.py").read_text(), fixes=True) if each.code == BOUND]
+    assert note.slug == OF_PROJECT
+    assert note.message.endswith("it is called through more than 3 functions; leaks may be missed")
+    assert b"TLK003" not in flake8("--select=TLK", "deep.py", cwd=large).stdout
+
+
 def test_a_noqa_is_not_called_unused_where_something_was_left_out(
     large: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,7 +30,8 @@ class Returns:
         infer = self.infer
         if self._depth >= _MOST_CALLS or function in infer.active:
             if function not in infer.active:
-                infer.flow.cut.setdefault(function, f"it is called through more than {_MOST_CALLS} functions")
+                # Of how deep a program goes, not of how much a file holds: a note, as what leads too far elsewhere.
+                infer.flow.behind.setdefault(function, f"it is called through more than {_MOST_CALLS} functions")
             infer.cuts += 1
             return UNKNOWN
         # A nested function sees more than its own parameters.
