@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from flake8_torchleak.finding import Severity
@@ -52,9 +53,66 @@ def reports(
     """
     found = followed(module)
     parts = worth(found.run)
+    inside: dict[ast.AST, list[_Row]] = {}
+    for each in _told(module, code, found.kept, excused):
+        metered = each.of_other and each.is_graph
+        told_of = each.node is each.at or metered or each.how in _SAID
+        said = say(each) if told_of else None
+        severity, why = severity_of(each, found, parts.get(each.at, Worth.UNSURE), module)
+        if said is not None and said.severity is not None:
+            severity, why = said.severity, said.why
+        row = _Row(each, said, severity, why)
+        if said is None and each.node is not each.at and each.how in _ENDED_INSIDE and _ends_inside(each, module):
+            inside.setdefault(each.node, []).append(row)
+        else:
+            yield _report(row, module, in_evaluation(module, each.node))
+    yield from _of_calls(inside, module, code)
+
+
+class _Row(NamedTuple):
+    """Something that is kept, and what is told of it."""
+
+    kept: Kept
+    said: Said | None
+    severity: Severity
+    why: str
+
+
+def _report(row: _Row, module: Module, under: tuple[str, ast.AST] | None) -> Report:
+    kept, said, severity, why = row
+    return Report(
+        kept.at if said is not None and kept.how == "state" else kept.node,  # where it can be fixed
+        said.message if said is not None else _message(kept, module),
+        notes=((said.notes if said is not None else ()) + _notes(kept, module)),
+        severity=severity,
+        why=why,
+        target=said.target if said is not None else kept,
+        remedy=said.remedy if said is not None else "",
+        under=under,
+    )
+
+
+def _of_calls(rows: dict[ast.AST, list[_Row]], module: Module, code: str) -> Iterator[Report]:
+    """What is to be ended inside what is called: one finding of a call, and one of all calls that lead to one place."""
+    order = list(Severity)
+    firsts: dict[ast.AST, ast.AST] = {}
+    for node in sorted(rows, key=module.tree.number):
+        first, *others = sorted(rows[node], key=lambda row: order.index(row.severity))
+        under = in_evaluation(module, node)
+        if under is None and first.kept.at in firsts:
+            under = (code, firsts[first.kept.at])
+        for each in rows[node]:
+            firsts.setdefault(each.kept.at, node)
+        report = _report(first, module, under)
+        yield replace(report, notes=(*report.notes, *_stored_too([each.kept for each in others])))
+
+
+def _told(module: Module, code: str, kept: list[Kept], excused: Callable[[Kept], bool]) -> list[Kept]:
+    """What a rule tells of what is kept, each place once."""
+    shown: list[Kept] = []
     told: set[tuple[ast.AST, ast.AST]] = set()
-    sums = {each.at for each in found.kept if each.how == "sum"}
-    for each in found.kept:
+    sums = {each.at for each in kept if each.how == "sum"}
+    for each in kept:
         if (each.node, each.at) in told or _code(each) != code or (code in _METERED and _is_safe(each, module)):
             continue
         if each.how == "store" and each.at in sums:
@@ -64,22 +122,8 @@ def reports(
         if each.is_graph and _is_for_others(module, each):
             continue
         told.add((each.node, each.at))
-        metered = each.of_other and each.is_graph
-        told_of = each.node is each.at or metered or each.how in _SAID
-        said = say(each) if told_of else None
-        severity, why = severity_of(each, found, parts.get(each.at, Worth.UNSURE), module)
-        if said is not None and said.severity is not None:
-            severity, why = said.severity, said.why
-        yield Report(
-            each.at if said is not None and each.how == "state" else each.node,  # where it can be fixed
-            said.message if said is not None else _message(each, module),
-            notes=((said.notes if said is not None else ()) + _notes(each, module)),
-            severity=severity,
-            why=why,
-            target=said.target if said is not None else each,
-            remedy=said.remedy if said is not None else "",
-            under=in_evaluation(module, each.node),
-        )
+        shown.append(each)
+    return shown
 
 
 def lasting_stores(module: Module) -> Iterator[Store]:
@@ -159,6 +203,8 @@ _CODES = {"batch": "TLK404", "error": "TLK408", "state": "TLK406"}
 _ANYWHERE = {"hook": "TLK604", "meter": "TLK904"}
 """The same, in whatever step."""
 _METERED = ("TLK403", "TLK904")
+_ENDED_INSIDE = ("sum", "store")
+"""How something is kept whose message says where to detach it."""
 _SAID = ("state", "meter")
 """How something is kept of which a rule says more than that, wherever the statement is."""
 
@@ -209,10 +255,14 @@ def _message(kept: Kept, module: Module) -> str:
     )
 
 
+def _ends_inside(kept: Kept, module: Module) -> bool:
+    """Whether to detach inside what is called: where the call gives something, which may be differentiated."""
+    return isinstance(kept.node, ast.Call) and not isinstance(module.tree.parents.get(kept.node), ast.Expr)
+
+
 def _cut(kept: Kept, module: Module, verb: str) -> str:
-    """Where to detach: before the call, unless that gives something which may be differentiated: then inside."""
-    around = module.tree.parents.get(kept.node)
-    if not isinstance(kept.node, ast.Call) or isinstance(around, ast.Expr):
+    """Where to detach."""
+    if not _ends_inside(kept, module):
         return "pass it with `.detach()`"
     line = getattr(kept.at, "lineno", 1)
     at = f"line {line}" if kept.place.is_own else f"{os.path.basename(kept.place.path)}, line {line},"
@@ -257,17 +307,33 @@ _MOST_WAYS = 3
 """Calls in the linted file, between where something is handed over and where it is kept, that are shown."""
 
 
+def _stored_at(kept: Kept) -> tuple[tuple[ast.AST, str], ...]:
+    """Where something is kept, if that is not where it is told."""
+    if kept.place.is_own:
+        return ((kept.at, "passed to the network here" if kept.how == "state" else "stored here"),)
+    return ((kept.node, f"stored in {os.path.basename(kept.place.path)}, line {getattr(kept.at, 'lineno', 1)}"),)
+
+
+def _stored_too(kept: list[Kept]) -> Iterator[tuple[ast.AST, str]]:
+    """Where the same call stores the same elsewhere: each place in this file, those of another in one note."""
+    elsewhere: dict[str, list[Kept]] = {}
+    for each in kept:
+        if each.place.is_own:
+            yield from _stored_at(each)
+        else:
+            elsewhere.setdefault(os.path.basename(each.place.path), []).append(each)
+    for name, others in elsewhere.items():
+        lines = sorted({getattr(each.at, "lineno", 1) for each in others})
+        yield others[0].node, f"and in {name}, line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}"
+
+
 def _notes(kept: Kept, module: Module) -> tuple[tuple[ast.AST, str], ...]:
     notes: list[tuple[ast.AST, str]] = []
     if kept.at is not kept.node:
         at = kept.calls.index(kept.node) if kept.node in kept.calls else len(kept.calls)
         way = [each for each in kept.calls[at + 1 :] if each in module.tree.parents and each is not kept.at]
         notes += [(each, "passed on here") for each in way[:_MOST_WAYS]]
-        if kept.place.is_own:
-            notes.append((kept.at, "passed to the network here" if kept.how == "state" else "stored here"))
-        else:
-            line = getattr(kept.at, "lineno", 1)
-            notes.append((kept.node, f"stored in {os.path.basename(kept.place.path)}, line {line}"))
+        notes += _stored_at(kept)
     made = [each for each in kept.holders if isinstance(each, ast.expr) and each in module.tree.parents]
     if made:
         notes.append((min(made, key=module.tree.number), "what keeps it is created here"))

@@ -9,6 +9,8 @@ from flake8_torchleak.lifetime.instances import is_super
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import ANYTHING, ELEMENTS, Atom, Graph, Keywords, Kind, Obj, Value, join, objects
 from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.model.signatures import refuses, spreads
+from flake8_torchleak.model.tree import FunctionNode
 
 Arguments = tuple[list[Value], Keywords]
 
@@ -67,7 +69,7 @@ class Calls(Part):
         """Call whatever a value may be."""
         if len(callee) == 1:
             return self._one(callee[0], args, keywords, node)
-        may = [atom for atom in callee if not (atom.kind is Kind.NUMBER and atom.made is None)]  # who calls None fails
+        may = [atom for atom in callee if not _is_refused(atom, args, keywords, node)]
         return join([self._one(atom, args, keywords, node) for atom in may]) if may else ANYTHING
 
     def _one(self, atom: Atom, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
@@ -131,3 +133,21 @@ class Calls(Part):
             else:
                 found.append(run.foreign.method(atom, name, args, keywords, node, receiver))
         return found[0] if len(found) == 1 else join(found) if found else ANYTHING
+
+
+def _is_refused(atom: Atom, args: list[Value], keywords: Keywords, node: ast.expr) -> bool:
+    """Whether calling one of several alternatives fails: then it is another one that is called."""
+    made = atom.made
+    if atom.kind is Kind.NUMBER and made is None:
+        return True
+    if not isinstance(node, ast.Call) or spreads(node):
+        return False
+    own: FunctionNode | ast.Lambda | None = None
+    if isinstance(made, Function) and not made.args and not made.keywords:
+        own, bound = made.node, bool(made.receiver)
+    elif isinstance(made, Obj) and isinstance(made.cls, ClassInfo):
+        found = made.cls.method("__call__") or (made.cls.method("forward") if made.cls.is_network else None)
+        own, bound = (found[1] if found is not None else None), True
+    if own is None or (not isinstance(own, ast.Lambda) and own.decorator_list):
+        return False
+    return refuses(own.args, len(args) + bound, keywords)

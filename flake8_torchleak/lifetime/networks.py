@@ -344,9 +344,12 @@ def _has_layers(cls: ast.ClassDef) -> bool:
 def _used_as_networks(cls: ast.ClassDef) -> frozenset[str]:
     """Attributes that a class calls, goes over or into: numbers and flags, of which no more is known, are not."""
     found: set[str] = set()
+    numbers: set[str] = set()
     for node in walk(cls):
         used: ast.AST | None = None
-        if isinstance(node, (ast.For, ast.comprehension)):
+        if isinstance(node, (ast.BinOp, ast.Compare)):
+            numbers.update(each.attr for each in _counted_with(node) if isinstance(each, ast.Attribute))
+        elif isinstance(node, (ast.For, ast.comprehension)):
             used = node.iter
         elif isinstance(node, (ast.Subscript, ast.Attribute)):
             used = node.value
@@ -358,7 +361,14 @@ def _used_as_networks(cls: ast.ClassDef) -> frozenset[str]:
             used = getattr(used, "func", getattr(used, "value", None))
         if isinstance(node, ast.Call):  # `enumerate(self.layers)`, `checkpoint(self.block, x)`
             found.update(each.attr for each in node.args if isinstance(each, ast.Attribute))
-    return frozenset(found)
+    return frozenset(found - numbers)
+
+
+def _counted_with(node: ast.BinOp | ast.Compare) -> list[ast.expr]:
+    """Operands that cannot be networks, nor lists of these: of what only numbers and tensors have an operator for."""
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right] if isinstance(node.op, (ast.Sub, ast.Div, ast.Pow, ast.MatMult)) else []
+    return [node.left, *node.comparators] if isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) else []
 
 
 def is_recurrent(atom: Atom) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from flake8_torchleak.model.members import by_name
 
-MOST_ALTERNATIVES = 8
+MOST_ALTERNATIVES = 16
 """Atoms of one value; what is more becomes one that nothing is known of."""
 _MOST_PARTS = 40
 """Sites that are remembered of a value's history."""

@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.importers import importers
+from flake8_torchleak.model.signatures import refuses, spreads
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 if TYPE_CHECKING:
@@ -75,15 +76,9 @@ def _is_refused(module: Module, call: ast.Call) -> bool:
     function = module.names.definition(call.func) if isinstance(call.func, ast.Name) else None
     if not isinstance(function, FUNCTIONS) or function.decorator_list:
         return False
-    if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
+    if spreads(call):
         return False
-    taken, given = function.args, {each.arg for each in call.keywords}
-    rows = [*taken.posonlyargs, *taken.args]
-    needed = rows[len(call.args) : len(rows) - len(taken.defaults)]
-    needed += [each for each, default in zip(taken.kwonlyargs, taken.kw_defaults, strict=True) if default is None]
-    if any(each.arg not in given for each in needed) or (taken.vararg is None and len(call.args) > len(rows)):
-        return True
-    return taken.kwarg is None and not given <= {each.arg for each in (*rows, *taken.kwonlyargs)}
+    return refuses(function.args, len(call.args), [each.arg for each in call.keywords if each.arg is not None])
 
 
 def _is_come_to(module: Module, name: ast.expr, node: ast.AST, scope: FunctionNode | ast.Module) -> bool:
