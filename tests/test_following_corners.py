@@ -10,6 +10,7 @@ import pytest
 
 from flake8_torchleak import keepers
 from flake8_torchleak.lifetime.frames import FORWARD
+from flake8_torchleak.lifetime.values import Atom, Kind
 from flake8_torchleak.lifetime.verdict import left
 from flake8_torchleak.lint import lint
 from tests.kept import grows, marked, program, reported, training
@@ -228,6 +229,7 @@ def test_what_the_caller_of_a_network_gave_is_the_callers() -> None:
                 "calls": (),
                 "owner": "Net",
                 "loop": loop,
+                "value": Atom(Kind.TENSOR),
                 **known,
                 **given,
             }
@@ -236,7 +238,14 @@ def test_what_the_caller_of_a_network_gave_is_the_callers() -> None:
     told = [kept(ids=frozenset({ours})), kept(how="sum", target=ast.Name("mean"))]
     callers = [kept(ids=frozenset({theirs}))]
     seen = SimpleNamespace(
-        read_back=set(), read_later=set(), refused=set(), unhooked=set(), escaped=set(), spent=set(), plain=set()
+        read_back=set(),
+        read_later=set(),
+        refused=set(),
+        unhooked=set(),
+        escaped=set(),
+        spent=set(),
+        plain=set(),
+        history=lambda atom: atom.parts,
     )
     run: Any = SimpleNamespace(keeper=SimpleNamespace(found=[*told, *callers]), seen=seen)
     assert left(run) == told

@@ -11,6 +11,7 @@ from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
     ELEMENTS,
+    NO_LOOPS,
     PLAIN,
     Atom,
     Kind,
@@ -108,7 +109,8 @@ class Elements(Part):
             made = atom.made
             if isinstance(made, Obj):
                 if made.kind == "dict":
-                    vary = varies(self.all_of(made))
+                    # Names of arguments are the same ones in each call.
+                    vary = NO_LOOPS if isinstance(made.node, ast.arg) else varies(self.all_of(made))
                     found.append((Atom(Kind.NUMBER, made=Mark.ANY, vary=vary),))
                 elif made.kind == "range":
                     found.append(made.fields[ELEMENTS])  # what it goes to is not among what it gives

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from flake8_torchleak.lifetime.frames import Evaluated, Frame, Function, Loop
 from flake8_torchleak.lifetime.run import Run
-from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, Atom, Site
+from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, Atom, Graph, Site, Value
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model.tree import LOOPS
 
@@ -38,6 +38,17 @@ def record(run: Run, node: ast.expr, atom: Atom, named: bool, assumed: bool) -> 
     if switched is not None:
         loop = next((each for each in reversed(loops) if isinstance(each.node, LOOPS)), loops[-1])
         run.seen.evaluated[call, loop.node] = Evaluated(call, loop, node, switched, inside, assumed)
+
+
+def note_outputs(run: Run, call: ast.AST, result: Value) -> None:
+    """Remember what a call gives behind which networks are run: what is differentiated of it was made for training.
+
+    Code that nobody can see may stand between what a network makes there and this.
+    """
+    made = run.seen.outputs.setdefault(call, set())
+    for atom, _ in run.within(result):
+        if atom.graph is not Graph.NO:
+            made.update(run.seen.history(atom), (atom.site,))
 
 
 def _loops_in(run: Run, at: int) -> list[Loop]:
@@ -80,7 +91,7 @@ def in_vain(run: Run) -> Iterator[Evaluated]:
     """Those whose outputs nothing differentiates, in loops that train nothing."""
     for each in run.seen.evaluated.values():
         trains = each.loop.trains or each.loop.node in run.seen.may_train
-        if not trains and not each.loop.of_networks and not _is_spent(run, each.made, each.within):
+        if not trains and not each.loop.of_networks and not _is_spent(run, each.call, each.made, each.within):
             yield each
 
 
@@ -94,22 +105,30 @@ def is_for_training(run: Run, call: ast.expr, loop: ast.AST | None, within: ast.
     """
     rounds = getattr(loop, "generators", [loop])
     trained = run.seen.trained | run.seen.may_train
-    if _is_spent(run, call, within) or not trained.isdisjoint(rounds):
+    if _is_spent(run, call, call, within) or not trained.isdisjoint(rounds):
         return True
     behind = run.seen.behind.get(call, set())
     others = {each for other, ran in run.seen.behind.items() if other is not call for each in ran} if behind else ()
-    return any(each not in others and _is_spent(run, *each) for each in behind)
+    return any(each not in others and _is_spent(run, call, *each) for each in behind)
 
 
-def _is_spent(run: Run, made: Site, within: ast.AST | None) -> bool:
+def _is_spent(run: Run, call: ast.AST, made: Site, within: ast.AST | None) -> bool:
     """Whether what a network gives in a loop is differentiated: in its function, or by who gets what that returns.
+
+    call: where the linted file shows that it is run. made: the call that stands for what it gives.
 
     What another function does with what the same helper gives is no matter.
     """
-    spent = marks(made) & run.seen.spent
+    spent = (marks(made) | _own_outputs(run, call)) & run.seen.spent
     if not spent or within is None or within in run.seen.giving:
         return bool(spent)
     return any(within in run.seen.spent_in[site] for site in spent)
+
+
+def _own_outputs(run: Run, call: ast.AST) -> set[Site]:
+    """What is in the history of what a call gives, and of no other call's: that one may be for training."""
+    made = run.seen.outputs.get(call, set())
+    return made.difference(*(each for other, each in run.seen.outputs.items() if other is not call)) if made else made
 
 
 def marks(made: Site) -> set[Site]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from flake8_torchleak.lifetime import gradmode
+from flake8_torchleak.lifetime import evaluating, gradmode
 from flake8_torchleak.lifetime.factories import made_to_order
 from flake8_torchleak.lifetime.frames import CALLED, Frame, Function
 from flake8_torchleak.lifetime.journal import Flow, Journal
@@ -120,6 +120,8 @@ class Functions(Part):
             result = join([kept, said or tuple(run.make.moved(node, each) for each in result if each not in kept)])
         if run.carries(result):
             run.seen.giving.add(made.node)
+        if node in run.seen.behind:
+            evaluating.note_outputs(run, node, result)
         return result
 
     def scope(self, node: FunctionNode | ast.Lambda) -> Scope:
@@ -151,10 +153,11 @@ class Functions(Part):
         for parameter in [*positional[len(given) :], *arguments.kwonlyargs]:
             if parameter.arg in keywords:
                 fields[parameter.arg] = self._named(parameter.arg, keywords.pop(parameter.arg))
+            elif parameter in defaults:
+                # Of what is spread under names that are not known, none need be this.
+                fields[parameter.arg] = self._left_out(parameter, defaults[parameter], made, frame)
             elif spread is not None:
                 fields[parameter.arg] = spread
-            elif parameter in defaults:
-                fields[parameter.arg] = self._left_out(parameter, defaults[parameter], made, frame)
             else:
                 fields[parameter.arg] = self.parameter(parameter, made.place)
         if arguments.kwarg is not None:

@@ -246,6 +246,8 @@ class Keeper(Part):
             loop = carried(self.run, came) if not any(map(is_cut, came)) else None
             if loop is None or all(a.born < loop.iteration for a, _ in grown):
                 continue  # nothing came to it in this step
+            if holders and all(born_of(a) >= loop.iteration for a in holders) and all(a.via <= nodes for a, _ in came):
+                continue  # nor from an earlier one: the old one was made anew in this, of a variable's value
             if self._told.setdefault((made.node, made.born), node) is not node:
                 continue
             if any(born_of(a) >= loop.start and isinstance(a.made, Obj) and not a.made.fields for a in holders):

@@ -12,6 +12,7 @@ from flake8_torchleak.lifetime.journal import Changes, Flow
 from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import ELEMENTS, LOADING, PLAIN, Atom, Graph, Kind, Obj, Value, constant, objects
+from flake8_torchleak.model.tensors import gives_one_batch
 
 _LEAVING = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 """What may leave something behind when a comprehension is gone through."""
@@ -242,7 +243,7 @@ def _step(over: Value) -> str:
 
 
 def _is_small(over: Value) -> bool:
-    """Whether what a loop goes over is a display, or a range of a few numbers."""
+    """Whether what a loop goes over is a display, a range of a few numbers, or a loader of one batch."""
     if not over or over is PLAIN:
         return False
     for atom in over:
@@ -259,6 +260,6 @@ def _is_small(over: Value) -> bool:
                 or made.stepwise
             ):
                 return False
-        else:
+        elif not (atom.kind is Kind.LOADER and isinstance(atom.site, ast.Call) and gives_one_batch(atom.site)):
             return False
     return True

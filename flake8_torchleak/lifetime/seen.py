@@ -91,7 +91,7 @@ class Seen:
         self.placed: set[Site] = set()
         """Containers, and values with history, that were put into something else, or handed to code nobody can see."""
         self.given_back: set[Site] = set()
-        """Values with history that functions return which nobody was seen to call."""
+        """Values with history, and containers, that functions return which nobody was seen to call."""
         self.drawn: set[Site] = set()
         """Calls of what nobody can see, but for methods that tensors have: each may give something else."""
 
@@ -101,6 +101,8 @@ class Seen:
         """The same, where the network, or one of those that are run behind it, has parameters that need gradients."""
         self.behind: dict[ast.expr, set[tuple[Site, ast.AST | None]]] = {}
         """Calls in loops -> the networks that are run behind them, each with the function that has the loop."""
+        self.outputs: dict[ast.AST, set[Site]] = {}
+        """Such calls -> what is in the history of what they give."""
         self.evaluated: dict[tuple[ast.expr, ast.AST], Evaluated] = {}
         """Networks that are run in evaluation mode with gradients on, by where that shows and the loop around."""
         self.unhooked: set[Site] = set()

@@ -73,8 +73,28 @@ def left(run: Run) -> list[Kept]:
             continue
         if each.how == "sum" and each.parts & run.seen.spent:
             continue
+        if _is_for_caller(run, each) or _is_of_leaf(run, each.value):
+            continue
         found.append(each)
     return found
+
+
+def _is_for_caller(run: Run, kept: Kept) -> bool:
+    """Whether a function that changes no parameters gives back what it gathers, whose graph is whole: terms of a loss.
+
+    What is differentiated in its loop is something else: the input of an attack, samples of an energy model.
+    """
+    if kept.how != "store" or kept.loop.step != TRAINING or kept.loop.optimizes or kept.evaluating:
+        return False
+    return kept.local and kept.one_pass and not kept.holders.isdisjoint(run.seen.given_back) and not is_freed(run, kept)
+
+
+def _is_of_leaf(run: Run, value: Atom) -> bool:
+    """Whether something is a part of a leaf, by an index alone: its graph is one node, which saves nothing."""
+    history = run.seen.history(value)
+    leaves = {site[1] for site in history if isinstance(site, tuple) and is_marked(site, LEAF)}
+    rest = {site for site in history if not is_marked(site, LEAF)} - {value.site}
+    return isinstance(value.site, ast.Subscript) and bool(leaves) and rest <= leaves
 
 
 def _is_in_vain(run: Run, kept: Kept) -> bool:
@@ -188,6 +208,8 @@ def is_of_one_update(run: Run, kept: Kept) -> bool:
     if kept.loop.step != TRAINING or kept.loop.optimizes:
         return False
     handed_on = (kept.holders | kept.table) & run.seen.placed or kept.table & run.seen.escaped
+    if kept.holders and kept.holders <= run.seen.given_back and is_freed(run, kept):
+        handed_on = frozenset()  # whoever called it gets the losses of one update
     return kept.how == "state" or (kept.is_graph and kept.one_pass and not handed_on)
 
 

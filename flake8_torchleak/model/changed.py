@@ -14,6 +14,7 @@ from flake8_torchleak.model.env import Env
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.samples import is_reached, is_stored
 from flake8_torchleak.model.shallow import is_replaced
+from flake8_torchleak.model.single import is_one_number
 from flake8_torchleak.model.sums import same
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import MUTABLE, Kind, Value
@@ -124,7 +125,7 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
     if _fills_in(module, change, target) or is_queue(module, change, value):
         return None
     if method == "augment":
-        if value.kind not in (Kind.ARRAY, Kind.TENSOR, Kind.LIST):
+        if value.kind not in (Kind.ARRAY, Kind.TENSOR, Kind.LIST) or is_one_number(module, target):
             return None
     elif method in ("setitem", "augitem", "del"):
         known = value.kind in MUTABLE or value.kind in (Kind.ARRAY, Kind.TENSOR)

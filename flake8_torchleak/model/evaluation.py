@@ -18,9 +18,10 @@ from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.modes import SWITCHED
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.needing import needs_grad
+from flake8_torchleak.model.ofoutputs import works_on_outputs
 from flake8_torchleak.model.onepass import networks_of, one_pass, switched_before
 from flake8_torchleak.model.passes import is_supposed, passes
-from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, targets
+from flake8_torchleak.model.rounds import ROUNDS, Round, comprehensions, iterables, targets
 from flake8_torchleak.model.running import is_forward, switches_itself
 from flake8_torchleak.model.shown import evidence_of, is_given, over_batches
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, FunctionNode, Scope
@@ -182,7 +183,7 @@ class _InLoops:
                 asked, self.is_left_out = True, _is_left_out(module, scope)
             if self.is_left_out:
                 return
-            if not self.by_use and not passes(module, call):
+            if (not self.by_use and not passes(module, call)) or works_on_outputs(module, call):
                 continue
             found = _of_call(module, scope, call, around)
             if found is None or module.loops.modes.contradicted(scope) or switches_itself(module, call):
@@ -203,6 +204,8 @@ def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Eva
     over = over_batches(module, call, around)
     function = scope if isinstance(scope, FUNCTIONS) else None
     evidence = evidence_of(module, scope, call, around, over)
+    if evidence and _is_of_step(module, around, evidence[0][0]):
+        evidence = ()
     use: tuple[tuple[ast.AST, str], ...] = ()
     if not evidence:
         use = unneeded(module, scope, call, over or around)
@@ -216,6 +219,22 @@ def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Eva
     if not evidence and not use:
         return None
     return Evaluation(call, around, function, evidence or use, not evidence)
+
+
+def _is_of_step(module: Module, around: Round, shown: ast.AST) -> bool:
+    """Whether a loop is a part of a training step: in a loop that itself differentiates, which goes on in it.
+
+    Not where it goes over a loader, or the loop around puts the network in evaluation mode itself: it validates now and
+    then. shown: what shows that it evaluates.
+    """
+    if any(map(module.loops.gives_batches, iterables(around))):
+        return False
+    steps = [module.tree.loops(each)[:1] for each in module.classes.own_calls("backward", "manual_backward")]
+    return any(
+        [loop] in steps and not module.tree.inside(shown, loop)
+        for loop in module.tree.loops(around)
+        if loop is not around
+    )
 
 
 def _around(module: Module, call: ast.Call) -> Round | None:
@@ -247,7 +266,7 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_
         return None
     if is_forward(module, scope) and not _is_own(module, switched, scope):
         return None
-    if module.loops.modes.contradicted(scope) or switches_itself(module, call):
+    if module.loops.modes.contradicted(scope) or switches_itself(module, call) or works_on_outputs(module, call):
         return None
     function = scope if isinstance(scope, FUNCTIONS) else None
     if function is not None and is_called_without(module, function, call):

@@ -30,6 +30,13 @@ _MOST_LEVELS = 8
 _MOST_PARSED = 48
 """Files whose trees are kept, for the modules of the same project that ask next."""
 _MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
+_PAPERS = (
+    ("LICENSE", "LICENSE.md", "LICENSE.txt", "requirements.txt", "environment.yml", "environment.yaml"),
+    ("README.md", "README.rst", "README.txt", "README"),
+)
+"""What the top of a project has without these, the surest first."""
+_HOME = os.path.expanduser("~")
+"""No project, whatever lies there."""
 
 
 class Finder:
@@ -168,13 +175,13 @@ class Finder:
 
     @cached_property
     def top(self) -> str:
-        """The project's folder: the nearest one above with a marker, else the one that holds the outermost package."""
-        return _top(os.path.dirname(self.path))
+        """The project's folder: the nearest above with a marker or papers, else what holds the outermost package."""
+        return _found_top(os.path.dirname(self.path))[0]
 
     @property
     def is_marked(self) -> bool:
         """Whether `top` is known to be a project's folder."""
-        return _is_marked(self.top)
+        return _found_top(os.path.dirname(self.path))[1]
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:
@@ -208,26 +215,36 @@ def _is_marked(folder: str) -> bool:
 
 
 @made(4096)
-def _top(folder: str) -> str:
+def _found_top(folder: str) -> tuple[str, bool]:
+    """The top of the project that a folder is in, and whether that is known.
+
+    What version control or packaging put there says so; in what was copied or unpacked without these, the papers of a
+    project, of which a folder inside may have some of its own: a licence or requirements before a README.
+    """
     has = reader().has
     nearest = folder
     while has(nearest, "__init__.py") and os.path.dirname(nearest) != nearest:
         nearest = os.path.dirname(nearest)
-    for _ in range(_MOST_LEVELS):
-        if _is_marked(folder):
-            return folder
-        if os.path.dirname(folder) == folder:
-            break
-        folder = os.path.dirname(folder)
-    return nearest
+    above = [folder]
+    while len(above) < _MOST_LEVELS and os.path.dirname(above[-1]) != above[-1]:
+        above.append(os.path.dirname(above[-1]))
+    marked = next((each for each in above if _is_marked(each)), None)
+    if marked is not None:
+        return marked, True
+    own = [each for each in above if os.path.dirname(each) != each and each != _HOME]
+    for papers in _PAPERS:
+        found = next((each for each in own if any(has(each, name) for name in papers)), None)
+        if found is not None:
+            return found, True
+    return nearest, False
 
 
 @made(4096)
 def _roots(folder: str) -> tuple[str, ...]:
     has = reader().has
-    top, found = _top(folder), []
+    (top, known), found = _found_top(folder), []
     while True:
-        if not has(folder, "__init__.py") or (folder == top and _is_marked(top)):
+        if not has(folder, "__init__.py") or (folder == top and known):
             found.append(folder)  # scripts at the project's top start there, whatever else lies beside them
         if has(folder, "src"):
             found.append(os.path.join(folder, "src"))

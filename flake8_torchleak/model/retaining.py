@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import Definition, How
+from flake8_torchleak.model.bindings import GROWING, Definition, How
 from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop
@@ -19,6 +20,7 @@ _AGAIN = ("backward", "gradient", "penalty", "jacobian", "hessian", "detach_")
 _CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
 _MOVES = frozenset({"to", "cuda", "type", "requires_grad_"})
 _GIVE_DATA = frozenset({"next", "iter", "zip", "enumerate", "range", "len", "int", "float", "object"})
+_PUTS = GROWING | {"extendleft"}
 _CODE = (ast.Import, ast.ImportFrom, ast.ClassDef, *FUNCTIONS)
 _MOST_VARIABLES = 60
 PLAIN = (Kind.MODULE, Kind.LOSS, Kind.LOADER, Kind.NUMBER, Kind.METRIC, Kind.DATASET)
@@ -117,10 +119,20 @@ def graph_of(module: Module, objective: ast.expr | None) -> set[ast.AST] | None:
                 if each.value is not None and not is_data(module, each):
                     found.add(each.statement)
                     queue.append(each.value)
+                queue += _put_into(module, node)
         elif _is_stored(module, node):
             return None
         queue += ast.iter_child_nodes(node)
     return found
+
+
+def _put_into(module: Module, name: ast.Name) -> Iterator[ast.expr]:
+    """What the function around puts into a container that it has under a name."""
+    for call in module.tree.calls(module.tree.scope(name)):
+        func = call.func
+        if isinstance(func, ast.Attribute) and func.attr in _PUTS and isinstance(func.value, ast.Name):
+            if func.value.id == name.id:
+                yield from (*call.args, *(each.value for each in call.keywords))
 
 
 def _is_stored(module: Module, node: ast.AST) -> bool:
@@ -138,11 +150,13 @@ def is_data(module: Module, definition: Definition, open_: frozenset[Definition]
     """Whether a binding gives a batch, or what is only moved or made of such: it has no graph. open_: asked already."""
     if definition.how is How.PARAMETER or definition in open_ or isinstance(definition.statement, _CODE):
         return True
-    if definition.how is How.ITERATE and not _is_of_own_list(module, definition.value):
-        return True
-    if definition.value is None or len(open_) > _MOST_VARIABLES:
+    if definition.value is None:
+        return definition.how is How.ITERATE
+    if len(open_) > _MOST_VARIABLES:
         return False
     open_ |= {definition}
+    if definition.how is How.ITERATE and not _is_made_here(module, definition.value):
+        return True
     queue: list[ast.AST] = [definition.value]
     for node in queue:
         if isinstance(node, ast.Call):
@@ -153,6 +167,7 @@ def is_data(module: Module, definition: Definition, open_: frozenset[Definition]
         elif isinstance(node, ast.Name):
             if not all(is_data(module, each, open_) for each in module.flow.reaching(node.id, node)):
                 return False
+            queue += _put_into(module, node)
         elif _is_stored(module, node):
             return False
         else:
@@ -160,12 +175,13 @@ def is_data(module: Module, definition: Definition, open_: frozenset[Definition]
     return True
 
 
-def _is_of_own_list(module: Module, over: ast.expr | None) -> bool:
-    """Whether a loop goes over a list or tuple that is written down: it may hold losses."""
-    values = [over]
-    if isinstance(over, ast.Name):
-        values = [each.value for each in module.flow.reaching(over.id, over)]
-    return any(isinstance(each, (ast.List, ast.Tuple, ast.ListComp)) for each in values)
+def _is_made_here(module: Module, over: ast.expr) -> bool:
+    """Whether a loop goes over a list or tuple that is written down or filled in sight: it may hold losses."""
+    values: list[ast.expr | None] = [over]
+    for name in ast.walk(over):
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load):
+            values += (each.value for each in module.flow.reaching(name.id, name))
+    return any(isinstance(each, (ast.List, ast.Tuple, ast.ListComp, ast.Dict, ast.DictComp)) for each in values)
 
 
 def _keeps_data(module: Module, call: ast.Call) -> bool:

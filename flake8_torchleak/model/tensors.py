@@ -41,7 +41,7 @@ class Tensors:
         if head == "torch.nn.functional":
             return Value(Kind.TENSOR, graph=self.graph(node, env))
         if last == "DataLoader":
-            return Value(Kind.LOADER, made=node)
+            return Value(Kind.LOADER, made=node, size=Size.SMALL if gives_one_batch(node) else Size.UNKNOWN)
         if head in ("torch.utils.data", "torch.utils.data.dataset") and (last == "random_split" or last[:1].isupper()):
             made = self.infer.value(node.args[0], env).made if node.args else None
             inner = Value(Kind.DATASET, made=made)
@@ -199,3 +199,9 @@ def _with_indices(value: Value) -> Value:
         graph=value.graph,
         items=(Value(Kind.TENSOR, graph=value.graph), Value(Kind.TENSOR, graph=False)),
     )
+
+
+def gives_one_batch(call: ast.Call) -> bool:
+    """Whether a DataLoader is made whose one batch is all there is: `DataLoader(data, batch_size=len(data))`."""
+    size = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "batch_size"), None)
+    return isinstance(size, ast.Call) and isinstance(size.func, ast.Name) and size.func.id == "len"

@@ -106,7 +106,9 @@ def _said(module: Module, kept: Kept) -> Said | None:
         advice = f"write `{name} {sign} {code}`" if sign is not None else f"in the sum write `{code}`"
     first = next(starts(module, store), None)
     if first is not None:
-        advice += ", and where it starts too" if is_long(first) else f", and start with `{released(first)}`"
+        # Of an entry, what is bound under the name is the whole dict that it is an entry of.
+        by_hand = is_long(first) or isinstance(store.holder, ast.Subscript)
+        advice += ", and where it starts too" if by_hand else f", and start with `{released(first)}`"
     message = f"memory grows every step: `{name}` keeps each step's autograd graph; {advice}"
     return Said(message, store, notes=evidence(module, store))
 

@@ -124,8 +124,10 @@ def _may_carry(module: Module, definition: Definition, node: ast.Name, around: L
     """Whether a variable from outside may bring a graph along."""
     value = module.infer.value(node)
     called = module.tree.parents[node]
-    if value.graph or value.kind in PLAIN or definition.how is How.ITERATE:
+    if value.graph or value.kind in PLAIN:
         return bool(value.graph)
+    if definition.how is How.ITERATE:
+        return value.graph is None and not is_data(module, definition)
     if isinstance(called, ast.Call) and (called.func is node or last_name(called.func) in ("to", "cuda")):
         return False
     if isinstance(called, ast.keyword) and called.arg in ("device", "dtype"):
@@ -147,9 +149,14 @@ def _is_used_later(module: Module, objective: ast.expr, around: Loop | FunctionN
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
             parts = argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else [argument]
             names = [part for part in parts if isinstance(part, ast.Name) and _carries(module, part)]
-            if any(way.statement in parts_of for each in names for way in module.flow.reaching(each.id, each)):
+            if any(not parts_of.isdisjoint(_made_of(module, each)) for each in names):
                 return True
     return False
+
+
+def _made_of(module: Module, name: ast.Name) -> set[ast.AST]:
+    """The statements that make what a name holds, or what was put into that."""
+    return {each.statement for each in module.flow.reaching(name.id, name)} | (graph_of(module, name) or set())
 
 
 def _carries(module: Module, node: ast.Name) -> bool:

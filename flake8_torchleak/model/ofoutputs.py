@@ -1,0 +1,45 @@
+"""Calls that work on what a network gave with gradients off, and build no graph of their own, as far as is known."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model import hints
+from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.names import last_name
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_MOST_LEVELS = 3
+"""Variables that a value is made of, one from another, of which one may be what a network gave."""
+
+
+def works_on_outputs(module: Module, call: ast.Call) -> bool:
+    """Whether a call gets what was made with gradients off, and is a loss, or a method of the network that made it.
+
+    `loss = criterion(out, y)` behind `with no_grad(): out = net(x)`: who wrote that knows of graphs, and a loss has no
+    parameters, as a rule; nor need `net.elbo(x, out)` ask any. Another network, such as a head, has some.
+    """
+    func = call.func
+    owner = key_of(func.value) if isinstance(func, ast.Attribute) else ""
+    is_loss = hints.computes_loss(last_name(func))
+    if not owner and not is_loss:
+        return False
+    given = [*call.args, *(each.value for each in call.keywords)]
+    made = (each for value in given for each in _made_without(module, value, _MOST_LEVELS))
+    return any(is_loss or key_of(each.func) == owner for each in made)
+
+
+def _made_without(module: Module, value: ast.expr, levels: int) -> Iterator[ast.Call]:
+    """The calls, with gradients off, that a value is made of."""
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call) and module.grad.at(node) is Grad.OFF:
+            yield node
+        elif isinstance(node, ast.Name) and levels:
+            for each in module.flow.reaching(node.id, node):
+                if each.value is not None and each.value is not value:
+                    yield from _made_without(module, each.value, levels - 1)
