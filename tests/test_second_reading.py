@@ -1,0 +1,638 @@
+"""What readers of a second sample found wrong, or missing: each with what must still be told, most run on torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from flake8_torchleak.finding import Finding, gathered
+from flake8_torchleak.lint import lint
+from flake8_torchleak.model import firstparty, importers
+from tests.kept import findings, grows, program
+from tests.test_project import put
+
+LOSS = """
+    class Loss(nn.Module):
+        def __init__(self, rows, threshold=1.0, gamma=0.9):
+            super().__init__()
+            self.mean, self.threshold, self.gamma = torch.zeros(rows, 1), threshold, gamma
+
+        def forward(self, out, y, at):
+            loss = capped(out - y, self.threshold) ** 2
+            self.mean[at] = (1 - self.gamma) * self.mean[at] + self.gamma * loss{cut}
+            return (loss / self.mean[at].detach()).mean()
+
+    def capped(x, most): return torch.clamp(x, -most, most)
+"""
+OTHERS = """
+    class Other{n}:
+        def __init__(self): self.n = {n}
+        def __call__(self, out, y): return ((out - y) ** 2).mean()
+"""
+CHOSEN = """
+    def train(model, loader, criterion, optimizer, kind={kind}, threshold=1.0):
+        if kind == "plain":
+            chosen = nn.MSELoss()
+        elif kind == "rows":
+            chosen = Loss(3, threshold)
+    {others}
+        fit(model, loader, chosen, optimizer, kind)
+
+    def fit(model, loader, chosen, optimizer, kind):
+        for x, y in loader:
+            out = model(x)
+            if kind == "rows":
+                loss = chosen(out, y, torch.arange(3))
+            else:
+                loss = chosen(out, y)
+            optimizer.zero_grad(); loss.backward(retain_graph=True); optimizer.step()
+"""
+
+
+def chosen(kind: str, cut: str = "", others: int = 0) -> str:
+    """A loss that remembers what it gave for each row, as one of several that a name chooses."""
+    made = "\n".join(OTHERS.format(n=n) for n in range(others))
+    ways = "\n".join(f"    elif kind == 'other {n}':\n        chosen = Other{n}()" for n in range(others))
+    return program(
+        dedent(LOSS.format(cut=cut)) + dedent(made) + dedent(CHOSEN.format(kind=kind, others="{0}")).format(ways)
+    )
+
+
+@pytest.mark.parametrize("others", [0, 7, 12])
+def test_a_loss_that_is_chosen_by_a_name(others: int) -> None:
+    told = findings(chosen("'plain'", others=others))
+    assert [(each.code, "chosen(out, y, " in each.message) for each in told] == [("TLK403", True)]
+    assert findings(chosen("'plain'", ".detach()", others)) == []
+
+
+def test_a_loss_that_is_chosen_grows() -> None:
+    text = chosen("'rows'").replace("retain_graph=True", "retain_graph=True") + "\n"
+    assert grows(text)
+    assert not grows(chosen("'rows'", ".detach()"))
+
+
+DEFAULT = """
+    def {name}(model, loader, criterion, optimizer, mode="fast"):
+        kept = []
+        for x, y in loader:
+            STEP
+            if mode == "slow":
+                kept.append(loss)
+"""
+CALLED = """
+    def train(model, loader, criterion, optimizer):
+        fit(model, loader, criterion, optimizer{mode})
+"""
+
+
+def test_what_a_parameter_has_by_default_is_one_of_several() -> None:
+    assert kinds(findings(program(DEFAULT.format(name="train")))) == ["TLK402"]
+    for mode, leaks in (("", False), (", 'slow'", True)):
+        text = program(dedent(DEFAULT.format(name="fit")) + dedent(CALLED.format(mode=mode)))
+        assert bool(findings(text)) is grows(text) is leaks
+
+
+TWICE = """
+    class Loss(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.zeros(3, 1), torch.zeros(3, 1)
+
+        def forward(self, out, y):
+            loss = (out - y) ** 2
+            self.first[:1] = self.first[:1] * 0.9 + loss[:1]
+            self.second[:2] = self.second[:2] * 0.9 + loss[:2]
+            return loss.mean()
+
+    def train(model, loader, criterion, optimizer):
+        criterion = Loss()
+        for x, y in loader:
+            out = model(x)
+            loss = criterion(out, y)
+            loss = loss + criterion(out, y * 2)
+            optimizer.zero_grad(); loss.backward(retain_graph=True); optimizer.step()
+"""
+
+
+def test_a_call_that_keeps_twice_is_told_once_and_all_calls_under_the_first() -> None:
+    text = program(TWICE)
+    lines = text.splitlines()
+    found = findings(text)
+    assert [lines[each.span.line - 1].strip() for each in found] == [
+        "loss = criterion(out, y)",
+        "loss = loss + criterion(out, y * 2)",
+    ]
+    (first,) = gathered(found)
+    assert len(first.members) == 1
+    stored = [lines[each.span.line - 1].strip() for each in first.notes if each.text == "stored here"]
+    assert sorted(stored) == [
+        "self.first[:1] = self.first[:1] * 0.9 + loss[:1]",
+        "self.second[:2] = self.second[:2] * 0.9 + loss[:2]",
+    ]
+
+
+def test_a_call_that_keeps_twice_in_another_file(tmp_path: Path) -> None:
+    head, _, tail = dedent(TWICE).partition("def train")
+    put(
+        tmp_path,
+        losses=f"import torch\nfrom torch import nn\n{head}",
+        main=program(f"from losses import Loss\ndef train{tail}"),
+    )
+    (tmp_path / "pyproject.toml").touch()
+    (first,) = gathered(findings((tmp_path / "main.py").read_text(), str(tmp_path / "main.py")))
+    texts = [each.text for each in first.notes]
+    assert {"stored in losses.py, line 11", "and in losses.py, line 12"} <= {*texts}
+
+
+KEPT: dict[str, tuple[str, bool]] = {
+    "a dict that is made anew of a variable's value": (
+        """
+        def train(model, loader, criterion, optimizer):
+            last = None
+            for x, y in loader:
+                if len(x) > 1:
+                    STEP
+                    last = loss
+                write({"loss": last})
+
+        def write(shown):
+            if type(shown) is dict:
+                shown = {name: value for name, value in shown.items() if value is not None}
+            print(len(shown))
+        """,
+        False,
+    ),
+    "a list that is made anew of itself": (
+        """
+        def train(model, loader, criterion, optimizer):
+            kept = []
+            for x, y in loader:
+                STEP
+                kept = list(kept)
+                kept = [*kept, loss]
+        """,
+        True,
+    ),
+    "parts of a leaf": (
+        """
+        def train(model, loader, criterion, optimizer):
+            kept, leaf = [], torch.zeros(4, 2, requires_grad=True)
+            for x, y in loader:
+                STEP
+                kept.append(leaf[:2])
+        """,
+        False,
+    ),
+    "parts of what is made of a leaf": (
+        """
+        def train(model, loader, criterion, optimizer):
+            kept, leaf = [], torch.zeros(3, 2, requires_grad=True)
+            for x, y in loader:
+                STEP
+                kept.append((leaf * model(x))[:2])
+        """,
+        True,
+    ),
+    "under the names of arguments": (
+        """
+        class Meter:
+            def __init__(self): self.last = {}
+            def update(self, count=1, **values):
+                for name in values:
+                    self.last[name] = values[name] / count
+
+        def train(model, loader, criterion, optimizer):
+            meter = Meter()
+            for x, y in loader:
+                STEP
+                parts = {"loss": loss, "double": loss * 2}
+                shown = {}
+                for name, value in parts.items():
+                    shown[name] = value
+                meter.update(**shown)
+        """,
+        False,
+    ),
+    "added up under the names of arguments": (
+        """
+        class Meter:
+            def __init__(self): self.sums = {"loss": 0, "double": 0}
+            def update(self, count=1, **values):
+                for name in values:
+                    self.sums[name] = self.sums[name] + values[name] / count
+
+        def train(model, loader, criterion, optimizer):
+            meter = Meter()
+            for x, y in loader:
+                STEP
+                meter.update(loss=loss, double=loss * 2)
+        """,
+        True,
+    ),
+    "what is spread is no argument with a default": (
+        """
+        class Meter:
+            def __init__(self): self.counts = []
+            def update(self, count=1, **values):
+                self.counts.append(count)
+
+        def train(model, loader, criterion, optimizer):
+            meter = Meter()
+            for x, y in loader:
+                STEP
+                shown = {}
+                for name, value in {"loss": loss}.items():
+                    shown[name] = value
+                meter.update(**shown)
+        """,
+        False,
+    ),
+    "what is spread is an argument without one": (
+        """
+        class Meter:
+            def __init__(self): self.losses = []
+            def update(self, loss):
+                self.losses.append(loss)
+
+        def train(model, loader, criterion, optimizer):
+            meter = Meter()
+            for x, y in loader:
+                STEP
+                shown = {}
+                for name, value in {"loss": loss}.items():
+                    shown[name] = value
+                meter.update(**shown)
+        """,
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_kept_and_what_only_looks_so(name: str) -> None:
+    text, leaks = program(KEPT[name][0]), KEPT[name][1]
+    assert bool(findings(text)) is leaks
+    if name != "parts of a leaf":  # a node each, which saves nothing
+        assert grows(text) is leaks
+
+
+TERMS = """
+    def robust(net, x, y, layers, loss_of):
+        losses = {{}}
+        for layer in layers:
+            {attack}
+            {made}
+            losses[layer] = {kept}
+        {end}
+"""
+ATTACK = "noise = torch.zeros_like(x, requires_grad=True); loss_of(net(x + noise), y).backward()"
+
+
+@pytest.mark.parametrize(
+    ("made", "kept", "end", "leaks"),
+    [
+        ("out = net(x + noise.grad)", "loss_of(out, y)", "return losses", False),
+        ("out = net(x + noise.grad)", "loss_of(out, y)", "return x, losses", False),
+        ("out = net(x + noise.grad)", "loss_of(out, y)", "net.losses = losses", True),
+        ("out = net(x); loss = loss_of(out, y); loss.backward(); opt.step()", "net(y)", "return losses", True),
+    ],
+)
+def test_terms_that_a_function_gathers_beside_an_attack_are_its_callers(
+    made: str, kept: str, end: str, leaks: bool
+) -> None:
+    text = program(TERMS.format(attack=ATTACK, made=made, kept=kept, end=end)).replace("loss_of)", "loss_of, opt)", 1)
+    assert bool(findings(text)) is leaks
+
+
+UPDATE = """
+    class Scheduler:
+        def __init__(self, net, opt): self.net, self.opt = net, opt
+
+        def update(self, workers, x):
+            losses = {{}}
+            for worker in workers:
+                loss = worker.loss(self.net(x))
+                losses[worker.name] = loss
+                self.differentiate(loss)
+            self.opt.step()
+            {end}
+
+        def differentiate(self, loss): loss.backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "severity"), [("return losses, x", "note"), ("self.losses = losses", "warning"), ("return x", "note")]
+)
+def test_losses_of_one_update_that_are_given_back(end: str, severity: str) -> None:
+    assert {each.severity.value for each in findings(program(UPDATE.format(end=end)))} <= {severity}
+    assert end == "return x" or findings(program(UPDATE.format(end=end)))
+
+
+EVALUATED: dict[str, tuple[str, bool]] = {
+    "a step that trains in one of its stages, through code that is not seen": (
+        """
+        class Detector(nn.Module):
+            def __init__(self, backbone, head):
+                super().__init__()
+                self.backbone, self.head = backbone, head
+            def forward(self, images):
+                if self.training:
+                    self.backbone.train()
+                with torch.set_grad_enabled(True):
+                    return self.head.scores(self.backbone(images))
+
+        def main(backbone, head, loader, opt):
+            net = Detector(nn.Linear(2, 2), head)
+            for epoch in range(9):
+                step("train", net, loader, opt)
+                step("eval", net, loader, opt)
+
+        def step(stage, net, loader, opt):
+            for x, y in loader:
+                scores = []
+                for row in x:
+                    scores.append(net([row])["scores"])
+                loss = nn.functional.mse_loss(torch.stack(scores), y)
+                if stage == "train":
+                    loss.backward()
+                    opt.step()
+            net.eval()
+
+        main(build(), build(), DataLoader(rows), optimizer)
+        """,
+        False,
+    ),
+    "a part of a step, of a network that explains another one": (
+        """
+        def main(classifier, net, loader, opt):
+            classifier.eval()
+            for x, y in loader:
+                opt.zero_grad()
+                parts = []
+                for row in range(9):
+                    part, _ = explained(net, classifier, x[row])
+                    parts += [part]
+                loss = torch.stack(parts).mean()
+                loss.backward()
+                opt.step()
+
+        def explained(net, classifier, x):
+            return -classifier(net(x)).sum(), None
+        """,
+        False,
+    ),
+    "an evaluation now and then": (
+        """
+        def main(net, loader, others, opt):
+            for i, (x, y) in enumerate(loader):
+                opt.zero_grad()
+                loss = nn.functional.mse_loss(net(x), y)
+                loss.backward()
+                opt.step()
+                if i % 100 == 0:
+                    net.eval()
+                    for row in others:
+                        print(net(row).argmax().item())
+                    net.train()
+        """,
+        True,
+    ),
+    "a loss of what was made without gradients": (
+        """
+        def validate(net, val_loader, dice_loss: nn.Module):
+            net.eval()
+            for x, y in val_loader:
+                with torch.no_grad():
+                    out = net(x)
+                print(dice_loss(out, y).item())
+        """,
+        False,
+    ),
+    "a loss of what was made with them": (
+        """
+        def validate(net, val_loader, dice_loss: nn.Module):
+            net.eval()
+            for x, y in val_loader:
+                out = net(x)
+                print(dice_loss(out, y).item())
+        """,
+        True,
+    ),
+    "a head on what was made without gradients": (
+        """
+        def validate(net, head: nn.Module, val_loader):
+            net.eval(); head.eval()
+            for x, y in val_loader:
+                with torch.no_grad():
+                    out = net(x)
+                print(head(out).argmax().item())
+        """,
+        True,
+    ),
+    "a method of the network that gave it without gradients": (
+        """
+        def validate(net, val_loader):
+            net.eval()
+            for x, y in val_loader:
+                with torch.no_grad():
+                    out = net(x)
+                mean, spread = out["mean"], out["spread"]
+                print(net.forward_elbo(x, mean, spread).item())
+        """,
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EVALUATED)
+def test_what_evaluates_and_what_only_looks_so(name: str) -> None:
+    text, leaks = EVALUATED[name]
+    told = [each for each in lint(program(text)) if each.code == "TLK501" and each.severity.value != "note"]
+    assert bool([each for each in told if "does not train" not in each.message]) is leaks
+
+
+RETAINED: dict[str, tuple[str, bool]] = {
+    "heads on one network": (
+        """
+        parts = [head(model(x)) for head in (torch.sin, torch.cos)]
+        feature = model(x)
+        heads = [head(feature) for head in (torch.sin, torch.cos)]
+        for out, other in zip(heads, parts):
+            loss = criterion(out, y)
+            loss.backward(retain_graph=True)
+        optimizer.step()
+        """,
+        False,
+    ),
+    "losses of one network, in a list": (
+        """
+        out, losses = model(x), []
+        losses.append(criterion(out, y))
+        losses.append(criterion(out, -y))
+        for loss in losses:
+            loss.backward(retain_graph=True)
+        optimizer.step()
+        """,
+        False,
+    ),
+    "what is stacked and differentiated again": (
+        """
+        loss, many = criterion(model(x), y), []
+        many.append(loss)
+        loss.backward(retain_graph=True)
+        whole = torch.stack(many).sum()
+        whole.backward()
+        optimizer.step()
+        """,
+        False,
+    ),
+    "one loss": (
+        """
+        loss = criterion(model(x), y)
+        loss.backward(retain_graph=True)
+        optimizer.step()
+        """,
+        True,
+    ),
+    "a list of numbers beside it": (
+        """
+        shown = []
+        for a, b in zip([x, -x], [y, -y]):
+            loss = criterion(model(a), b)
+            loss.backward(retain_graph=True)
+            optimizer.step()
+            shown.append(loss.item())
+        """,
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RETAINED)
+def test_a_graph_that_is_gone_through_again(name: str) -> None:
+    body, told = RETAINED[name]
+    lines = "\n".join(f"        {line}" for line in dedent(body).strip().splitlines())
+    text = program(f"def train(model, loader, criterion, optimizer):\n    for x, y in loader:\n{lines}")
+    assert ("TLK407" in [each.code for each in lint(text)]) is told
+    without = text.replace("retain_graph=True", "")
+    if told:
+        grows(without)
+    else:
+        with pytest.raises(RuntimeError, match="second time"):
+            grows(without)
+
+
+SAMPLES = """
+    import math
+    from torch.utils.data import Dataset
+
+    class Times(Dataset):
+        def __init__(self, path):
+            self.times = np.loadtxt(path)
+
+        def __getitem__(self, i):
+            return self.at(self.times[i])
+
+        def at(self, end):
+            end -= 5
+            return {use}
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "leaks"),
+    [
+        ("math.floor(end / 1000)", False),
+        ("list(range(int(end)))", False),
+        ("self.rows[: -end]", False),
+        ("math.prod([1, 2]) * end", True),
+        ("end / 1000", True),
+    ],
+)
+def test_one_number_of_an_array_is_no_part_of_it(use: str, leaks: bool) -> None:
+    assert ("TLK203" in [each.code for each in lint(program(SAMPLES.format(use=use)))]) is leaks
+
+
+BATCHES = """
+    def labels(data, model):
+        loader = DataLoader(data, {size}num_workers=4)
+        {kept}
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "leaks"), [("batch_size=len(data), ", False), ("batch_size=8, ", True), ("8, ", True), ("", True)]
+)
+@pytest.mark.parametrize("kept", ["return [batch for batch in loader]", "return list(loader)"])
+def test_a_loader_of_one_batch(size: str, kept: str, leaks: bool) -> None:
+    codes = [each.code for each in lint(program(BATCHES.format(size=size, kept=kept)))]
+    assert bool({"TLK404", "TLK405"} & {*codes}) is leaks
+
+
+def test_a_loop_over_one_batch_keeps_little() -> None:
+    text = """
+        def train(data, model, criterion, optimizer):
+            kept = []
+            for x, y in DataLoader(data, {}):
+                STEP
+                kept.append(loss)
+    """
+    assert findings(program(text.format("batch_size=8"))) != []
+    assert findings(program(text.format("batch_size=len(data)"))) == []
+    assert findings(program(text.format("len(data)"))) == []
+
+
+def test_a_sum_that_starts_as_a_dict_is_not_told_to_detach_the_dict() -> None:
+    text = program("""
+        def train(model, loader, criterion, optimizer):
+            for i, (x, y) in enumerate(loader):
+                out = model(x)
+                loss = {"whole": criterion(out, y), "size": out.mean()}
+                loss["whole"].backward()
+                optimizer.step()
+                if i == 0:
+                    sums = loss
+                else:
+                    for key in sums.keys():
+                        sums[key] += loss[key]
+            print(sums)
+    """)
+    messages = [each.message for each in findings(text) if each.code == "TLK401"]
+    assert messages
+    assert not any("loss.detach()" in each for each in messages)
+
+
+PAPERS = ["README.md", "LICENSE", "requirements.txt"]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_papers_of_a_project_mark_it(paper: str, tmp_path: Path) -> None:
+    (tmp_path / "code" / "data").mkdir(parents=True)
+    inside = str(tmp_path / "code" / "data" / "rows.py")
+    assert not firstparty.Finder(inside).is_marked
+    (tmp_path / paper).touch()
+    firstparty.forget()
+    importers.forget()
+    finder = firstparty.Finder(inside)
+    assert (finder.top, finder.is_marked) == (str(tmp_path), True)
+    (tmp_path / "code" / "README.rst").touch()
+    firstparty.forget()
+    assert firstparty.Finder(inside).top == str(tmp_path / "code" if paper == "README.md" else tmp_path)
+    (tmp_path / ".git").mkdir()
+    firstparty.forget()
+    assert firstparty.Finder(inside).top == str(tmp_path)
+
+
+def test_the_papers_at_home_mark_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(firstparty, "_HOME", str(tmp_path))
+    (tmp_path / "README.md").touch()
+    firstparty.forget()
+    assert not firstparty.Finder(str(tmp_path / "rows.py")).is_marked
+
+
+def kinds(found: list[Finding]) -> list[str]:
+    """Their codes."""
+    return [each.code for each in found]
