@@ -12,6 +12,7 @@ LOOP = """
 import matplotlib.pyplot as plt
 import torch
 from helpers import finish, page
+from mpl_toolkits.mplot3d import Axes3D
 
 
 def finish_here(path):
@@ -72,6 +73,11 @@ def count(text: str) -> int:
         ("title(row=row, where=fig)", 1),
         ("title([fig], row)", 0),
         ("keep(fig, row)", 0),
+        ("ax = plt.Axes(fig, [0, 0, 1, 1]); fig.add_axes(ax)", 1),
+        ("ax = Axes3D(fig)", 1),
+        ("ax = title(fig, row)", 1),
+        ("ax = finish(fig)", 0),
+        ("ax = [fig]", 0),
     ],
 )
 def test_what_is_done_in_the_round(inside: str, expected: int) -> None:

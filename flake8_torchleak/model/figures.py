@@ -15,6 +15,9 @@ MAKES = ("figure", "subplots", "subplot_mosaic")
 _CLEARS = frozenset({"clf", "cla", "clear", "show"})
 """What drops what was drawn, or shows it to somebody who closes it: little is left of the figure, if anything."""
 
+_LIBRARIES = ("matplotlib", "mpl_toolkits")
+"""What puts axes on a figure (`plt.Axes(fig, ...)`, `Axes3D(fig)`), and closes none."""
+
 
 def makes(module: Module, call: ast.Call) -> bool:
     """Whether a call makes a new figure: one with a number, or a name, is found again."""
@@ -72,7 +75,7 @@ def is_let_go(module: Module, call: ast.Call, around: ast.AST, returned: bool = 
         if isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and _hands(module, node.value, names):
             if not returned or isinstance(node, ast.Yield):
                 return True
-        if isinstance(node, ast.Assign) and node.value is not call and _hands(module, node.value, figure):
+        if isinstance(node, ast.Assign) and not isinstance(node.value, ast.Call) and _hands(module, node.value, figure):
             return True  # another name, an entry, an attribute
         if not isinstance(node, ast.Call) or node is call:
             continue
@@ -90,7 +93,7 @@ def is_let_go(module: Module, call: ast.Call, around: ast.AST, returned: bool = 
 
 def _only_draws(module: Module, call: ast.Call, figure: list[str]) -> bool:
     """Whether a call does no more with the figure than to call methods of it; what closes it is asked elsewhere."""
-    if _closes(module, call):
+    if _closes(module, call) or module.names.qualname(call.func).partition(".")[0] in _LIBRARIES:
         return True
     helper = module.classes.callee(call)
     if helper is None or any(_closes(module, each) for each in module.tree.calls(helper)):
