@@ -400,6 +400,40 @@ EVALUATED: dict[str, tuple[str, bool]] = {
         """,
         True,
     ),
+    "an evaluation in what sets which parameters learn": (
+        """
+        def main(net, train_loader, test_loader, opt, args):
+            net.embedding.weight.requires_grad = args.learn
+            for epoch in range(9):
+                for x, y in train_loader:
+                    opt.zero_grad()
+                    loss = nn.functional.mse_loss(net(x), y)
+                    loss.backward()
+                    opt.step()
+                net.eval()
+                for x, y in test_loader:
+                    print(net(x).argmax().item())
+                net.train()
+        """,
+        True,
+    ),
+    "a loop that asks for gradients in what trains": (
+        """
+        def main(net, train_loader, test_loader, opt, args):
+            for epoch in range(9):
+                for x, y in train_loader:
+                    opt.zero_grad()
+                    loss = nn.functional.mse_loss(net(x), y)
+                    loss.backward()
+                    opt.step()
+                net.eval()
+                for x, y in test_loader:
+                    x.requires_grad = True
+                    print(torch.autograd.grad(net(x).sum(), x))
+                net.train()
+        """,
+        False,
+    ),
     "a loss of what was made without gradients": (
         """
         def validate(net, val_loader, dice_loss: nn.Module):

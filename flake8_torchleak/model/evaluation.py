@@ -172,16 +172,21 @@ class _InLoops:
 
     def _passing(self) -> Iterator[Evaluation]:
         module, scope = self.module, self.scope
-        asked = False
+        trains = module.loops.trains(scope)
+        asked: dict[Round | None, bool] = {}
         for call in module.tree.calls(scope):
             around = _around(module, call)
             if around is None or module.grad.at(call) is not Grad.ON:
                 continue
             if self.by_use and not (passes(module, call) and may_be_read(module, call)):
                 continue
-            if not asked:
-                asked, self.is_left_out = True, _is_left_out(module, scope)
-            if self.is_left_out:
+            free = self._free(call)
+            if free not in asked:
+                asked[free] = _is_left_out(module, scope, free)
+            if asked[free] and trains:
+                continue
+            if asked[free]:
+                self.is_left_out = True
                 return
             if (not self.by_use and not passes(module, call)) or works_on_outputs(module, call):
                 continue
@@ -195,8 +200,14 @@ class _InLoops:
 
     def _outermost(self, found: Evaluation) -> Round | None:
         """The outermost loop around an evaluation that trains nothing."""
-        around = [each for each in self.module.tree.loops(found.call) if not self.module.loops.trains(each)]
-        return around[-1] if around else found.loop
+        return self._free(found.call) or found.loop
+
+    def _free(self, call: ast.Call) -> Round | None:
+        """The outermost loop around a call that trains nothing, in what trains; None elsewhere, where all is one."""
+        if not self.module.loops.trains(self.scope):
+            return None
+        around = [each for each in self.module.tree.loops(call) if not self.module.loops.trains(each)]
+        return around[-1] if around else None
 
 
 def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Evaluation | None:
@@ -262,7 +273,7 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_
         return None
     if isinstance(loop, COMPREHENSIONS) and not is_given(targets(loop), module, call):
         return None
-    if is_test(module, scope) or _is_left_out(module, scope):
+    if is_test(module, scope) or _is_left_out(module, scope, loop):
         return None
     if is_forward(module, scope) and not _is_own(module, switched, scope):
         return None
@@ -286,9 +297,12 @@ def _is_own(module: Module, switched: ast.AST, scope: Scope) -> bool:
     return isinstance(scope, FUNCTIONS) and isinstance(base, ast.Name) and base.id == self_name(scope)
 
 
-def _is_left_out(module: Module, scope: Scope) -> bool:
-    """Whether what a function does needs gradients, or goes into training."""
-    if needs_grad(module, scope):
+def _is_left_out(module: Module, scope: Scope, around: Round | None = None) -> bool:
+    """Whether what a function does needs gradients, or goes into training; where it also trains, what a loop of it does.
+
+    What such a function sets of its parameters, `p.requires_grad = args.learn`, is of its training.
+    """
+    if needs_grad(module, around if around is not None and module.loops.trains(scope) else scope):
         return True
     return isinstance(scope, FUNCTIONS) and module.release.callers.are_training(scope) is not None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.rounds import Round
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ _MOST_VALUES = 6
 """Values that an expression may come from, one after the other."""
 
 
-def needs_grad(module: Module, scope: Scope) -> bool:
-    """Whether a function asks for gradients by itself, by what it calls, or by the network that it runs."""
+def needs_grad(module: Module, scope: Scope | Round) -> bool:
+    """Whether a function, or a loop, asks for gradients by itself, by what it calls, or by the network that it runs."""
     for node in module.tree.within(scope):
         if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
             if not (_freezes(module, node) and module.loops.trains(scope)):
