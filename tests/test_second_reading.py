@@ -400,40 +400,6 @@ EVALUATED: dict[str, tuple[str, bool]] = {
         """,
         True,
     ),
-    "an evaluation in what sets which parameters learn": (
-        """
-        def main(net, train_loader, test_loader, opt, args):
-            net.embedding.weight.requires_grad = args.learn
-            for epoch in range(9):
-                for x, y in train_loader:
-                    opt.zero_grad()
-                    loss = nn.functional.mse_loss(net(x), y)
-                    loss.backward()
-                    opt.step()
-                net.eval()
-                for x, y in test_loader:
-                    print(net(x).argmax().item())
-                net.train()
-        """,
-        True,
-    ),
-    "a loop that asks for gradients in what trains": (
-        """
-        def main(net, train_loader, test_loader, opt, args):
-            for epoch in range(9):
-                for x, y in train_loader:
-                    opt.zero_grad()
-                    loss = nn.functional.mse_loss(net(x), y)
-                    loss.backward()
-                    opt.step()
-                net.eval()
-                for x, y in test_loader:
-                    x.requires_grad = True
-                    print(torch.autograd.grad(net(x).sum(), x))
-                net.train()
-        """,
-        False,
-    ),
     "a loss of what was made without gradients": (
         """
         def validate(net, val_loader, dice_loss: nn.Module):
@@ -486,6 +452,35 @@ def test_what_evaluates_and_what_only_looks_so(name: str) -> None:
     text, leaks = EVALUATED[name]
     told = [each for each in lint(program(text)) if each.code == "TLK501" and each.severity.value != "note"]
     assert bool([each for each in told if "does not train" not in each.message]) is leaks
+
+
+TRAINS = """
+    def main(net, train_loader, test_loader, opt, args):
+        {before}
+        for epoch in range(9):
+            for x, y in train_loader:
+                opt.zero_grad()
+                loss = nn.functional.mse_loss(net(x), y)
+                loss.backward()
+                opt.step()
+            net.eval()
+            for x, y in test_loader:
+                {inside}
+            net.train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "told"),
+    [
+        ("pass", "print(net(x).argmax().item())", ["warning"]),
+        ("net.words.weight.requires_grad = args.learn", "print(net(x).argmax().item())", ["note"]),  # perhaps frozen
+        ("pass", "x.requires_grad = True; print(torch.autograd.grad(net(x).sum(), x))", []),
+    ],
+)
+def test_what_a_function_that_trains_sets_is_of_its_training(before: str, inside: str, told: list[str]) -> None:
+    found = lint(program(TRAINS.format(before=before, inside=inside)))
+    assert [each.severity.value for each in found if each.code == "TLK501"] == told
 
 
 RETAINED: dict[str, tuple[str, bool]] = {
