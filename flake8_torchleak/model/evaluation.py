@@ -298,7 +298,7 @@ def _is_own(module: Module, switched: ast.AST, scope: Scope) -> bool:
 
 
 def _is_left_out(module: Module, scope: Scope, around: Round | None = None) -> bool:
-    """Whether what a function does needs gradients, or goes into training; where it also trains, what a loop of it does.
+    """Whether what a function does needs gradients, or goes into training; in what also trains, what a loop of it does.
 
     What such a function sets of its parameters, `p.requires_grad = args.learn`, is of its training.
     """
