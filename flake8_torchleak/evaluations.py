@@ -15,7 +15,7 @@ from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.bounds import BEYOND, quietly
 from flake8_torchleak.model.detached import detached
 from flake8_torchleak.model.elsewhere import is_called_without
-from flake8_torchleak.model.evaluation import DETACHED, Evaluation, is_test
+from flake8_torchleak.model.evaluated import DETACHED, Evaluation, is_test
 from flake8_torchleak.model.evaluation import followed as admitted
 from flake8_torchleak.model.freezing import may_freeze
 from flake8_torchleak.model.module import Module

@@ -12,7 +12,7 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.alike import cut_behind
 from flake8_torchleak.model.effects import TENSOR_METHODS
 from flake8_torchleak.model.elsewhere import is_called_without
-from flake8_torchleak.model.evaluation import is_test
+from flake8_torchleak.model.evaluated import is_test
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.release.fate import Fate

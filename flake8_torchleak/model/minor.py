@@ -20,7 +20,7 @@ from flake8_torchleak.model.rounds import Round
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode
 
 if TYPE_CHECKING:
-    from flake8_torchleak.model.evaluation import Evaluation
+    from flake8_torchleak.model.evaluated import Evaluation
     from flake8_torchleak.model.module import Module
 
 _LEAVES = (ast.Break, ast.Return)

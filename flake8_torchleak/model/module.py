@@ -12,7 +12,8 @@ from flake8_torchleak.finding import Span
 from flake8_torchleak.model.classes import ClassTable
 from flake8_torchleak.model.climb import Climb
 from flake8_torchleak.model.dataset import DatasetFacts, Datasets
-from flake8_torchleak.model.evaluation import Evaluation, unguarded_evaluations
+from flake8_torchleak.model.evaluated import Evaluation
+from flake8_torchleak.model.evaluation import unguarded_evaluations
 from flake8_torchleak.model.files import File
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.gradmode import GradMode

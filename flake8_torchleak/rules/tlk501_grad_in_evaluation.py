@@ -130,7 +130,7 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.evaluations import evaluations
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject, imports_pytorch
-from flake8_torchleak.model.evaluation import Evaluation
+from flake8_torchleak.model.evaluated import Evaluation
 from flake8_torchleak.model.fed import rounds_over_batches
 from flake8_torchleak.model.minor import OLD, why_minor
 from flake8_torchleak.model.module import Module
