@@ -56,6 +56,33 @@ def runs_alike(module: Module, call: ast.Call) -> bool:
     return found
 
 
+def may_guard_itself(module: Module, call: ast.Call) -> bool:
+    """Whether a method of an object out of sight is called that some class of the project runs without gradients."""
+    func, project = call.func, module.project
+    if project is None or not project.is_marked or not isinstance(func, ast.Attribute) or func.attr == "forward":
+        return False
+    if module.classes.callee(call) is not None or module.names.qualname(func):
+        return False
+    found: bool = _is_guarded(project.top, func.attr)
+    return found
+
+
+@made(_MOST_NAMES)
+def _is_guarded(top: str, name: str) -> bool:
+    """Whether a method of this name in a project turns gradients off."""
+    try:
+        program = Program(top)
+        found = [each for part, each in program.functions(name) if part.tree.class_of(each) is not None]
+    except TooMuch:
+        return False
+    return any(_turns_off(each) for each in found)
+
+
+def _turns_off(method: FunctionNode) -> bool:
+    words = (each for each in ast.walk(method) if isinstance(each, (ast.Name, ast.Attribute)))
+    return any(last_name(each) in GRAD_OFF for each in words)
+
+
 def _is_imported(module: Module, value: ast.expr) -> bool:
     """Whether an object is a class or module that is imported, or a class of the file, or a part of one."""
     while isinstance(value, ast.Attribute):
@@ -150,10 +177,7 @@ def _is_text(statement: ast.stmt) -> bool:
 def _runs_parts(part: Part, method: FunctionNode) -> bool:
     """Whether a method runs something of its own object, and never turns gradients off."""
     own = method.args.args[0].arg if method.args.args else ""
-    words = (each for each in ast.walk(method) if isinstance(each, (ast.Name, ast.Attribute)))
-    if any(last_name(each) in GRAD_OFF for each in words):
-        return False
-    return any(_root(call.func) == own for call in part.tree.calls(method))
+    return not _turns_off(method) and any(_root(call.func) == own for call in part.tree.calls(method))
 
 
 def _root(node: ast.expr) -> str:

@@ -50,6 +50,11 @@ def seems_frozen(module: Module, call: ast.Call) -> bool:
     )
 
 
+def seems_taught(module: Module, call: ast.Call) -> bool:
+    """Whether a teacher is run, by its name, and a file freezes parameters that this one imports: its, as a rule."""
+    return "teacher" in key_of(call.func).lower() and _may_be_made_frozen(module)
+
+
 def _concerned(module: Module, call: ast.Call) -> list[str]:
     """The names of what a call is given, is a method of, and is bound to; "" for what has none."""
     statement = module.tree.statement(call)

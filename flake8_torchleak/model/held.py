@@ -67,7 +67,7 @@ def _is_keyed(module: Module, state: StateFacts) -> bool | None:
         return kind is Kind.DICT
     methods = {each for node in _uses(module, state) if (each := _method(module, node))}
     keys = [each.key for each in state.reads if each.key is not None and each.use is Use.SUBSCRIPT]
-    if methods & _OF_DICTS or any(_is_text(key) for key in keys):
+    if methods & _OF_DICTS or any(_is_text(key) or _is_made_text(module, key) for key in keys):
         return True
     if any(_is_asked_for_text(module, node) for node in _uses(module, state)):
         return True
@@ -100,6 +100,12 @@ def _is_text(key: ast.expr) -> bool:
     if isinstance(key, ast.Call):
         return last_name(key.func) in ("str", "format")
     return isinstance(key, ast.JoinedStr) or (isinstance(key, ast.Constant) and isinstance(key.value, str))
+
+
+def _is_made_text(module: Module, key: ast.expr) -> bool:
+    """Whether a key is a variable that is made a str: `idx = str(idx)`."""
+    ways = module.flow.reaching(key.id, key) if isinstance(key, ast.Name) else []
+    return any(each.value is not None and _is_text(each.value) for each in ways)
 
 
 def _is_asked_for_text(module: Module, node: ast.expr) -> bool:

@@ -7,11 +7,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
+from flake8_torchleak.model.alike import may_guard_itself
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.fed import is_fed, rounds_over_batches
 from flake8_torchleak.model.few import numbers
 from flake8_torchleak.model.forwards import may_decide
-from flake8_torchleak.model.freezing import may_be_frozen, may_freeze, seems_frozen
+from flake8_torchleak.model.freezing import may_be_frozen, may_freeze, seems_frozen, seems_taught
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.olden import is_of_old_program
 from flake8_torchleak.model.passes import is_supposed
@@ -43,13 +44,13 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
         return OLD
     if loop is None:
         return "it is in no loop here: one graph a call, as large as one in training"
-    if evaluation.of_any_class and may_decide(module):
+    if (evaluation.of_any_class and may_decide(module)) or may_guard_itself(module, evaluation.call):
         return "the network may be of a class that turns gradients off itself"
     if is_supposed(module, evaluation.call):
         return "nobody sees the class of the object: it is taken to be one of the project's networks"
     if evaluation.assumed:
         return "the `.detach()` behind the call is the only sign that it builds a graph"
-    if not evaluation.by_use and may_be_frozen(module):
+    if not evaluation.by_use and (may_be_frozen(module) or seems_taught(module, evaluation.call)):
         return FROZEN  # who is told by use was asked whether its network is frozen
     if _ends_soon(module, loop):
         return "the loop ends after a few rounds"

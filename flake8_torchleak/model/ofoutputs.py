@@ -35,9 +35,9 @@ def works_on_outputs(module: Module, call: ast.Call) -> bool:
 
 
 def _made_without(module: Module, value: ast.expr, levels: int) -> Iterator[ast.Call]:
-    """The calls, with gradients off, that a value is made of."""
+    """The calls, with gradients off, or off where it evaluates, that a value is made of."""
     for node in ast.walk(value):
-        if isinstance(node, ast.Call) and module.grad.at(node) is Grad.OFF:
+        if isinstance(node, ast.Call) and module.grad.at(node) is not Grad.ON:
             yield node
         elif isinstance(node, ast.Name) and levels:
             for each in module.flow.reaching(node.id, node):

@@ -31,6 +31,7 @@ from flake8_torchleak.model.elsewhere import calls_elsewhere
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.names import defaults, last_name, parameters
 from flake8_torchleak.model.needing import needs_grad
+from flake8_torchleak.model.ofoutputs import works_on_outputs
 from flake8_torchleak.model.passes import passes
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.rounds import Round
@@ -90,7 +91,7 @@ def _run(module: Module, function: FunctionNode, setting: Setting) -> ast.Call |
     """The first call that runs a network, with gradients on, where variables are what a setting says."""
     for call in module.tree.calls(function):
         if module.grad.at(call) is Grad.ON and not is_left_out(module, guards_of(module, call, function), setting):
-            if passes(module, call):
+            if passes(module, call) and not works_on_outputs(module, call):
                 return call
     return None
 
