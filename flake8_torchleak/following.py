@@ -99,8 +99,9 @@ def _of_calls(rows: dict[ast.AST, list[_Row]], module: Module, code: str) -> Ite
     for node in sorted(rows, key=module.tree.number):
         first, *others = sorted(rows[node], key=lambda row: order.index(row.severity))
         under = in_evaluation(module, node)
-        if under is None and first.kept.at in firsts:
-            under = (code, firsts[first.kept.at])
+        leaders = {firsts.get(each.kept.at) for each in rows[node]}
+        if under is None and len(leaders) == 1 and (leader := leaders.pop()) is not None:
+            under = (code, leader)
         for each in rows[node]:
             firsts.setdefault(each.kept.at, node)
         report = _report(first, module, under)

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from flake8_torchleak.finding import Finding, gathered
+from flake8_torchleak.finding import gathered
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model import firstparty, importers
 from tests.kept import findings, grows, program
@@ -32,7 +32,8 @@ OTHERS = """
         def __call__(self, out, y): return ((out - y) ** 2).mean()
 """
 CHOSEN = """
-    def train(model, loader, criterion, optimizer, kind={kind}, threshold=1.0):
+    def train(model, loader, criterion, optimizer, threshold=1.0):
+        kind = os.environ.get("KIND", {kind})
         if kind == "plain":
             chosen = nn.MSELoss()
         elif kind == "rows":
@@ -56,7 +57,10 @@ def chosen(kind: str, cut: str = "", others: int = 0) -> str:
     made = "\n".join(OTHERS.format(n=n) for n in range(others))
     ways = "\n".join(f"    elif kind == 'other {n}':\n        chosen = Other{n}()" for n in range(others))
     return program(
-        dedent(LOSS.format(cut=cut)) + dedent(made) + dedent(CHOSEN.format(kind=kind, others="{0}")).format(ways)
+        "import os\n"
+        + dedent(LOSS.format(cut=cut))
+        + dedent(made)
+        + dedent(CHOSEN.format(kind=kind, others="{0}")).format(ways)
     )
 
 
@@ -68,30 +72,9 @@ def test_a_loss_that_is_chosen_by_a_name(others: int) -> None:
 
 
 def test_a_loss_that_is_chosen_grows() -> None:
-    text = chosen("'rows'").replace("retain_graph=True", "retain_graph=True") + "\n"
+    text = chosen("'rows'")
     assert grows(text)
     assert not grows(chosen("'rows'", ".detach()"))
-
-
-DEFAULT = """
-    def {name}(model, loader, criterion, optimizer, mode="fast"):
-        kept = []
-        for x, y in loader:
-            STEP
-            if mode == "slow":
-                kept.append(loss)
-"""
-CALLED = """
-    def train(model, loader, criterion, optimizer):
-        fit(model, loader, criterion, optimizer{mode})
-"""
-
-
-def test_what_a_parameter_has_by_default_is_one_of_several() -> None:
-    assert kinds(findings(program(DEFAULT.format(name="train")))) == ["TLK402"]
-    for mode, leaks in (("", False), (", 'slow'", True)):
-        text = program(dedent(DEFAULT.format(name="fit")) + dedent(CALLED.format(mode=mode)))
-        assert bool(findings(text)) is grows(text) is leaks
 
 
 TWICE = """
@@ -147,6 +130,27 @@ def test_a_call_that_keeps_twice_in_another_file(tmp_path: Path) -> None:
 
 
 KEPT: dict[str, tuple[str, bool]] = {
+    "rows of a leaf that is made in the step": (
+        """
+        def train(model, loader, criterion, optimizer):
+            kept = []
+            for x, y in loader:
+                x.requires_grad_(True)
+                STEP
+                kept.append(x[:2])
+        """,
+        True,
+    ),
+    "what an index picks of a leaf": (
+        """
+        def train(model, loader, criterion, optimizer):
+            kept, leaf, pick = [], torch.zeros(4, 2, requires_grad=True), torch.tensor([0, 1])
+            for x, y in loader:
+                STEP
+                kept.append(leaf[pick])
+        """,
+        True,
+    ),
     "a dict that is made anew of a variable's value": (
         """
         def train(model, loader, criterion, optimizer):
@@ -432,6 +436,38 @@ EVALUATED: dict[str, tuple[str, bool]] = {
         """,
         True,
     ),
+    "a method in sight that runs layers on what was made without gradients": (
+        """
+        class Coder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.coder, self.decoder = nn.Linear(2, 2), nn.Linear(2, 2)
+            def forward(self, x):
+                return self.coder(x)
+            def decode(self, code):
+                return self.decoder(code)
+
+        def validate(val_loader):
+            net = Coder()
+            net.eval()
+            for x, y in val_loader:
+                with torch.no_grad():
+                    code = net(x)
+                print(net.decode(code).argmax().item())
+        """,
+        True,
+    ),
+    "a loss of what no network made without gradients": (
+        """
+        def validate(net, val_loader):
+            net.eval()
+            for x, y in val_loader:
+                with torch.no_grad():
+                    x = x.to("cpu") / 255
+                print(net.compute_loss(x, y).item())
+        """,
+        True,
+    ),
     "a method of the network that gave it without gradients": (
         """
         def validate(net, val_loader):
@@ -518,6 +554,26 @@ RETAINED: dict[str, tuple[str, bool]] = {
         """,
         False,
     ),
+    "a list that is filled from itself": (
+        """
+        states = [torch.zeros(1)]
+        states.append(states[-1].detach())
+        loss = criterion(model(x) + torch.stack(states).sum(), y)
+        loss.backward(retain_graph=True)
+        optimizer.step()
+        """,
+        True,
+    ),
+    "what is put under a key and differentiated again": (
+        """
+        loss, parts = criterion(model(x), y), {}
+        parts["loss"] = loss
+        loss.backward(retain_graph=True)
+        (parts["loss"] * 2).backward()
+        optimizer.step()
+        """,
+        False,
+    ),
     "one loss": (
         """
         loss = criterion(model(x), y)
@@ -585,6 +641,20 @@ def test_one_number_of_an_array_is_no_part_of_it(use: str, leaks: bool) -> None:
     assert ("TLK203" in [each.code for each in lint(program(SAMPLES.format(use=use)))]) is leaks
 
 
+def test_a_number_of_a_tensor_is_a_part_of_it() -> None:
+    text = program(SAMPLES.format(use="math.floor(end / 1000)"))
+    assert "TLK203" in [each.code for each in lint(text.replace("np.loadtxt(path)", "torch.tensor(path)"))]
+
+
+def test_another_value_of_that_name_that_is_one_number() -> None:
+    text = SAMPLES.format(use="end / 1000").replace("return end", "end = end.copy()\n            return end")
+    again = text.replace(
+        "            return end",
+        "            for end in range(3):\n                end = int(end)\n            return end",
+    )
+    assert "TLK203" in [each.code for each in lint(program(again))]
+
+
 BATCHES = """
     def labels(data, model):
         loader = DataLoader(data, {size}num_workers=4)
@@ -593,7 +663,14 @@ BATCHES = """
 
 
 @pytest.mark.parametrize(
-    ("size", "leaks"), [("batch_size=len(data), ", False), ("batch_size=8, ", True), ("8, ", True), ("", True)]
+    ("size", "leaks"),
+    [
+        ("batch_size=len(data), ", False),
+        ("batch_size=len(GPUS), ", True),
+        ("8, ", True),
+        ("len(data), ", False),
+        ("", True),
+    ],
 )
 @pytest.mark.parametrize("kept", ["return [batch for batch in loader]", "return list(loader)"])
 def test_a_loader_of_one_batch(size: str, kept: str, leaks: bool) -> None:
@@ -655,6 +732,14 @@ def test_the_papers_of_a_project_mark_it(paper: str, tmp_path: Path) -> None:
     assert firstparty.Finder(inside).top == str(tmp_path)
 
 
+def test_a_package_with_papers_of_its_own_is_a_part_of_its_project(tmp_path: Path) -> None:
+    put(tmp_path, package__init__="", package__third__init__="", package__third__train="x = 1")
+    (tmp_path / "package" / "third" / "LICENSE").touch()
+    (tmp_path / "README.md").touch()
+    firstparty.forget()
+    assert firstparty.Finder(str(tmp_path / "package" / "third" / "train.py")).top == str(tmp_path)
+
+
 def test_the_papers_at_home_mark_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(firstparty, "_HOME", str(tmp_path))
     (tmp_path / "README.md").touch()
@@ -662,6 +747,124 @@ def test_the_papers_at_home_mark_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     assert not firstparty.Finder(str(tmp_path / "rows.py")).is_marked
 
 
-def kinds(found: list[Finding]) -> list[str]:
-    """Their codes."""
-    return [each.code for each in found]
+def test_a_call_that_keeps_more_than_the_first_stands_for_itself() -> None:
+    text = program(TWICE).replace("def forward(self, out, y):", "def forward(self, out, y, more=None):")
+    text = text.replace("self.second[:2] = ", "if more is not None: self.second[:2] = ")
+    text = text.replace("criterion(out, y * 2)", "criterion(out, y * 2, 1)")
+    assert len(gathered(findings(text))) == 2
+
+
+GUARDED = """
+    from torch import nn
+
+    class {name}(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.layer(x)
+
+        def decode(self, x):
+            {guard}
+                return self.layer(x)
+"""
+DECODES = """
+    import torch
+
+    def evaluate(model, test_loader):
+        model.eval()
+        for x, y in test_loader:
+            print(model.decode(x).argmax().item())
+"""
+
+
+@pytest.mark.parametrize(("guard", "severities"), [("with torch.no_grad():", {"note"}), ("if True:", {"warning"})])
+def test_a_method_that_some_class_of_the_project_runs_without_gradients(
+    guard: str, severities: set[str], tmp_path: Path
+) -> None:
+    nets = "import torch\n" + dedent(GUARDED.format(name="Net", guard=guard))
+    use = "from main import evaluate\nfrom nets import Net\nevaluate(Net(), loader)\n"
+    put(tmp_path, nets=nets, main=DECODES, run=use)
+    (tmp_path / "pyproject.toml").touch()
+    importers.forget()
+    firstparty.forget()
+    found = lint((tmp_path / "main.py").read_text(), path=str(tmp_path / "main.py"))
+    assert {each.severity.value for each in found if each.code == "TLK501"} == severities
+
+
+TAUGHT = """
+    import torch
+    from students import prepared
+
+    def evaluate(test_loader, {name}):
+        {name}.eval()
+        for x, y in test_loader:
+            print({name}(x).argmax().item())
+"""
+
+
+@pytest.mark.parametrize(("name", "severity"), [("teacher", "note"), ("student_net", "warning")])
+def test_teachers_where_what_a_file_imports_freezes(name: str, severity: str, tmp_path: Path) -> None:
+    students = (
+        "def prepared(net):\n    for each in net.parameters():\n        each.requires_grad = False\n    return net\n"
+    )
+    run = f"from main import evaluate\nevaluate(loader, {name})\n"
+    put(tmp_path, students=students, main=TAUGHT.format(name=name), run=run)
+    (tmp_path / "pyproject.toml").touch()
+    importers.forget()
+    firstparty.forget()
+    found = lint((tmp_path / "main.py").read_text(), path=str(tmp_path / "main.py"))
+    assert [each.severity.value for each in found if each.code == "TLK501"] == [severity]
+
+
+TURNS = """
+    def run(net, loader, measure, opt, phase):
+        for x, y in loader:
+            with torch.set_grad_enabled(phase == "train"):
+                out = net(x)
+            loss = {loss}
+            if phase == "train":
+                loss.backward()
+                opt.step()
+            print(loss.item())
+        net.eval() if phase == "test" else net.train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "told"), [("measure.compute_loss(out, y)", False), ("nn.functional.mse_loss(net(x), y)", True)]
+)
+def test_a_loss_of_what_a_flag_decides(loss: str, told: bool) -> None:
+    text = program(
+        dedent(TURNS.format(loss=loss)) + '\n\nrun(net, loader, m, opt, "train")\nrun(net, loader, m, opt, "val")\n'
+    )
+    assert ("TLK501" in [each.code for each in lint(text)]) is told
+
+
+KEYED = """
+    from torch.utils.data import Dataset
+    import json
+
+    class Games(Dataset):
+        def __init__(self, path):
+            with open(path) as file:
+                self.games = json.load(file)
+
+        def __len__(self):
+            return len(self.games)
+
+        def __getitem__(self, idx):
+            {key}
+            return self.games[idx]["image"]
+
+    loader = DataLoader(Games("games.json"), num_workers=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "packed"), [("idx = str(idx)", "PackedDict"), ("idx = f'{idx}'", "PackedDict"), ("pass", "PackedRecords")]
+)
+def test_a_dict_by_keys_that_are_made_texts(key: str, packed: str) -> None:
+    (message,) = [each.message for each in lint(program(KEYED.format(key=key))) if each.code == "TLK101"]
+    assert f"store `{packed}(...)`" in message

@@ -178,7 +178,7 @@ class Functions(Part):
         known = constant(value)
         if known is None or any(each.kind is Kind.LIBRARY and not _is_of_torch(each) for each in value):
             return join([self.parameter(parameter, made.place), value])
-        return PLAIN if isinstance(known, bool) else join([value, PLAIN]) if isinstance(known, str) else value
+        return PLAIN if isinstance(known, bool) else value
 
     def _default(self, node: ast.expr, made: Function) -> Value:
         if isinstance(node, ast.Constant):

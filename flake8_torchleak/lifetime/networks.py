@@ -348,7 +348,8 @@ def _used_as_networks(cls: ast.ClassDef) -> frozenset[str]:
     for node in walk(cls):
         used: ast.AST | None = None
         if isinstance(node, (ast.BinOp, ast.Compare)):
-            numbers.update(each.attr for each in _counted_with(node) if isinstance(each, ast.Attribute))
+            own = (each for each in _counted_with(node) if isinstance(each, ast.Attribute))
+            numbers.update(each.attr for each in own if isinstance(each.value, ast.Name) and each.value.id == "self")
         elif isinstance(node, (ast.For, ast.comprehension)):
             used = node.iter
         elif isinstance(node, (ast.Subscript, ast.Attribute)):

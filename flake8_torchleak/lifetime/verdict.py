@@ -11,6 +11,7 @@ from flake8_torchleak.lifetime.inner import is_part
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
 from flake8_torchleak.lifetime.metering import is_loss
+from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.showing import is_beside_output, is_given_back, is_of_unseen
 from flake8_torchleak.lifetime.values import (
@@ -73,7 +74,7 @@ def left(run: Run) -> list[Kept]:
             continue
         if each.how == "sum" and each.parts & run.seen.spent:
             continue
-        if _is_for_caller(run, each) or _is_of_leaf(run, each.value):
+        if _is_for_caller(run, each) or _is_of_leaf(run, each):
             continue
         found.append(each)
     return found
@@ -89,12 +90,16 @@ def _is_for_caller(run: Run, kept: Kept) -> bool:
     return kept.local and kept.one_pass and not kept.holders.isdisjoint(run.seen.given_back) and not is_freed(run, kept)
 
 
-def _is_of_leaf(run: Run, value: Atom) -> bool:
-    """Whether something is a part of a leaf, by an index alone: its graph is one node, which saves nothing."""
-    history = run.seen.history(value)
-    leaves = {site[1] for site in history if isinstance(site, tuple) and is_marked(site, LEAF)}
-    rest = {site for site in history if not is_marked(site, LEAF)} - {value.site}
-    return isinstance(value.site, ast.Subscript) and bool(leaves) and rest <= leaves
+def _is_of_leaf(run: Run, kept: Kept) -> bool:
+    """Whether something is a part, by slices, of a leaf that lasts: its graph is one node, which saves nothing more."""
+    site = kept.value.site
+    history = run.seen.history(kept.value)
+    leaves = {each[1] for each in history if isinstance(each, tuple) and is_marked(each, LEAF)}
+    rest = {each for each in history if not is_marked(each, LEAF)} - {site}
+    if not isinstance(site, ast.Subscript) or not leaves or not rest <= leaves:
+        return False
+    index = site.slice.elts if isinstance(site.slice, ast.Tuple) else [site.slice]
+    return all(isinstance(each, ast.Slice) for each in index) and leaves.isdisjoint(walk(kept.loop.node))
 
 
 def _is_in_vain(run: Run, kept: Kept) -> bool:

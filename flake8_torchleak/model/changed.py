@@ -125,8 +125,10 @@ def _edited(module: Module, change: Mutation, env: Env) -> tuple[ast.expr, Value
     if _fills_in(module, change, target) or is_queue(module, change, value):
         return None
     if method == "augment":
-        if value.kind not in (Kind.ARRAY, Kind.TENSOR, Kind.LIST) or is_one_number(module, target):
+        if value.kind not in (Kind.ARRAY, Kind.TENSOR, Kind.LIST):
             return None
+        if value.kind is Kind.ARRAY and is_one_number(module, target):
+            return None  # NumPy's numbers are no views; torch's are
     elif method in ("setitem", "augitem", "del"):
         known = value.kind in MUTABLE or value.kind in (Kind.ARRAY, Kind.TENSOR)
         if not known and (method == "del" or not _is_shown_by_use(module, change, value)):

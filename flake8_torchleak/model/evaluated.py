@@ -55,12 +55,9 @@ class Evaluation:
         return any(text in (SWITCHED, MADE_SO, SWITCHED_ELSEWHERE) for _, text in self.evidence)
 
 
-def is_left_out(module: Module, scope: Scope, around: Round | None = None) -> bool:
-    """Whether what a function does needs gradients, or goes into training; in what also trains, what a loop of it does.
-
-    What such a function sets of its parameters, `p.requires_grad = args.learn`, is of its training.
-    """
-    if needs_grad(module, around if around is not None and module.loops.trains(scope) else scope):
+def is_left_out(module: Module, scope: Scope) -> bool:
+    """Whether what a function does needs gradients, or goes into training."""
+    if needs_grad(module, scope):
         return True
     return isinstance(scope, FUNCTIONS) and module.release.callers.are_training(scope) is not None
 

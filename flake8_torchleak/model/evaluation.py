@@ -116,7 +116,7 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_
         return None
     if isinstance(loop, COMPREHENSIONS) and not is_given(targets(loop), module, call):
         return None
-    if is_test(module, scope) or is_left_out(module, scope, loop):
+    if is_test(module, scope) or is_left_out(module, scope):
         return None
     if is_forward(module, scope) and not _is_own(module, switched, scope):
         return None

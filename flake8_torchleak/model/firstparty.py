@@ -231,7 +231,8 @@ def _found_top(folder: str) -> tuple[str, bool]:
     marked = next((each for each in above if _is_marked(each)), None)
     if marked is not None:
         return marked, True
-    own = [each for each in above if os.path.dirname(each) != each and each != _HOME]
+    outside = above[above.index(nearest) :] if nearest in above else []  # a package inside may have papers of its own
+    own = [each for each in outside if os.path.dirname(each) != each and each != _HOME]
     for papers in _PAPERS:
         found = next((each for each in own if any(has(each, name) for name in papers)), None)
         if found is not None:

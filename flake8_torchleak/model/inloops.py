@@ -54,21 +54,16 @@ class InLoops:
 
     def _passing(self) -> Iterator[Evaluation]:
         module, scope = self.module, self.scope
-        trains = module.loops.trains(scope)
-        asked: dict[Round | None, bool] = {}
+        asked = False
         for call in module.tree.calls(scope):
             around = _around(module, call)
             if around is None or module.grad.at(call) is not Grad.ON:
                 continue
             if self.by_use and not (passes(module, call) and may_be_read(module, call)):
                 continue
-            free = self._free(call)
-            if free not in asked:
-                asked[free] = is_left_out(module, scope, free)
-            if asked[free] and trains:
-                continue
-            if asked[free]:
-                self.is_left_out = True
+            if not asked:
+                asked, self.is_left_out = True, is_left_out(module, scope)
+            if self.is_left_out:
                 return
             if (not self.by_use and not passes(module, call)) or works_on_outputs(module, call):
                 continue
@@ -82,14 +77,8 @@ class InLoops:
 
     def _outermost(self, found: Evaluation) -> Round | None:
         """The outermost loop around an evaluation that trains nothing."""
-        return self._free(found.call) or found.loop
-
-    def _free(self, call: ast.Call) -> Round | None:
-        """The outermost loop around a call that trains nothing, in what trains; None elsewhere, where all is one."""
-        if not self.module.loops.trains(self.scope):
-            return None
-        around = [each for each in self.module.tree.loops(call) if not self.module.loops.trains(each)]
-        return around[-1] if around else None
+        around = [each for each in self.module.tree.loops(found.call) if not self.module.loops.trains(each)]
+        return around[-1] if around else found.loop
 
 
 def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Evaluation | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.rounds import Round
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
 
 if TYPE_CHECKING:
@@ -25,12 +24,12 @@ _MOST_VALUES = 6
 """Values that an expression may come from, one after the other."""
 
 
-def needs_grad(module: Module, scope: Scope | Round) -> bool:
-    """Whether a function, or a loop, asks for gradients by itself, by what it calls, or by the network that it runs."""
+def needs_grad(module: Module, scope: Scope) -> bool:
+    """Whether a function asks for gradients by itself, by what it calls, or by the network that it runs."""
     for node in module.tree.within(scope):
         if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
-            if not (_freezes(module, node) and module.loops.trains(scope)):
-                return True  # where something is trained, what is frozen is a part
+            if not (_may_freeze(module, node) and module.loops.trains(scope)):
+                return True  # where something is trained, what is frozen, or learns by an option, is a part
         if isinstance(node, ast.Call):
             name = last_name(node.func)
             if name == "requires_grad_" or _ATTACKS.search(key_of(node.func) or name) or _asks(module, node):
@@ -42,10 +41,10 @@ def needs_grad(module: Module, scope: Scope | Round) -> bool:
     )
 
 
-def _freezes(module: Module, node: ast.Attribute) -> bool:
-    """Whether a statement sets `requires_grad` to False."""
+def _may_freeze(module: Module, node: ast.Attribute) -> bool:
+    """Whether a statement sets `requires_grad` to False, or to what an option says: `p.requires_grad = args.learn`."""
     value = getattr(module.tree.parents[node], "value", None)
-    return isinstance(value, ast.Constant) and value.value is False
+    return not (isinstance(value, ast.Constant) and value.value is True)
 
 
 def _helper_sets(module: Module, call: ast.Call) -> bool:

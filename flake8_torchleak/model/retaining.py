@@ -128,11 +128,19 @@ def graph_of(module: Module, objective: ast.expr | None) -> set[ast.AST] | None:
 
 def _put_into(module: Module, name: ast.Name) -> Iterator[ast.expr]:
     """What the function around puts into a container that it has under a name."""
-    for call in module.tree.calls(module.tree.scope(name)):
+    scope = module.tree.scope(name)
+    for call in module.tree.calls(scope):
         func = call.func
         if isinstance(func, ast.Attribute) and func.attr in _PUTS and isinstance(func.value, ast.Name):
             if func.value.id == name.id:
                 yield from (*call.args, *(each.value for each in call.keywords))
+    for node in module.tree.within(scope):
+        if isinstance(node, ast.Assign) and any(_is_entry(target, name) for target in node.targets):
+            yield node.value
+
+
+def _is_entry(target: ast.expr, name: ast.Name) -> bool:
+    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == name.id
 
 
 def _is_stored(module: Module, node: ast.AST) -> bool:
@@ -158,6 +166,7 @@ def is_data(module: Module, definition: Definition, open_: frozenset[Definition]
     if definition.how is How.ITERATE and not _is_made_here(module, definition.value):
         return True
     queue: list[ast.AST] = [definition.value]
+    filled: set[str] = set()
     for node in queue:
         if isinstance(node, ast.Call):
             if not _keeps_data(module, node):
@@ -167,7 +176,9 @@ def is_data(module: Module, definition: Definition, open_: frozenset[Definition]
         elif isinstance(node, ast.Name):
             if not all(is_data(module, each, open_) for each in module.flow.reaching(node.id, node)):
                 return False
-            queue += _put_into(module, node)
+            if node.id not in filled:  # it may be filled from itself
+                filled.add(node.id)
+                queue += _put_into(module, node)
         elif _is_stored(module, node):
             return False
         else:

@@ -41,7 +41,7 @@ class Tensors:
         if head == "torch.nn.functional":
             return Value(Kind.TENSOR, graph=self.graph(node, env))
         if last == "DataLoader":
-            return Value(Kind.LOADER, made=node, size=Size.SMALL if gives_one_batch(node) else Size.UNKNOWN)
+            return Value(Kind.LOADER, made=node)
         if head in ("torch.utils.data", "torch.utils.data.dataset") and (last == "random_split" or last[:1].isupper()):
             made = self.infer.value(node.args[0], env).made if node.args else None
             inner = Value(Kind.DATASET, made=made)
@@ -203,5 +203,9 @@ def _with_indices(value: Value) -> Value:
 
 def gives_one_batch(call: ast.Call) -> bool:
     """Whether a DataLoader is made whose one batch is all there is: `DataLoader(data, batch_size=len(data))`."""
+    data = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "dataset"), None)
     size = call.args[1] if len(call.args) > 1 else next((k.value for k in call.keywords if k.arg == "batch_size"), None)
-    return isinstance(size, ast.Call) and isinstance(size.func, ast.Name) and size.func.id == "len"
+    if data is None or not isinstance(size, ast.Call) or last_name(size.func) != "len" or len(size.args) != 1:
+        return False
+    counted = ast.unparse(size.args[0])
+    return any(isinstance(each, ast.expr) and ast.unparse(each) == counted for each in ast.walk(data))

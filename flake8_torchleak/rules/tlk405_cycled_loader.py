@@ -62,8 +62,9 @@ from flake8_torchleak.model.collected import ends_with_its_loop, instead, is_in_
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.model.tensors import gives_one_batch
 from flake8_torchleak.model.tree import FUNCTIONS
-from flake8_torchleak.model.values import Kind, Size
+from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import fitting, short
 
@@ -216,8 +217,8 @@ def _report(
     loader = module.infer.loader_of(iterable)
     if loader is None or (loader.made is None and last_name(iterable).endswith("s")):
         return  # a name like `loaders` may be a list of them
-    if loader.size is Size.SMALL:
-        return  # of one batch
+    if isinstance(loader.made, ast.Call) and gives_one_batch(loader.made):
+        return
     text = module.source.text
     if loader.made is None and not imports_pytorch(text) and ".backward(" not in text:
         return

@@ -149,14 +149,9 @@ def _is_used_later(module: Module, objective: ast.expr, around: Loop | FunctionN
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
             parts = argument.elts if isinstance(argument, (ast.List, ast.Tuple)) else [argument]
             names = [part for part in parts if isinstance(part, ast.Name) and _carries(module, part)]
-            if any(not parts_of.isdisjoint(_made_of(module, each)) for each in names):
+            if any(way.statement in parts_of for each in names for way in module.flow.reaching(each.id, each)):
                 return True
     return False
-
-
-def _made_of(module: Module, name: ast.Name) -> set[ast.AST]:
-    """The statements that make what a name holds, or what was put into that."""
-    return {each.statement for each in module.flow.reaching(name.id, name)} | (graph_of(module, name) or set())
 
 
 def _carries(module: Module, node: ast.Name) -> bool:
