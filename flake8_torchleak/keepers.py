@@ -21,8 +21,6 @@ def is_let_go(module: Module, kept: Kept) -> bool:
     if _takes_turns(module, kept):
         return True
     attributes = set(_kept_by(module, kept))
-    if variable(kept) and kept.at in module.tree.parents and not attributes:
-        return True  # a list of this very call, of which nothing is left
     at = kept.at if kept.at in module.tree.parents else kept.node  # a helper of another file keeps it
     putting_back = _putting_back(module, kept, at)
     for node in _of_object(module, attributes, at):

@@ -9,7 +9,8 @@ import pytest
 
 from flake8_torchleak.finding import gathered
 from flake8_torchleak.lint import lint
-from flake8_torchleak.model import firstparty, importers
+from flake8_torchleak.model import alike, firstparty, importers
+from flake8_torchleak.model.program import TooMuch
 from tests.kept import findings, grows, program
 from tests.test_project import put
 
@@ -69,6 +70,11 @@ def test_a_loss_that_is_chosen_by_a_name(others: int) -> None:
     told = findings(chosen("'plain'", others=others))
     assert [(each.code, "chosen(out, y, " in each.message) for each in told] == [("TLK403", True)]
     assert findings(chosen("'plain'", ".detach()", others)) == []
+
+
+def test_alternatives_of_a_call_that_spreads_what_it_hands_over() -> None:
+    text = chosen("'plain'", others=2).replace("chosen(out, y, torch.arange(3))", "chosen(*(out, y, torch.arange(3)))")
+    assert {each.code for each in findings(text)} == {"TLK403"}
 
 
 def test_a_loss_that_is_chosen_grows() -> None:
@@ -868,3 +874,49 @@ KEYED = """
 def test_a_dict_by_keys_that_are_made_texts(key: str, packed: str) -> None:
     (message,) = [each.message for each in lint(program(KEYED.format(key=key))) if each.code == "TLK101"]
     assert f"store `{packed}(...)`" in message
+
+
+def test_a_project_that_is_too_large_says_nothing_of_methods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_large(*_: object) -> None:
+        raise TooMuch
+
+    monkeypatch.setattr(alike, "Program", too_large)
+    put(tmp_path, main=DECODES, run="from main import evaluate\nevaluate(net, loader)\n")
+    (tmp_path / "pyproject.toml").touch()
+    importers.forget()
+    firstparty.forget()
+    found = lint((tmp_path / "main.py").read_text(), path=str(tmp_path / "main.py"))
+    assert [each.severity.value for each in found if each.code == "TLK501"] == ["warning"]
+
+
+EXPLAINED = """
+    import torch
+    from effects import joint
+
+    def main(classifier, net, loader, opt):
+        classifier.eval()
+        for x, y in loader:
+            opt.zero_grad()
+            parts = []
+            for row in {rows}:
+                part, _ = joint(net, classifier, x[row])
+                parts += [part]
+            loss = {loss}
+            loss.backward()
+            opt.step()
+"""
+EFFECTS = """
+    def joint(decoder: nn.Module, classifier: nn.Module, x):
+        return -classifier(decoder(x)).sum(), None
+"""
+
+
+@pytest.mark.parametrize("rows", ["range(len(x))", "sample(range(0, len(x)), 9)"])
+def test_a_part_of_a_step_in_another_file(rows: str, tmp_path: Path) -> None:
+    loss = "torch.stack(parts).mean()"
+    put(tmp_path, effects="from torch import nn\n" + dedent(EFFECTS), main=EXPLAINED.format(rows=rows, loss=loss))
+    (tmp_path / "pyproject.toml").touch()
+    importers.forget()
+    firstparty.forget()
+    found = lint((tmp_path / "main.py").read_text(), path=str(tmp_path / "main.py"))
+    assert [each.code for each in found if each.code == "TLK501"] == []

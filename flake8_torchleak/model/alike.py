@@ -61,10 +61,8 @@ def may_guard_itself(module: Module, call: ast.Call) -> bool:
     func, project = call.func, module.project
     if project is None or not project.is_marked or not isinstance(func, ast.Attribute) or func.attr == "forward":
         return False
-    if module.classes.callee(call) is not None or module.names.qualname(func):
-        return False
-    found: bool = _is_guarded(project.top, func.attr)
-    return found
+    is_seen = module.classes.callee(call) is not None or bool(module.names.qualname(func))
+    return not is_seen and bool(_is_guarded(project.top, func.attr))
 
 
 @made(_MOST_NAMES)

@@ -158,9 +158,7 @@ def is_data(module: Module, definition: Definition, open_: frozenset[Definition]
     """Whether a binding gives a batch, or what is only moved or made of such: it has no graph. open_: asked already."""
     if definition.how is How.PARAMETER or definition in open_ or isinstance(definition.statement, _CODE):
         return True
-    if definition.value is None:
-        return definition.how is How.ITERATE
-    if len(open_) > _MOST_VARIABLES:
+    if definition.value is None or len(open_) > _MOST_VARIABLES:
         return False
     open_ |= {definition}
     if definition.how is How.ITERATE and not _is_made_here(module, definition.value):

@@ -19,8 +19,10 @@ def is_one_number(module: Module, variable: ast.expr) -> bool:
 
     Asked where the variable is changed in place: of what it holds there, and behind it.
     """
-    if not isinstance(variable, ast.Name):
-        return False
+    return isinstance(variable, ast.Name) and _is_one(module, variable)
+
+
+def _is_one(module: Module, variable: ast.Name) -> bool:
     changed = {module.tree.statement(variable), *(each.statement for each in _ways(module, variable))}
     return any(
         isinstance(each, ast.Name)
