@@ -18,7 +18,7 @@ from flake8_torchleak.lifetime.verdict import (
     is_small,
 )
 from flake8_torchleak.model.firstparty import text_of
-from flake8_torchleak.model.freezing import may_be_frozen
+from flake8_torchleak.model.freezing import may_be_frozen, seems_taught
 from flake8_torchleak.model.minor import FROZEN, OLD
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.olden import is_ended, is_of_old_program
@@ -58,7 +58,7 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
         return "something may cut it off: else the next step would fail"
     if kept.how == "batch" and kept.value.held not in run.seen.loaders:
         return "" if module.config.assume_workers == "yes" else "this file shows no loader with workers that gives it"
-    if kept.is_graph and kept.evaluating and may_be_frozen(module):
+    if kept.is_graph and (_is_of_teacher(kept, module) or (kept.evaluating and may_be_frozen(module))):
         return FROZEN
     if (kept.how == "batch" and is_let_go(run, kept)) or _is_collected(kept):
         return "it is gone with the epoch, or with the function that goes over the data once"
@@ -66,6 +66,12 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
     if kept.is_graph and freed and (renewed or kept.of_update or is_of_micro_steps(run, kept)):
         return "backward frees the activations, and it starts anew after some steps"
     return ""
+
+
+def _is_of_teacher(kept: Kept, module: Module) -> bool:
+    """Whether an evaluation keeps it, of a teacher that may be frozen."""
+    found = module.evaluation(kept.node)
+    return found is not None and seems_taught(module, found.call)
 
 
 def _is_old(kept: Kept, module: Module) -> bool:
