@@ -54,6 +54,7 @@ def reports(
     found = followed(module)
     parts = worth(found.run)
     inside: dict[ast.AST, list[_Row]] = {}
+    told: set[tuple[ast.AST, str, Severity]] = set()
     for each in _told(module, code, found.kept, excused):
         metered = each.of_other and each.is_graph
         told_of = each.node is each.at or metered or each.how in _SAID
@@ -64,7 +65,8 @@ def reports(
         row = _Row(each, said, severity, why)
         if said is None and each.node is not each.at and each.how in _ENDED_INSIDE and _ends_inside(each, module):
             inside.setdefault(each.node, []).append(row)
-        else:
+        elif said is None or (each.node, said.message, severity) not in told:  # of a call that stores it twice, once
+            told.add((each.node, said.message if said is not None else "", severity))
             yield _report(row, module, in_evaluation(module, each.node))
     yield from _of_calls(inside, module, code)
 

@@ -922,3 +922,20 @@ def test_a_part_of_a_step_in_another_file(rows: str, tmp_path: Path) -> None:
     firstparty.forget()
     found = lint((tmp_path / "main.py").read_text(), path=str(tmp_path / "main.py"))
     assert [each.code for each in found if each.code == "TLK501"] == []
+
+
+def test_a_meter_that_stores_what_it_gets_twice_is_told_once() -> None:
+    text = """
+        class Meter:
+            def __init__(self): self.first, self.second = [], []
+            def update(self, loss):
+                self.first.append(loss)
+                self.second.append(loss)
+
+        def train(model, loader, criterion, optimizer):
+            meter = Meter()
+            for x, y in loader:
+                STEP
+                meter.update(loss)
+    """
+    assert [each.code for each in findings(program(text))] == ["TLK403"]
