@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.classfacts import runs_own
 from flake8_torchleak.model.effects import MODULE_SELF, TENSOR_METHODS
 from flake8_torchleak.model.hints import GRAD_OFF
 from flake8_torchleak.model.later import OF_A_GRAPH, ONLY_TENSORS
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.program import Part, Program, TooMuch
+from flake8_torchleak.model.program import Program, TooMuch
 from flake8_torchleak.model.reading import made
 from flake8_torchleak.model.release.asking import compares_identity
 from flake8_torchleak.model.running import runs_model
@@ -151,7 +152,9 @@ def _is_of_networks(top: str, name: str) -> bool:
             return False
     except TooMuch:
         return False
-    return bool(written) and all(_runs_parts(part, each) for part, each, _ in written)
+    return bool(written) and all(
+        not _turns_off(each) and runs_own(each, part.tree.calls(each)) for part, each, _ in written
+    )
 
 
 def _is_network(program: Program, cls: ast.ClassDef) -> bool:
@@ -170,15 +173,3 @@ def _is_left_open(method: FunctionNode) -> bool:
 
 def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
-def _runs_parts(part: Part, method: FunctionNode) -> bool:
-    """Whether a method runs something of its own object, and never turns gradients off."""
-    own = method.args.args[0].arg if method.args.args else ""
-    return not _turns_off(method) and any(_root(call.func) == own for call in part.tree.calls(method))
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""

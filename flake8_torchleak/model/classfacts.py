@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -179,3 +180,15 @@ def self_name(function: FunctionNode) -> str:
         return ""
     first = [*function.args.posonlyargs, *function.args.args]
     return first[0].arg if first else ""
+
+
+def runs_own(method: FunctionNode, calls: Iterable[ast.Call]) -> bool:
+    """Whether a method runs something of its own object: a layer, another method, itself. calls: those in it."""
+    own = self_name(method)
+    return bool(own) and any(_root(each.func) == own for each in calls)
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""

@@ -111,12 +111,9 @@ def _is_of_step(module: Module, around: Round, shown: ast.AST) -> bool:
     """
     if any(map(module.loops.gives_batches, iterables(around))):
         return False
-    steps = [module.tree.loops(each)[:1] for each in module.classes.own_calls("backward", "manual_backward")]
-    return any(
-        [loop] in steps and not module.tree.inside(shown, loop)
-        for loop in module.tree.loops(around)
-        if loop is not around
-    )
+    calls = module.classes.own_calls("backward", "manual_backward")
+    steps = {loop for each in calls for loop in module.tree.loops(each)[:1]}
+    return any(loop in steps and not module.tree.inside(shown, loop) for loop in module.tree.loops(around))
 
 
 def _around(module: Module, call: ast.Call) -> Round | None:

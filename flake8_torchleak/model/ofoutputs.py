@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.classfacts import ClassFacts, runs_own
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.running import runs_model
+from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -37,21 +39,24 @@ def works_on_outputs(module: Module, call: ast.Call) -> bool:
 
 def _runs_parts(module: Module, call: ast.Call) -> bool:
     """Whether the class of what is called is seen, and calls what its objects have: layers, or itself."""
+    method = module.classes.callee(call) or _method(module, call)
+    return method is not None and runs_own(method, module.tree.calls(method))
+
+
+def _method(module: Module, call: ast.Call) -> FunctionNode | None:
+    """The method that a call of an object runs, whose class is seen: `net.decode(x)`, `criterion(x)`."""
     func = call.func
-    method = module.classes.callee(call)
-    made = module.infer.value(func.value if isinstance(func, ast.Attribute) else func).made
-    if method is None and isinstance(made, ast.ClassDef):
-        name = func.attr if isinstance(func, ast.Attribute) and made is not module.infer.value(func).made else "forward"
-        method = module.classes.all[made].methods.get(name) if made in module.classes.all else None
-    own = method.args.args[0].arg if method is not None and method.args.args else ""
-    calls = module.tree.calls(method) if method is not None else []
-    return any(_root(each.func) == own for each in calls)
+    if isinstance(func, ast.Attribute):
+        owner = _class(module, func.value)
+        if owner is not None:
+            return owner.methods.get(func.attr)
+    own = _class(module, func)
+    return own.methods.get("forward") if own is not None else None
 
 
-def _root(node: ast.expr) -> str:
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+def _class(module: Module, value: ast.expr) -> ClassFacts | None:
+    made = module.infer.value(value).made
+    return module.classes.all.get(made) if isinstance(made, ast.ClassDef) else None
 
 
 def _made_without(module: Module, value: ast.expr, levels: int) -> Iterator[ast.Call]:

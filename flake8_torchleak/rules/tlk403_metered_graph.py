@@ -46,7 +46,8 @@ Run by `fixtures/TLK403_metered_graph/proof.py`, fixed by `torchleak check --fix
 
 When it stays silent
 --------------------
-The class releases its argument, is found neither here nor in the project, or starts anew each step.
+The class releases its argument, is found neither here nor in the project, or starts anew each step; it has one slot for
+each name of its keyword arguments (`self.last[k] = values[k]`), which are taken for the same ones in each call.
 
 How to fix it
 -------------

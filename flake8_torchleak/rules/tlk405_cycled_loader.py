@@ -34,6 +34,7 @@ When it stays silent
 --------------------
 - The function that repeats is the project's own (`def cycle(loader): while True: yield from loader`).
 - What is cycled is no loader, or the code is a test.
+- There is one batch: `DataLoader(data, batch_size=len(data))`.
 - A `deque` has a largest length; a comprehension has a condition; it, or a loop, gives out something
   other than whole batches.
 - Only a name makes it a loader, and it is sorted, or used as a list or a dict. (A note where only the name suggests a

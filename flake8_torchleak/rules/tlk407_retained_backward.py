@@ -32,6 +32,7 @@ When it stays silent
 --------------------
 Something later in the step differentiates a value that may share a part of the graph: not where both are made of
 nothing in common but data, of outputs without their graph (`critic(fake.detach())`), or of networks that are run again.
+What was put into a list or dict counts as what that holds, and so does what a loop over one goes through.
 What is differentiated by code that nobody can see, or comes from an attribute that methods set, may be anything. Nor
 where the graph was made outside of the loop or is handed in, where state is carried from step to step (TLK406), or in a
 test: a few small steps.

@@ -101,7 +101,10 @@ other function one finding shows up to three more calls.
 Methods under other names (`model.predict(users, items)`, `trainer.generate(x)`) run a network where the class of the
 object shows that they do, with gradients on: where it is made, or by what is handed over for it, in any file. What a
 loss or layer of torch's own gives is made of what it gets, wherever it is made or handed over in sight; of any other
-nobody knows whether it trains.
+nobody knows whether it trains. A loss, by its name, or a method of the network itself that gets what this gave under
+`no_grad` is taken to build no graph, unless its class is seen to run layers. Where some class of the project has a
+method of that name that turns gradients off, it is a note; and so is a teacher, by its name, where a file that this one
+imports freezes parameters.
 
 Where nobody sees the class, the project's classes count: a method that only its networks have, and which runs them with
 gradients on, is told as a note, if what it gives is detached, or the object is asked for its parameters; and so is
