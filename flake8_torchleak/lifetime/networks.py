@@ -11,8 +11,9 @@ from flake8_torchleak.lifetime.frames import EVALUATING, IN_VAIN, Loop
 from flake8_torchleak.lifetime.hooking import is_hooking
 from flake8_torchleak.lifetime.identity import is_data
 from flake8_torchleak.lifetime.inner import feed
-from flake8_torchleak.lifetime.nodes import of_node, walk
+from flake8_torchleak.lifetime.nodes import of_node
 from flake8_torchleak.lifetime.run import Part
+from flake8_torchleak.lifetime.shapes import has_layers, is_recurrent, turns_off, used_as_networks
 from flake8_torchleak.lifetime.values import (
     BY_CALL,
     BY_NAME,
@@ -31,7 +32,6 @@ from flake8_torchleak.lifetime.values import (
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.forwards import differentiates, makes_leaves
-from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.networks import WITH_PARAMETERS
 
 
@@ -101,9 +101,7 @@ class Networks(Part):
             return ""
         if evaluating.since(run, atom) is not None:
             function = run.frame.function
-            return (
-                "" if function is not None and function.node is not None and _turns_off(function.node) else EVALUATING
-            )
+            return "" if function is not None and function.node is not None and turns_off(function.node) else EVALUATING
         supposed = atom.site in run.seen.supposed or (
             atom.site in run.seen.named and atom.site not in run.seen.networks
         )
@@ -129,7 +127,7 @@ class Networks(Part):
         if isinstance(made.cls, ClassInfo) and not WITH_PARAMETERS.isdisjoint(made.cls.layers):
             return True
         order = made.cls.order if isinstance(made.cls, ClassInfo) else []
-        used = _NO_NAMES.union(*(_used_as_networks(each.node) for each in order))
+        used = frozenset[str]().union(*(used_as_networks(each.node) for each in order))
         for name, value in made.fields.items():
             for each in value:
                 supposed = each.kind is Kind.UNKNOWN or (each.kind is Kind.NETWORK and isinstance(each.site, tuple))
@@ -142,7 +140,7 @@ class Networks(Part):
                     return True
         if made.fields:
             return False
-        return made.node is None or any(_has_layers(each.node) for each in order)
+        return made.node is None or any(has_layers(each.node) for each in order)
 
     def layer(self, path: str, args: list[Value], node: ast.expr) -> Value:
         """What a name of `torch.nn` makes: a layer, a network, a parameter."""
@@ -322,71 +320,3 @@ def _is_abstract(atom: Atom) -> bool:
     if not isinstance(cls, ClassInfo) or cls.method("forward") is not None or cls.layers:
         return False
     return all(name.rpartition(".")[2] in ("Module", "LightningModule") for name in cls.foreign)
-
-
-@of_node
-def _turns_off(function: ast.AST) -> bool:
-    """Whether a function has a block without gradients: who knows of that wants them in the rest of it."""
-    blocks = (item for node in walk(function) if isinstance(node, (ast.With, ast.AsyncWith)) for item in node.items)
-    calls = (each.context_expr for each in blocks if isinstance(each.context_expr, ast.Call))
-    return any(hints.turns_grad_off(last_name(call.func)) for call in calls)
-
-
-@of_node
-def _has_layers(cls: ast.ClassDef) -> bool:
-    """Whether the constructor of a class makes layers or parameters: what it sets is not known if it was too long."""
-    made = (node for each in cls.body if getattr(each, "name", "") == "__init__" for node in walk(each))
-    names = {last_name(node.func) for node in made if isinstance(node, ast.Call)}
-    return not names.isdisjoint({*WITH_PARAMETERS, "Parameter"})
-
-
-@of_node
-def _used_as_networks(cls: ast.ClassDef) -> frozenset[str]:
-    """Attributes that a class calls, goes over or into: numbers and flags, of which no more is known, are not."""
-    found: set[str] = set()
-    numbers: set[str] = set()
-    for node in walk(cls):
-        used: ast.AST | None = None
-        if isinstance(node, (ast.BinOp, ast.Compare)):
-            own = (each for each in _counted_with(node) if isinstance(each, ast.Attribute))
-            numbers.update(each.attr for each in own if isinstance(each.value, ast.Name) and each.value.id == "self")
-        elif isinstance(node, (ast.For, ast.comprehension)):
-            used = node.iter
-        elif isinstance(node, (ast.Subscript, ast.Attribute)):
-            used = node.value
-        elif isinstance(node, ast.Call):
-            used = node.func
-        while used is not None:
-            if isinstance(used, ast.Attribute):
-                found.add(used.attr)
-            used = getattr(used, "func", getattr(used, "value", None))
-        if isinstance(node, ast.Call):  # `enumerate(self.layers)`, `checkpoint(self.block, x)`
-            found.update(each.attr for each in node.args if isinstance(each, ast.Attribute))
-    return frozenset(found - numbers)
-
-
-def _counted_with(node: ast.BinOp | ast.Compare) -> list[ast.expr]:
-    """Operands that cannot be networks, nor lists of these: of what only numbers and tensors have an operator for."""
-    if isinstance(node, ast.BinOp):
-        return [node.left, node.right] if isinstance(node.op, (ast.Sub, ast.Div, ast.Pow, ast.MatMult)) else []
-    return [node.left, *node.comparators] if isinstance(node.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)) else []
-
-
-def is_recurrent(atom: Atom) -> bool:
-    """Whether a network is handed a state beside its input: a recurrent layer, or a class with one."""
-    if isinstance(atom.made, Obj):
-        order = atom.made.cls.order if isinstance(atom.made.cls, ClassInfo) else []
-        names = _NO_NAMES.union(*(_names(each.node) for each in order))
-        return not names.isdisjoint(table.RECURRENT) and names.isdisjoint(_CUTTING)
-    return atom.made in table.RECURRENT
-
-
-_CUTTING = frozenset({"detach", "no_grad", "detach_", "data"})
-"""What cuts a state from its graph."""
-_NO_NAMES: frozenset[str] = frozenset()
-
-
-@of_node
-def _names(cls: ast.ClassDef) -> frozenset[str]:
-    """The names that stand in a class."""
-    return frozenset(last_name(each) for each in walk(cls) if isinstance(each, (ast.Name, ast.Attribute)))

@@ -43,8 +43,8 @@ When it stays silent
 --------------------
 The element is copied first, is made anew for each sample or each epoch, or is a cache slot, a counter, a log that the
 Dataset only adds to, a queue of its own (its methods both fill and empty the queues), or filled only where it is empty.
-So is one number of an array of NumPy's (`t = self.times[i]; t -= 5`, if only a number can be used as `t` is): that is no
-view (measured); of a tensor it is one, and told.
+So is one number of an array of NumPy's (`t = self.times[i]; t -= 5`, if only a number can be used as `t` is): that is
+no view (measured); of a tensor it is one, and told.
 
 Where nothing shows what holds the element (an argument), a note: a row whose entries are set by number (`row[0] = x`)
 is one of a list or an array, as a rule, and an array of HDF5 gives a new one. Not where they are set by name: datasets

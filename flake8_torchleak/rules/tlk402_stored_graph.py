@@ -73,8 +73,9 @@ from functools import partial
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
-from flake8_torchleak.following import FOLLOWED, Said, lasting_stores, reports
+from flake8_torchleak.following import FOLLOWED, Said, reports
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.lasting import lasting_stores
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.cutlater import WORDS, CutLater
 from flake8_torchleak.model.joined import is_of_tasks

@@ -42,8 +42,8 @@ from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
-from flake8_torchleak.following import lasting_stores
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.lasting import lasting_stores
 from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.effects import TORCH_FUNCTIONS
 from flake8_torchleak.model.module import Module
