@@ -7,9 +7,9 @@ from textwrap import dedent
 
 import pytest
 
-from flake8_torchleak.finding import gathered
+from flake8_torchleak.finding import Finding, gathered
 from flake8_torchleak.lint import lint
-from flake8_torchleak.model import alike, firstparty, importers
+from flake8_torchleak.model import alike, firstparty, importers, tops
 from flake8_torchleak.model.program import TooMuch
 from tests.kept import findings, grows, program
 from tests.test_project import put
@@ -746,7 +746,7 @@ def test_a_package_with_papers_of_its_own_is_a_part_of_its_project(tmp_path: Pat
 
 
 def test_the_papers_at_home_mark_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(firstparty, "_HOME", str(tmp_path))
+    monkeypatch.setattr(tops, "_HOME", str(tmp_path))
     (tmp_path / "README.md").touch()
     firstparty.forget()
     assert not firstparty.Finder(str(tmp_path / "rows.py")).is_marked
@@ -757,6 +757,15 @@ def test_a_call_that_keeps_more_than_the_first_stands_for_itself() -> None:
     text = text.replace("self.second[:2] = ", "if more is not None: self.second[:2] = ")
     text = text.replace("criterion(out, y * 2)", "criterion(out, y * 2, 1)")
     assert len(gathered(findings(text))) == 2
+
+
+def linted(folder: Path, **files: str) -> list[Finding]:
+    """What is found in `main` of a project of these files."""
+    put(folder, **files)
+    (folder / "pyproject.toml").touch()
+    importers.forget()
+    firstparty.forget()
+    return lint((folder / "main.py").read_text(), path=str(folder / "main.py"))
 
 
 GUARDED = """
@@ -790,11 +799,7 @@ def test_a_method_that_some_class_of_the_project_runs_without_gradients(
 ) -> None:
     nets = "import torch\n" + dedent(GUARDED.format(name="Net", guard=guard))
     use = "from main import evaluate\nfrom nets import Net\nevaluate(Net(), loader)\n"
-    put(tmp_path, nets=nets, main=DECODES, run=use)
-    (tmp_path / "pyproject.toml").touch()
-    importers.forget()
-    firstparty.forget()
-    found = lint((tmp_path / "main.py").read_text(), path=str(tmp_path / "main.py"))
+    found = linted(tmp_path, nets=nets, main=DECODES, run=use)
     assert {each.severity.value for each in found if each.code == "TLK501"} == severities
 
 
@@ -817,11 +822,7 @@ def test_teachers_where_what_a_file_imports_freezes(name: str, severity: str, tm
         "def prepared(net):\n    for each in net.parameters():\n        each.requires_grad = False\n    return net\n"
     )
     run = f"from main import evaluate\nevaluate(loader, {name})\n"
-    put(tmp_path, students=students, main=TAUGHT.format(name=name), run=run)
-    (tmp_path / "pyproject.toml").touch()
-    importers.forget()
-    firstparty.forget()
-    found = lint((tmp_path / "main.py").read_text(), path=str(tmp_path / "main.py"))
+    found = linted(tmp_path, students=students, main=TAUGHT.format(name=name), run=run)
     assert [each.severity.value for each in gathered(found)] == [severity]
 
 
@@ -882,11 +883,7 @@ def test_a_project_that_is_too_large_says_nothing_of_methods(tmp_path: Path, mon
         raise TooMuch
 
     monkeypatch.setattr(alike, "Program", too_large)
-    put(tmp_path, main=DECODES, run="from main import evaluate\nevaluate(net, loader)\n")
-    (tmp_path / "pyproject.toml").touch()
-    importers.forget()
-    firstparty.forget()
-    found = lint((tmp_path / "main.py").read_text(), path=str(tmp_path / "main.py"))
+    found = linted(tmp_path, main=DECODES, run="from main import evaluate\nevaluate(net, loader)\n")
     assert [each.severity.value for each in found if each.code == "TLK501"] == ["warning"]
 
 
@@ -902,7 +899,7 @@ EXPLAINED = """
             for row in {rows}:
                 part, _ = joint(net, classifier, x[row])
                 parts += [part]
-            loss = {loss}
+            loss = torch.stack(parts).mean()
             loss.backward()
             opt.step()
 """
@@ -915,11 +912,9 @@ EFFECTS = """
 @pytest.mark.parametrize("rows", ["range(len(x))", "sample(range(0, len(x)), 9)"])
 def test_a_part_of_a_step_in_another_file(rows: str, tmp_path: Path) -> None:
     loss = "torch.stack(parts).mean()"
-    put(tmp_path, effects="from torch import nn\n" + dedent(EFFECTS), main=EXPLAINED.format(rows=rows, loss=loss))
-    (tmp_path / "pyproject.toml").touch()
-    importers.forget()
-    firstparty.forget()
-    found = lint((tmp_path / "main.py").read_text(), path=str(tmp_path / "main.py"))
+    found = linted(
+        tmp_path, effects="from torch import nn\n" + dedent(EFFECTS), main=EXPLAINED.format(rows=rows, loss=loss)
+    )
     assert [each.code for each in found if each.code == "TLK501"] == []
 
 

@@ -16,6 +16,7 @@ from typing import TypeVar
 from flake8_torchleak.model.files import File, imported
 from flake8_torchleak.model.reading import Imports, forget, made, reader
 from flake8_torchleak.model.remember import remembered
+from flake8_torchleak.model.tops import found_top, roots
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.source import Source, parse
 
@@ -25,18 +26,8 @@ M = TypeVar("M")
 
 _MOST_FILES = 40
 """Other files that are read for one module."""
-_MOST_LEVELS = 8
-"""Folders above the module in which its imports are looked for."""
 _MOST_PARSED = 48
 """Files whose trees are kept, for the modules of the same project that ask next."""
-_MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
-_PAPERS = (
-    ("LICENSE", "LICENSE.md", "LICENSE.txt", "requirements.txt", "environment.yml", "environment.yaml"),
-    ("README.md", "README.rst", "README.txt", "README"),
-)
-"""What the top of a project has without these, the surest first."""
-_HOME = os.path.expanduser("~")
-"""No project, whatever lies there."""
 
 
 class Finder:
@@ -176,17 +167,17 @@ class Finder:
     @cached_property
     def top(self) -> str:
         """The project's folder: the nearest above with a marker or papers, else what holds the outermost package."""
-        return _found_top(os.path.dirname(self.path))[0]
+        return found_top(os.path.dirname(self.path))[0]
 
     @property
     def is_marked(self) -> bool:
         """Whether `top` is known to be a project's folder."""
-        return _found_top(os.path.dirname(self.path))[1]
+        return found_top(os.path.dirname(self.path))[1]
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:
         """Folders that absolute imports can start from, nearest first: no package's own, up to the project's top."""
-        return _roots(os.path.dirname(self.path))
+        return roots(os.path.dirname(self.path))
 
     @remembered
     def homes(self, head: str) -> list[str]:
@@ -206,52 +197,6 @@ class Finder:
     def is_near(self, head: str) -> bool:
         """Whether a top-level name is a module of the project (or the import is relative)."""
         return head == "" or bool(self.homes(head))
-
-
-def _is_marked(folder: str) -> bool:
-    """Whether a folder has one of the files of a project's top. A package may have a module `setup`."""
-    has = reader().has
-    return any(has(folder, each) for each in _MARKERS if each != "setup.py" or not has(folder, "__init__.py"))
-
-
-@made(4096)
-def _found_top(folder: str) -> tuple[str, bool]:
-    """The top of the project that a folder is in, and whether that is known.
-
-    What version control or packaging put there says so; in what was copied or unpacked without these, the papers of a
-    project, of which a folder inside may have some of its own: a licence or requirements before a README.
-    """
-    has = reader().has
-    nearest = folder
-    while has(nearest, "__init__.py") and os.path.dirname(nearest) != nearest:
-        nearest = os.path.dirname(nearest)
-    above = [folder]
-    while len(above) < _MOST_LEVELS and os.path.dirname(above[-1]) != above[-1]:
-        above.append(os.path.dirname(above[-1]))
-    marked = next((each for each in above if _is_marked(each)), None)
-    if marked is not None:
-        return marked, True
-    outside = above[above.index(nearest) :] if nearest in above else []  # a package inside may have papers of its own
-    own = [each for each in outside if os.path.dirname(each) != each and each != _HOME]
-    for papers in _PAPERS:
-        found = next((each for each in own if any(has(each, name) for name in papers)), None)
-        if found is not None:
-            return found, True
-    return nearest, False
-
-
-@made(4096)
-def _roots(folder: str) -> tuple[str, ...]:
-    has = reader().has
-    (top, known), found = _found_top(folder), []
-    while True:
-        if not has(folder, "__init__.py") or (folder == top and known):
-            found.append(folder)  # scripts at the project's top start there, whatever else lies beside them
-        if has(folder, "src"):
-            found.append(os.path.join(folder, "src"))
-        if folder == top or os.path.dirname(folder) == folder:
-            return tuple(found)
-        folder = os.path.dirname(folder)
 
 
 def upwards(importer: str, level: int) -> str:

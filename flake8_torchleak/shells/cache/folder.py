@@ -8,9 +8,9 @@ import stat
 from contextlib import suppress
 
 from flake8_torchleak.disk import read
+from flake8_torchleak.model.tops import MARKERS
 
 NAME = ".torchleak_cache"
-_MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _FILE = re.compile(r"findings-[0-9a-f]{8}\.json|\.torchleak-[0-9a-f]{12}\.tmp")
 _GIT_IGNORES = b"# Made by torchleak: findings of earlier runs.\n*\n"
 _MOST_FILES = 8
@@ -22,7 +22,7 @@ def beside(settings: str) -> str:
     if settings:
         return os.path.join(os.path.dirname(settings), NAME)
     path = os.getcwd()
-    while not any(os.path.lexists(os.path.join(path, each)) for each in _MARKERS):
+    while not any(os.path.lexists(os.path.join(path, each)) for each in MARKERS):
         if os.path.dirname(path) == path:
             return ""
         path = os.path.dirname(path)
