@@ -54,7 +54,7 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
         return "it is not certain that it keeps a graph: names, or code that is not seen, say so"
     if is_of_one_update(run, kept):
         return "it is kept for one update"
-    if kept.how == "state" and kept.at not in run.keeper.of_layers and not kept.sites.isdisjoint(run.seen.freed):
+    if kept.how == "state" and kept.at not in run.rebinding.of_layers and not kept.sites.isdisjoint(run.seen.freed):
         return "something may cut it off: else the next step would fail"
     if kept.how == "batch" and kept.value.held not in run.seen.loaders:
         return "" if module.config.assume_workers == "yes" else "this file shows no loader with workers that gives it"

@@ -25,6 +25,7 @@ from flake8_torchleak.lifetime.names import Names
 from flake8_torchleak.lifetime.needing import Needing
 from flake8_torchleak.lifetime.networks import Networks
 from flake8_torchleak.lifetime.operations import Operations
+from flake8_torchleak.lifetime.rebinding import Rebinding
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.statements import Statements
 from flake8_torchleak.lifetime.unseen import Unseen
@@ -55,6 +56,7 @@ def assembled() -> Run:
     run.needing = Needing(run)
     run.networks = Networks(run)
     run.operations = Operations(run)
+    run.rebinding = Rebinding(run)
     run.switches = Switches(run)
     run.unseen = Unseen(run)
     run.expressions = Expressions(run)

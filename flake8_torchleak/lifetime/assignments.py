@@ -26,8 +26,8 @@ class Assignments(Part):
         run = self.run
         if isinstance(target, ast.Name):
             old = run.frame.variables.fields.get(target.id) or run.names.value(target)
-            run.keeper.slot(old, value, node, target)
-            if not run.keeper.regrown(old, value, node, target):
+            run.rebinding.slot(old, value, node, target)
+            if not run.rebinding.regrown(old, value, node, target):
                 run.replace(old, value)
             run.names.bind(target.id, value)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -38,8 +38,8 @@ class Assignments(Part):
                 run.needing.told(base, value)
             run.needing.replaced(base, target.attr, value)
             old = run.attributes.value(base, target.attr, target)
-            run.keeper.slot(old, value, node, target)
-            goes_on = run.keeper.regrown(old, value, node, target)
+            run.rebinding.slot(old, value, node, target)
+            goes_on = run.rebinding.regrown(old, value, node, target)
             if not self._persist(base, target, value) and not goes_on:
                 run.replace(old, value)
             run.attributes.put(base, target.attr, value)
@@ -81,8 +81,8 @@ class Assignments(Part):
                 run.elements.update(made, value)
             return
         held = self._held(base, constant(index), target)
-        run.keeper.slot(held, value, node, target)
-        run.keeper.regrown(held, value, node, target)
+        run.rebinding.slot(held, value, node, target)
+        run.rebinding.regrown(held, value, node, target)
         self._persist(base, target, value)
         if in_tensor and (run.grad_off or all(atom.made == INTEGERS for atom in base)):
             return  # on torch 2.13 what is copied there has no history

@@ -59,7 +59,7 @@ class Networks(Part):
                     loop.step = "" if loop.small else why
                     loop.of_rows = all(_is_rows(each) for each in given if loop.ident in each.vary)
         if len(inputs) > 1 and is_recurrent(atom):
-            run.keeper.state(join(inputs[1:]), node, not isinstance(atom.made, Obj))
+            run.rebinding.state(join(inputs[1:]), node, not isinstance(atom.made, Obj))
         # That a number is another one in each step makes no new data of it: it tells how far a decoder is.
         made = run.make.result(node, [value for value in inputs if any(a.kind is not Kind.NUMBER for a in value)])[0]
         born = run.tick()

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.lifetime.needing import Needing
     from flake8_torchleak.lifetime.networks import Networks
     from flake8_torchleak.lifetime.operations import Operations
+    from flake8_torchleak.lifetime.rebinding import Rebinding
     from flake8_torchleak.lifetime.statements import Statements
     from flake8_torchleak.lifetime.unseen import Unseen
 
@@ -96,6 +97,7 @@ class Run(Budget):
     needing: Needing
     networks: Networks
     operations: Operations
+    rebinding: Rebinding
     statements: Statements
     switches: Switches
     unseen: Unseen

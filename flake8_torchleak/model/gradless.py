@@ -25,7 +25,8 @@ _MOST_USERS = 12
 _MOST_FILES = 60
 """Files of one program."""
 _DIFFERENTIATES = (
-    re.compile(r"backward\((?:(?<=\bbackward\()(?<!def backward\()|(?<=\bmanual_backward\()(?<!def manual_backward\())"),
+    re.compile(r"backward\((?<=\bbackward\()(?<!def backward\()"),
+    re.compile(r"manual_backward\((?<!def manual_backward\()(?<=\bmanual_backward\()"),
     re.compile(r"grad(?:\((?<=\bgrad\()|_fn\b(?<=\bgrad_fn)|check\b(?<=\bgradcheck))"),
     re.compile(r"\.grad\b"),
     re.compile(r"import grad\b"),
