@@ -12,7 +12,7 @@ from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.follow import followed
 from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.verdict import Worth, worth
+from flake8_torchleak.lifetime.worth import Worth, worth
 from flake8_torchleak.model.bindings import container_of, key_of
 from flake8_torchleak.model.elsewhere import is_called_without
 from flake8_torchleak.model.module import Module

@@ -5,18 +5,11 @@ from __future__ import annotations
 import ast
 
 from flake8_torchleak.finding import Severity
+from flake8_torchleak.lifetime.certainty import is_certain
 from flake8_torchleak.lifetime.follow import Followed
+from flake8_torchleak.lifetime.graphs import is_cut_elsewhere, is_freed
 from flake8_torchleak.lifetime.kept import Kept
-from flake8_torchleak.lifetime.verdict import (
-    Worth,
-    is_certain,
-    is_cut_elsewhere,
-    is_freed,
-    is_let_go,
-    is_of_micro_steps,
-    is_of_one_update,
-    is_small,
-)
+from flake8_torchleak.lifetime.worth import Worth, is_let_go, is_of_micro_steps, is_of_one_update, is_small
 from flake8_torchleak.model.firstparty import text_of
 from flake8_torchleak.model.freezing import may_be_frozen, seems_taught
 from flake8_torchleak.model.minor import FROZEN, OLD

@@ -17,6 +17,7 @@ from flake8_torchleak.model import flow, inorder
 from flake8_torchleak.model.bounds import unfinished
 from flake8_torchleak.model.flow import MOST_DEFINITIONS
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.tracks import Track
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.shells.cli import main
 from tests.conftest import flake8
@@ -211,7 +212,7 @@ def test_what_reaches_an_if_is_looked_for_once_for_all_of_its_arms(monkeypatch: 
     looked: list[int] = []
     before = flow.Flow._before
 
-    def counted(self: flow.Flow, track: flow.Track, use: ast.AST, after: int) -> Iterator[int]:
+    def counted(self: flow.Flow, track: Track, use: ast.AST, after: int) -> Iterator[int]:
         for index in before(self, track, use, after):
             looked.append(index)
             yield index

@@ -120,6 +120,7 @@ class Attributes:
 
     def final_bindings(self, facts: ClassFacts, attr: str) -> list[Definition]:
         """Assignments of `self.attr` that may still hold when their method ends, `__init__` first."""
+        ways = self.infer.flow.ways
         found: list[Definition] = []
         by_function: dict[ast.AST, list[Definition]] = {}
         for each in facts.attributes.get(f"self.{attr}", []):
@@ -129,7 +130,7 @@ class Attributes:
                 if self._converts(each, attr):
                     return [each]
                 found.append(each)
-                if isinstance(function, FUNCTIONS) and self.infer.flow.always_before(each.statement, function.body[-1]):
+                if isinstance(function, FUNCTIONS) and ways.always_before(each.statement, function.body[-1]):
                     break
         return found
 

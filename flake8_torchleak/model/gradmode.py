@@ -202,7 +202,7 @@ class GradMode:
                         calls.append((call, mode))
         for call, mode in reversed(calls):
             if call.lineno < getattr(node, "lineno", 0) or isinstance(scope, ast.Module):
-                if mode is Grad.OFF and not self.flow.always_before(call, node):
+                if mode is Grad.OFF and not self.flow.ways.always_before(call, node):
                     return Grad.MIXED
                 return mode
         return Grad.ON

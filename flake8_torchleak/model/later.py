@@ -46,7 +46,7 @@ class Later:
         flow, tree = self.module.flow, self.module.tree
         for use in uses.get(definition, []):
             statement = tree.statement(use)
-            together = flow.always_before(statement, node) and not self._leaves(node, statement)
+            together = flow.ways.always_before(statement, node) and not self._leaves(node, statement)
             if together or statement is tree.statement(node):
                 return True
             if self._follows(statement, definition):

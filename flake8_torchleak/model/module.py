@@ -30,6 +30,7 @@ from flake8_torchleak.model.release.facts import Release
 from flake8_torchleak.model.served import Served
 from flake8_torchleak.model.tree import Tree
 from flake8_torchleak.model.users import Users
+from flake8_torchleak.model.ways import Ways
 from flake8_torchleak.model.workers import WorkerSide
 from flake8_torchleak.source import NAMES, Source
 
@@ -186,9 +187,14 @@ class Module:
         return Users(self)
 
     @cached_property
+    def ways(self) -> Ways:
+        """Blocks: which ones are passed, or left, on the way to a place."""
+        return self._bare.ways if self._bare is not None else Ways(self.tree, self.names)
+
+    @cached_property
     def flow(self) -> Flow:
         """Reaching definitions and mutations."""
-        flow = self._bare if self._bare is not None else Flow(self.tree, self.names)
+        flow = self._bare if self._bare is not None else Flow(self.tree, self.names, self.ways)
         flow.names = self.names  # of what is attached, nobody has asked yet; the rest stays as it is
         self._table = ClassTable(self.tree, self.names, flow)
         flow.handing = Handing(self._table)

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.env import Env
-from flake8_torchleak.model.flow import is_tensor_check
 from flake8_torchleak.model.values import FLAG, NONE, NUMBER, STRING, UNKNOWN, Kind, Size, Value, join, shallow
+from flake8_torchleak.model.ways import is_tensor_check
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.infer import Infer

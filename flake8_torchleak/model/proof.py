@@ -163,7 +163,7 @@ class Proof:
             function = self.module.tree.scope(each.node)
             if function not in done:
                 found.append(each)
-                if isinstance(function, FUNCTIONS) and self.module.flow.always_before(
+                if isinstance(function, FUNCTIONS) and self.module.flow.ways.always_before(
                     each.statement, function.body[-1]
                 ):
                     done.add(function)

@@ -1,0 +1,54 @@
+"""What is left of the graph of something that is kept: all of it, its nodes alone, or what steps share."""
+
+from __future__ import annotations
+
+from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.lifetime.run import Run
+from flake8_torchleak.lifetime.values import (
+    BY_CALL,
+    BY_NAME,
+    Site,
+    is_marked,
+)
+
+
+def is_spent(run: Run, kept: Kept) -> bool:
+    """Whether what is kept was differentiated in its step: its graph is gone but for the nodes."""
+    return not kept.sites.isdisjoint(run.seen.roots)
+
+
+def is_freed(run: Run, kept: Kept) -> bool:
+    """Whether what networks saved for what is kept is gone: it was differentiated, and only the graph's nodes stay."""
+    if kept.value.site in run.seen.freed:
+        return True
+    calls = {site for site in run.seen.history(kept.value) if is_marked(site, BY_CALL, BY_NAME)}
+    if calls:
+        made = {site[1] for site in calls if isinstance(site, tuple)}
+        parts = {site for site in kept.sites if isinstance(site, tuple) and whole(site) in made}
+        return calls | parts <= run.seen.freed
+    roots = kept.sites & run.seen.roots
+    return bool(roots) and roots <= run.seen.freed
+
+
+def is_cut_elsewhere(run: Run, kept: Kept) -> bool:
+    """Whether something not seen cuts the steps from each other, and perhaps what is kept: else the next would raise.
+
+    A network is given what an earlier step made with it, and each step is differentiated through that call, by which
+    the graph of the earlier one is gone.
+    """
+    if kept.how != "store" or not kept.value.past or not is_freed(run, kept):
+        return False
+    calls = {site[1] for site in kept.sites if is_marked(site, BY_CALL, BY_NAME) and isinstance(site, tuple)}
+    return not calls.isdisjoint(run.seen.fed_back)
+
+
+def is_in_vain(run: Run, kept: Kept) -> bool:
+    """Whether nothing in a whole program differentiates, nor any code that is not followed is handed what it could."""
+    return kept.loop.whole and not run.seen.roots and not run.seen.lent
+
+
+def whole(site: Site) -> Site:
+    """What something is a part of, in the end."""
+    while isinstance(site, tuple) and not is_marked(site, BY_CALL, BY_NAME):
+        site = site[0]
+    return site
