@@ -68,6 +68,8 @@ class Loop:
     """Why it is a step, in words for a note; "" if it is none."""
     small: bool = False
     """Whether it is gone through a few times only."""
+    is_apart: bool = False
+    """Whether it is no part of a step: the module's own statements run it in no other loop, or it is a long one."""
     whole: bool = False
     """Whether it is a loop of a program that is followed from its first statement."""
     trains: bool = False

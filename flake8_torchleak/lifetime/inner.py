@@ -73,14 +73,15 @@ def finished(run: Run, loop: Loop) -> None:
 def is_part(loop: Loop) -> bool:
     """Whether nothing but what is differentiated in a loop speaks for a step, and more for a part of one.
 
-    It goes over networks, an optimizer steps behind it only, or it goes on with the same data and tells nobody how
-    far it is.
+    It goes over networks, an optimizer steps behind it only, or it goes on with the same data, is not long, in a
+    function that others may call in a step, and tells nobody how far it is.
     """
     if loop.step != TRAINING:
         return False
     if loop.of_networks or loop.is_micro:
         return True
-    return not loop.fed and isinstance(loop.node, (ast.For, ast.AsyncFor)) and not _tells(loop.node)
+    is_fed = loop.fed or loop.is_apart
+    return not is_fed and isinstance(loop.node, (ast.For, ast.AsyncFor)) and not _tells(loop.node)
 
 
 @of_node

@@ -18,6 +18,8 @@ _LEAVING = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 """What may leave something behind when a comprehension is gone through."""
 _FEW = 10
 """Iterations that make a loop short."""
+_MANY = 1000
+"""Iterations that make it a training: an adaptation, or an attack, takes tens of them, some hundreds at most."""
 
 
 class Loops(Part):
@@ -84,6 +86,7 @@ class Loops(Part):
         run = self.run
         run.loop_count += 1
         loop = Loop(run.loop_count, node, run.tick(), step=why or _step(over), small=_is_small(over), whole=run.whole)
+        loop.is_apart = run.is_program or any(map(_is_long, objects(over)))
         first = any(not outer.last for outer in run.loops)  # a loop around will come here once more
         run.loops.append(loop)
         mark, kept, known = run.journal.mark, run.keeper.mark, run.seen.surprises
@@ -240,6 +243,12 @@ def _step(over: Value) -> str:
     if any(isinstance(atom.made, Obj) and atom.made.stepwise for atom in over):
         return "one iteration per step of what it goes over"
     return ""
+
+
+def _is_long(over: Obj) -> bool:
+    """Whether a range is of as many numbers as no step has parts."""
+    count = constant(over.fields.get("count", ())) if over.kind == "range" else None
+    return isinstance(count, int) and count >= _MANY
 
 
 def _is_small(over: Value) -> bool:

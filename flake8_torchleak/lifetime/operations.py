@@ -21,6 +21,7 @@ from flake8_torchleak.lifetime.values import (
     join,
     number,
     objects,
+    varies,
 )
 from flake8_torchleak.model.effects import ARRAY_METHODS, NUMPY_FUNCTIONS, TENSOR_METHODS, Sharing, shares
 
@@ -169,7 +170,9 @@ class Operations(Part):
             run.needing.told(base, number(False))  # measured: a parameter needs no gradient then
         if name in ("detach_", "requires_grad_"):
             off = name == "detach_" or (args and constant(args[0]) is False)
-            value = run.make.tensor(node, Graph.NO if off else max(Graph.LEAF, *(atom.graph for atom in base)))
+            graph = Graph.NO if off else max(Graph.LEAF, *(atom.graph for atom in base))
+            value = run.make.tensor(node, graph, varies(base))  # the same memory, another element of the same loops
+            value = run.make.view_of(next((atom for atom in base if atom.held is not None), base[0]), value)
         elif name in _OVERWRITES:
             value = run.make.result(node, [*args, *keywords.values()])
             value = value if value[0].kind is Kind.TENSOR else run.make.tensor(node, Graph.NO)

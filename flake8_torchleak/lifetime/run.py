@@ -12,6 +12,7 @@ from flake8_torchleak.lifetime.journal import Journal
 from flake8_torchleak.lifetime.seen import Seen
 from flake8_torchleak.lifetime.values import ELEMENTS, HANDLE, Atom, Graph, Kind, Obj, Site, Value, join, objects
 from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.model.tree import FUNCTIONS
 
 if TYPE_CHECKING:
     from flake8_torchleak.lifetime.annotations import Annotations
@@ -155,6 +156,11 @@ class Run(Budget):
         """The functions that are being followed, from outside."""
         functions = (each.function for each in self.frames if each.function is not None)
         return (each.node for each in functions if each.node is not None)
+
+    @property
+    def is_program(self) -> bool:
+        """Whether this is run once, by the module's own statements: in no loop, and in no function that is a root."""
+        return not self.loops and not (len(self.frames) > 1 and isinstance(self.frames[1].call, FUNCTIONS))
 
     @property
     def is_too_deep(self) -> bool:

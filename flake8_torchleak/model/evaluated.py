@@ -55,11 +55,21 @@ class Evaluation:
         return any(text in (SWITCHED, MADE_SO, SWITCHED_ELSEWHERE) for _, text in self.evidence)
 
 
-def is_left_out(module: Module, scope: Scope) -> bool:
-    """Whether what a function does needs gradients, or goes into training."""
-    if needs_grad(module, scope):
+def is_left_out(module: Module, scope: Scope, call: ast.Call) -> bool:
+    """Whether what a function does around a call of a network needs gradients, or goes into training."""
+    if needs_grad(module, part_of(module, scope, call)):
         return True
     return isinstance(scope, FUNCTIONS) and module.release.callers.are_training(scope) is not None
+
+
+def part_of(module: Module, scope: Scope, call: ast.Call) -> ast.AST:
+    """What is done together with a call: all of its function; of one that trains in other loops, its own outermost one.
+
+    What learns is chosen before training, and what is attacked is attacked in training.
+    """
+    if not module.loops.trains(scope):
+        return scope
+    return next((each for each in reversed(module.tree.loops(call)) if not module.loops.trains(each)), scope)
 
 
 def is_test(module: Module, scope: Scope) -> bool:

@@ -25,7 +25,7 @@ from flake8_torchleak.model.rounds import ROUNDS, Round, targets
 from flake8_torchleak.model.running import is_forward, switches_itself
 from flake8_torchleak.model.shown import is_given
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, FunctionNode, Scope
-from flake8_torchleak.model.unneeded import may_be_unneeded
+from flake8_torchleak.model.unneeded import may_be_unneeded, stays_in_sight
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -100,7 +100,7 @@ def _evaluations(module: Module, scope: Scope, by_use: bool) -> Iterator[Evaluat
     if at_once is not None:
         with quietly(module):
             found = _at_once(module, at_once)
-        if found is not None and not (has_loops and is_left_out(module, scope)):
+        if found is not None and not (has_loops and is_left_out(module, scope, found.call)):
             yield found
 
 
@@ -110,13 +110,15 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_
     is_whole: whether all was followed, and so shows better than the text whether what is called in the loop trains.
     """
     scope = module.tree.function(call) or module.root
-    if module.grad.at(call) is not Grad.ON or module.loops.is_short(loop) or module.loops.prepares(loop):
+    if module.grad.at(call) is not Grad.ON or module.loops.is_short(loop) or module.loops.differentiates(loop):
+        return None
+    if module.loops.prepares(loop) and not stays_in_sight(module, call):
         return None
     if not is_whole and module.loops.trains(loop):
         return None
     if isinstance(loop, COMPREHENSIONS) and not is_given(targets(loop), module, call):
         return None
-    if is_test(module, scope) or is_left_out(module, scope):
+    if is_test(module, scope) or is_left_out(module, scope, call):
         return None
     if is_forward(module, scope) and not _is_own(module, switched, scope):
         return None
@@ -148,7 +150,7 @@ def _at_once(module: Module, scope: FunctionNode) -> Evaluation | None:
     passed = one_pass(module, scope)
     if passed is None or module.loops.trains(scope) or switches_itself(module, passed[0]):
         return None
-    if is_left_out(module, scope) or is_called_without(module, scope, passed[0]):
+    if is_left_out(module, scope, passed[0]) or is_called_without(module, scope, passed[0]):
         return None
     if any(loop_around(user, call) is not None and passes(user, call) for user, call in calls_elsewhere(module, scope)):
         return None  # it is told where that loop is

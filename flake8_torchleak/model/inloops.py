@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.again import loop_around
 from flake8_torchleak.model.elsewhere import are_switching, is_called_without
-from flake8_torchleak.model.evaluated import SWITCHED_ELSEWHERE, Evaluation, is_left_out
+from flake8_torchleak.model.evaluated import SWITCHED_ELSEWHERE, Evaluation, is_left_out, part_of
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.modes import SWITCHED
 from flake8_torchleak.model.ofoutputs import works_on_outputs
@@ -20,7 +20,7 @@ from flake8_torchleak.model.rounds import Round, comprehensions, iterables, targ
 from flake8_torchleak.model.running import switches_itself
 from flake8_torchleak.model.shown import evidence_of, is_given, over_batches
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, Scope
-from flake8_torchleak.model.unneeded import may_be_read, unneeded
+from flake8_torchleak.model.unneeded import may_be_read, stays_in_sight, unneeded
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -54,17 +54,21 @@ class InLoops:
 
     def _passing(self) -> Iterator[Evaluation]:
         module, scope = self.module, self.scope
-        asked = False
+        parts: dict[ast.AST, bool] = {}
         for call in module.tree.calls(scope):
             around = _around(module, call)
             if around is None or module.grad.at(call) is not Grad.ON:
                 continue
             if self.by_use and not (passes(module, call) and may_be_read(module, call)):
                 continue
-            if not asked:
-                asked, self.is_left_out = True, is_left_out(module, scope)
-            if self.is_left_out:
+            part = part_of(module, scope, call)
+            if part not in parts:
+                parts[part] = is_left_out(module, scope, call)
+            if parts[part] and not module.loops.trains(scope):
+                self.is_left_out = True
                 return
+            if parts[part]:
+                continue
             if (not self.by_use and not passes(module, call)) or works_on_outputs(module, call):
                 continue
             found = _of_call(module, scope, call, around)
@@ -123,7 +127,13 @@ def _around(module: Module, call: ast.Call) -> Round | None:
 
 
 def _may_evaluate(module: Module, call: ast.Call, around: Round) -> bool:
-    """Whether a loop of more than a few rounds trains nothing; a comprehension gives the call what it goes over."""
-    if module.loops.trains(around) or module.loops.is_short(around) or module.loops.prepares(around):
+    """Whether a loop of more than a few rounds trains nothing; a comprehension gives the call what it goes over.
+
+    One that sets gradients back was copied from training, perhaps: no code that nobody can see gets its outputs.
+    """
+    loops = module.loops
+    if loops.trains(around) or loops.is_short(around) or loops.differentiates(around):
+        return False
+    if loops.prepares(around) and not (passes(module, call) and stays_in_sight(module, call)):
         return False
     return not isinstance(around, COMPREHENSIONS) or is_given(targets(around), module, call)

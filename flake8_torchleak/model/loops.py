@@ -35,8 +35,9 @@ _ONLY_TENSORS = frozenset({"cuda", "to", *TENSOR_METHODS}) - {
     "add",
 }
 
-_PREPARING = frozenset({"backward", "manual_backward", "zero_grad"})
-"""Methods that only training calls."""
+_DIFFERENTIATING = frozenset({"backward", "manual_backward"})
+_PREPARING = frozenset({"zero_grad"})
+"""Methods that training calls, and evaluation where it was copied from training."""
 
 T = TypeVar("T", bound=ast.AST)
 
@@ -103,10 +104,18 @@ class Loops:
         return bool(over) and all(self.infer.value(each).size is Size.SMALL for each in over)
 
     @remembered
+    def differentiates(self, loop: Round) -> bool:
+        """Whether a loop itself differentiates something, whatever that is."""
+        return not self._methods(loop).isdisjoint(_DIFFERENTIATING)
+
     def prepares(self, loop: Round) -> bool:
-        """Whether a loop itself differentiates something, or prepares for it: what it calls then may do so."""
+        """Whether a loop itself prepares for it: what it calls then may differentiate."""
+        return not self._methods(loop).isdisjoint(_PREPARING)
+
+    @remembered
+    def _methods(self, loop: Round) -> set[str]:
         calls = (each.func for each in self.tree.within(loop) if isinstance(each, ast.Call))
-        return any(isinstance(each, ast.Attribute) and each.attr in _PREPARING for each in calls)
+        return {each.attr for each in calls if isinstance(each, ast.Attribute)}
 
     @remembered
     def runs_model(self, loop: Loop) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.classes import ClassFacts
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -24,8 +24,8 @@ _MOST_VALUES = 6
 """Values that an expression may come from, one after the other."""
 
 
-def needs_grad(module: Module, scope: Scope) -> bool:
-    """Whether a function asks for gradients by itself, by what it calls, or by the network that it runs."""
+def needs_grad(module: Module, scope: ast.AST) -> bool:
+    """Whether a function, or a loop, asks for gradients itself, by what it calls, or by the network that it runs."""
     for node in module.tree.within(scope):
         if isinstance(node, ast.Attribute) and node.attr == "requires_grad" and isinstance(node.ctx, ast.Store):
             if not (_may_freeze(module, node) and module.loops.trains(scope)):

@@ -81,6 +81,11 @@ def is_hooked(module: Module, call: ast.Call) -> bool:
     return scope in around or any(module.tree.class_of(each) is not None for each in around)
 
 
+def stays_in_sight(module: Module, call: ast.Call) -> bool:
+    """Whether no code that nobody can see is handed what a call gives, and none that can be seen differentiates it."""
+    return module.release.escapes.of_this_value(call).fate < Fate.HANDED
+
+
 def is_only_read(module: Module, call: ast.Call) -> bool:
     """Whether what a call gives is only read, by whoever gets it, and so is what networks give behind the call.
 
