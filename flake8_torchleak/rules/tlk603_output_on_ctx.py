@@ -70,7 +70,8 @@ from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 
 _MAY_BE_TENSOR = (Kind.UNKNOWN, Kind.TENSOR)
-_NUMBERS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.kind is Kind.NUMBER)
+_NO_TENSORS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.kind is Kind.NUMBER) | {"numpy"}
+"""Methods of tensors that give none."""
 
 
 def _may_define(outline: Outline) -> bool:
@@ -101,6 +102,9 @@ def check(module: Module) -> Iterator[Report]:
             for node, attr, kept in _kept(module, function, ctx):
                 output = next((d for d in module.flow.reaching(kept.id, kept) if d in outputs), None)
                 if output is None or _is_released(facts, attr) or _is_plain(module, function, kept):
+                    continue
+                given = _given(module, facts, function, output, kept.id)
+                if given and all(_is_no_tensor(module, each) for each in given):
                     continue
                 saved = f"`{ctx}.save_for_backward({kept.id})`"
                 advice = f"use {saved} and `{ctx}.saved_tensors`"
@@ -140,6 +144,20 @@ def _outputs(module: Module, function: FunctionNode) -> set[Definition]:
     return {d for d in outputs if d.how is not How.PARAMETER}
 
 
+def _given(module: Module, facts: ClassFacts, function: FunctionNode, output: Definition, name: str) -> list[ast.expr]:
+    """What `forward` returns where `setup_context` unpacks its output into a variable; none where that is not seen."""
+    forward = facts.own_methods.get("forward") if function.name == "setup_context" else None
+    targets = output.statement.targets if isinstance(output.statement, ast.Assign) else []
+    unpacked = [each.elts for each in targets if isinstance(each, (ast.Tuple, ast.List))]
+    at = next((i for parts in unpacked for i, each in enumerate(parts) if getattr(each, "id", "") == name), None)
+    if forward is None or at is None:
+        return []
+    returned = [each.value for each in module.tree.within(forward) if isinstance(each, ast.Return)]
+    many = len(unpacked[0])
+    tuples = [each.elts for each in returned if isinstance(each, ast.Tuple) and len(each.elts) == many]
+    return [each[at] for each in tuples] if len(tuples) == len(returned) else []
+
+
 def _kept(module: Module, function: FunctionNode, ctx: str) -> Iterator[tuple[ast.Assign, str, ast.Name]]:
     """(statement, attribute, variable) for the plain variables that are kept on ctx, also in a display."""
     for node in module.tree.within(function):
@@ -169,13 +187,18 @@ def _is_released(facts: ClassFacts, attr: str) -> bool:
 
 def _is_plain(module: Module, function: FunctionNode, kept: ast.Name) -> bool:
     """Whether the variable is no tensor, or one that is marked as not differentiable."""
-    if module.infer.value(kept).kind not in _MAY_BE_TENSOR:
-        return True
-    made = [d.value for d in module.flow.reaching(kept.id, kept) if isinstance(d.value, ast.Call)]
-    if any(last_name(value.func) in _NUMBERS for value in made):
+    if _is_no_tensor(module, kept):
         return True
     return any(
         last_name(call.func) == "mark_non_differentiable"
         and any(isinstance(a, ast.Name) and a.id == kept.id for a in call.args)
         for call in module.tree.calls(function)
     )
+
+
+def _is_no_tensor(module: Module, node: ast.expr) -> bool:
+    """Whether an expression is something else, by its kind or by the method that made it."""
+    if module.infer.value(node).kind not in _MAY_BE_TENSOR:
+        return True
+    made = [d.value for d in module.flow.reaching(node.id, node)] if isinstance(node, ast.Name) else [node]
+    return any(isinstance(each, ast.Call) and last_name(each.func) in _NO_TENSORS for each in made)
