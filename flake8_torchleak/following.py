@@ -128,11 +128,9 @@ def _told(module: Module, code: str, kept: list[Kept], excused: Callable[[Kept],
 
 
 def _is_run_without(module: Module, node: ast.AST) -> bool:
-    """Whether the function around is called in other files alone, and with gradients off in all of these calls."""
+    """Whether all who are seen to call the function around do so with gradients off."""
     function = module.tree.function(node) if node in module.tree.parents else None
-    if function is None or module.classes.calls_of(function):
-        return False
-    return is_called_without(module, function)
+    return function is not None and is_called_without(module, function)
 
 
 def _is_for_others(module: Module, kept: Kept) -> bool:
@@ -228,7 +226,10 @@ def _bound(kept: Kept) -> str:
     """What the statement binds that a finding stands at; else what it says itself."""
     if isinstance(kept.node, (ast.AugAssign, ast.AnnAssign)):
         return short(kept.node.target)
-    return short(kept.node.targets[0]) if isinstance(kept.node, ast.Assign) else _shown(kept)
+    if not isinstance(kept.node, ast.Assign):
+        return _shown(kept)
+    whole = kept.node.targets[0]
+    return short(kept.target if isinstance(whole, (ast.Tuple, ast.List)) and kept.target is not None else whole)
 
 
 def _keeper(kept: Kept, module: Module) -> str:

@@ -7,7 +7,7 @@ import ast
 from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.certainty import is_certain
 from flake8_torchleak.lifetime.follow import Followed
-from flake8_torchleak.lifetime.graphs import is_cut_elsewhere, is_freed
+from flake8_torchleak.lifetime.graphs import is_cut_elsewhere, is_freed, is_held_beside
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.worth import Worth, is_let_go, is_of_micro_steps, is_of_one_update, is_small
 from flake8_torchleak.model.firstparty import text_of
@@ -47,6 +47,8 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
         return "it is not certain that it keeps a graph: names, or code that is not seen, say so"
     if is_of_one_update(run, kept):
         return "it is kept for one update"
+    if is_held_beside(run, kept):
+        return "what is differentiated behind the loop holds the same graph"
     if kept.how == "state" and kept.at not in run.rebinding.of_layers and not kept.sites.isdisjoint(run.seen.freed):
         return "something may cut it off: else the next step would fail"
     if kept.how == "batch" and kept.value.held not in run.seen.loaders:

@@ -52,3 +52,15 @@ def whole(site: Site) -> Site:
     while isinstance(site, tuple) and not is_marked(site, BY_CALL, BY_NAME):
         site = site[0]
     return site
+
+
+def is_held_beside(run: Run, kept: Kept) -> bool:
+    """Whether the loop gathers what was made of this, too, for a `backward()` behind it: that holds the same graph."""
+    return any(
+        each is not kept
+        and each.is_graph
+        and each.loop.node is kept.loop.node
+        and kept.value.site in each.value.parts
+        and not (each.parts if each.how == "sum" else each.holders).isdisjoint(run.seen.spent | run.seen.read_back)
+        for each in run.keeper.found
+    )

@@ -19,6 +19,7 @@ from flake8_torchleak.model.values import Kind
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
+_SLIDE = "slide"
 OPENS = {
     "h5py.File": "HDF5 file", "tables.open_file": "HDF5 file", "tables.openFile": "HDF5 file",
     "lmdb.open": "LMDB environment", "lmdb.Environment": "LMDB environment",
@@ -27,7 +28,7 @@ OPENS = {
     "zarr.ZipStore": "zip archive", "zarr.storage.ZipStore": "zip archive",
     "open": "file", "io.open": "file", "gzip.open": "file", "bz2.open": "file", "lzma.open": "file",
     "soundfile.SoundFile": "sound file", "decord.VideoReader": "video", "cv2.VideoCapture": "video", "av.open": "video",
-    "openslide.OpenSlide": "slide", "openslide.open_slide": "slide",
+    "openslide.OpenSlide": _SLIDE, "openslide.open_slide": _SLIDE,
 }  # fmt: skip
 _HIERARCHIES = frozenset({"HDF5 file"})
 """What their entries are is part of the file, until a slice reads them."""
@@ -63,10 +64,13 @@ class Shared:
 
 
 def is_only_read(module: Module, dataset: DatasetFacts, handle: Handle) -> bool:
-    """Whether what is opened is only read, and forked workers can: HDF5 files, and databases without locks.
+    """Whether what is opened is only read, and forked workers can: HDF5 files, slides, and databases without locks.
 
     HDF5 reads each part at its own place (`pread`): no position is shared. A Python file that it is given has one.
+    OpenSlide opens the file anew for each read.
     """
+    if handle.what == _SLIDE:
+        return True
     given = {each.arg: getattr(each.value, "value", None) for each in handle.call.keywords}
     if handle.what in _HIERARCHIES:
         args = handle.call.args

@@ -25,7 +25,8 @@ Why
 Forked workers share the parent's open file, its position and its locks: one worker's seek moves the position under
 another's read. Spawned and forkserver workers (the default from Python 3.14) cannot be handed it at all:
 "cannot pickle", when the loader starts. HDF5 files are read at each part's own place: forked workers share no position
-there, and read them rightly. LMDB and h5py say in their documentation not to use a handle across a fork.
+there, and read them rightly. OpenSlide opens a slide anew for each read: none of 9,000 reads in six forked workers was
+wrong (OpenSlide 4.0.1, a tiled TIFF). LMDB and h5py say in their documentation not to use a handle across a fork.
 
 The same holds for objects that the Dataset holds and its samples use, a reader, a backend, a step of a pipeline: their
 methods are looked at like its own. Four workers, 20,000 reads of a plain file: 11 wrong where such an object opens it
@@ -68,8 +69,8 @@ the open file out:
         return {**self.__dict__, "archive": None}
 
 What forked workers read rightly is a note, as only workers that are started in another way fail: an HDF5 file opened to
-be read, and an LMDB environment opened with `lock=False` that is only read (`readonly=True`, or no transaction of the
-class writes). It is an error where the program asks for such workers (`set_start_method("spawn")`,
+be read, a slide, and an LMDB environment opened with `lock=False` that is only read (`readonly=True`, or no transaction
+of the class writes). It is an error where the program asks for such workers (`set_start_method("spawn")`,
 `multiprocessing_context="forkserver"`), and silent where the class has a `__getstate__`. For other handles a class that
 has one is silent where a program of the project asks for spawned workers, and an early opening there is a note.
 """
