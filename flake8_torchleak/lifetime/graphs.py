@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.values import (
@@ -55,12 +57,8 @@ def whole(site: Site) -> Site:
 
 
 def is_held_beside(run: Run, kept: Kept) -> bool:
-    """Whether the loop gathers what was made of this, too, for a `backward()` behind it: that holds the same graph."""
-    return any(
-        each is not kept
-        and each.is_graph
-        and each.loop.node is kept.loop.node
-        and kept.value.site in each.value.parts
-        and not (each.parts if each.how == "sum" else each.holders).isdisjoint(run.seen.spent | run.seen.read_back)
-        for each in run.keeper.found
-    )
+    """Whether something is a term of what is differentiated behind its loop: that holds the same graph until then."""
+    if kept.loop.trains or kept.evaluating or not kept.one_pass:
+        return False
+    made = [each for each in kept.sites if isinstance(each, ast.Call)]
+    return bool(made) and all(run.seen.spent_at.get(each, 0) > kept.value.born for each in made)

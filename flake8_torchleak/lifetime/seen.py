@@ -38,6 +38,8 @@ class Seen:
         """Sites of what was differentiated, and of what that was made of."""
         self.spent_in: dict[Site, set[ast.AST]] = {}
         """The same -> the functions that were being followed then."""
+        self.spent_at: dict[Site, int] = {}
+        """The same -> when that was done last."""
         self.trained: set[ast.AST] = set()
         """Loops in which something was differentiated."""
         self.giving: set[ast.AST] = set()
@@ -124,9 +126,10 @@ class Seen:
             return atom.parts
         return atom.parts.union(*(self.histories.get(site, NOTHING) for _, site in atom.past))
 
-    def spend(self, made: frozenset[Site], within: Iterable[ast.AST]) -> None:
+    def spend(self, made: frozenset[Site], within: Iterable[ast.AST], now: int) -> None:
         """These were differentiated. within: the functions that are being followed."""
         self.spent |= made
+        self.spent_at.update(dict.fromkeys(made, now))
         around = {*within}
         for site in made:
             self.spent_in.setdefault(site, set()).update(around)
