@@ -33,6 +33,8 @@ def works_on_outputs(module: Module, call: ast.Call) -> bool:
     if not (owner or is_loss) or _runs_parts(module, call):
         return False
     given = [*call.args, *(each.value for each in call.keywords)]
+    if is_loss and any(_is_bound_without(module, each) for each in given):
+        return True
     made = (each for value in given for each in _made_without(module, value, _MOST_LEVELS))
     return any(runs_model(module, each) and (is_loss or key_of(each.func) == owner) for each in made)
 
@@ -57,6 +59,14 @@ def _method(module: Module, call: ast.Call) -> FunctionNode | None:
 def _class(module: Module, value: ast.expr) -> ClassFacts | None:
     made = module.infer.value(value).made
     return module.classes.all.get(made) if isinstance(made, ast.ClassDef) else None
+
+
+def _is_bound_without(module: Module, value: ast.expr) -> bool:
+    """Whether a variable is what calls gave with gradients off, whatever is called there."""
+    ways = module.flow.reaching(value.id, value) if isinstance(value, ast.Name) else []
+    return bool(ways) and all(
+        isinstance(each.value, ast.Call) and module.grad.at(each.value) is Grad.OFF for each in ways
+    )
 
 
 def _made_without(module: Module, value: ast.expr, levels: int) -> Iterator[ast.Call]:
