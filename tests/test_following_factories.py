@@ -162,10 +162,18 @@ def run(loader):
 """
 
 
-@pytest.mark.parametrize(("stored", "seen"), [("pass", True), ("self.module = None", False)])
-def test_what_a_wrapper_holds_is_the_network(stored: str, seen: bool) -> None:
-    """Its method is called without gradients, and by nobody else; another `module` may be anything."""
-    assert bool(told(WRAPPED.format(set=stored))) is not seen
+@pytest.mark.parametrize(
+    ("stored", "guard", "seen"),
+    [
+        ("pass", "torch.no_grad()", True),
+        ("self.module = None", "torch.no_grad()", True),
+        ("pass", "torch.enable_grad()", False),
+        ("self.module = None", "open(__file__)", False),
+    ],
+)
+def test_what_a_wrapper_holds_is_the_network(stored: str, guard: str, seen: bool) -> None:
+    """Its method is called without gradients, and by nobody else, whatever `module` is."""
+    assert bool(told(WRAPPED.format(set=stored).replace("torch.no_grad()", guard))) is not seen
 
 
 LOGS = """

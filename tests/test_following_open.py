@@ -235,8 +235,8 @@ def collect(config, data):
 CASES = {
     "an update": (UPDATE.format(before="pass", inside="rows = play(net)"), ["note"]),
     "the same data": (UPDATE.format(before="rows = play(net)", inside="pass"), ["warning"]),
-    "beside the output": (BESIDE.format(value="beside"), ["note"]),
-    "beside the output, in part": (BESIDE.format(value="beside[0]"), ["note"]),
+    "beside the output": (BESIDE.format(value="beside"), []),
+    "beside the output, in part": (BESIDE.format(value="beside[0]"), []),
     "the output": (BESIDE.format(value="out"), ["warning"]),
     "rows that are returned": (FORWARD.format(update="self.rows[at] = out", result="self.rows"), ["note"]),
     "rows that stay inside": (FORWARD.format(update="self.rows[at] = out", result="out"), ["error"]),

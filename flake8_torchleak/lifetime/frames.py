@@ -87,7 +87,7 @@ class Loop:
     goes_on: bool = False
     """Whether a network in evaluation mode, with gradients on, is given what earlier iterations made."""
     of_rows: bool = False
-    """Whether it evaluates a network on ranges of one tensor: steps in time, chunks of one input."""
+    """Whether it evaluates a network on parts of one tensor: steps in time, chunks of one input, rows of a round."""
     of_epochs: bool = False
     """Whether loops in it are steps: what is kept once an iteration is kept once an epoch."""
     is_micro: bool = False

@@ -57,8 +57,16 @@ def whole(site: Site) -> Site:
 
 
 def is_held_beside(run: Run, kept: Kept) -> bool:
-    """Whether something is a term of what is differentiated behind its loop: that holds the same graph until then."""
+    """Whether the loop gathers what is made of this, too, and that is differentiated behind it: it holds the graph."""
     if kept.loop.trains or kept.evaluating or not kept.one_pass:
         return False
-    made = [each for each in kept.sites if isinstance(each, ast.Call)]
-    return bool(made) and all(run.seen.spent_at.get(each, 0) > kept.value.born for each in made)
+    # What was added to a sum is a part of its history.
+    made = {each for each in kept.sites if isinstance(each, ast.Call)} if kept.how == "sum" else {kept.value.site}
+    return bool(made) and any(
+        each.at is not kept.at
+        and each.is_graph
+        and each.loop.node is kept.loop.node
+        and made <= each.value.parts
+        and not (each.parts if each.how == "sum" else each.holders).isdisjoint(run.seen.spent | run.seen.read_back)
+        for each in run.keeper.found
+    )

@@ -86,6 +86,8 @@ class Loops(Part):
         run = self.run
         run.loop_count += 1
         loop = Loop(run.loop_count, node, run.tick(), step=why or _step(over), small=_is_small(over), whole=run.whole)
+        inner = len(run.loops) > run.frame.loops  # in a loop of the same function
+        loop.of_rows = inner and bool(over) and all(each.kind is Kind.TENSOR for each in over)
         loop.is_apart = run.is_program or any(map(_is_long, objects(over)))
         first = any(not outer.last for outer in run.loops)  # a loop around will come here once more
         run.loops.append(loop)

@@ -131,7 +131,7 @@ class Making(Part):
         site: Site = (atom.site, selector) if _depth(atom.site) < DEEPEST else atom.site
         whole = atom.made != NAMED or atom.site in run.seen.roots  # what is differentiated itself is one tensor
         graph = atom.graph if whole else min(atom.graph, Graph.MAYBE)
-        if site in run.seen.whole:
+        if site in run.seen.whole or selector in run.seen.cut.get(atom.site, ()):
             graph = Graph.NO
         elif graph is Graph.MAYBE and site in run.seen.proven and not run.grad_off:
             graph = Graph.YES

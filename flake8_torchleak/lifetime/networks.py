@@ -12,6 +12,7 @@ from flake8_torchleak.lifetime.hooking import is_hooking
 from flake8_torchleak.lifetime.identity import is_data
 from flake8_torchleak.lifetime.inner import feed
 from flake8_torchleak.lifetime.nodes import of_node
+from flake8_torchleak.lifetime.passing import cut_parts
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.shapes import has_layers, is_recurrent, turns_off, used_as_networks
 from flake8_torchleak.lifetime.values import (
@@ -57,7 +58,7 @@ class Networks(Part):
                 loop.goes_on = loop.goes_on or any(ident == loop.ident for each in given for ident, _ in each.past)
                 if not loop.step and any(loop.ident in each.vary and _is_new(why, each) for each in given):
                     loop.step = "" if loop.small else why
-                    loop.of_rows = all(_is_rows(each) for each in given if loop.ident in each.vary)
+                    loop.of_rows = loop.of_rows or all(_is_rows(each) for each in given if loop.ident in each.vary)
         if len(inputs) > 1 and is_recurrent(atom):
             run.rebinding.state(join(inputs[1:]), node, not isinstance(atom.made, Obj))
         # That a number is another one in each step makes no new data of it: it tells how far a decoder is.
@@ -85,6 +86,8 @@ class Networks(Part):
             run.seen.callees[node] = atom.site
         if isinstance(atom.made, Obj):
             run.seen.of_project.add(node)
+            forward = atom.made.cls.method("forward") if isinstance(atom.made.cls, ClassInfo) else None
+            run.seen.cut[node] = cut_parts(forward[1]) if forward is not None else frozenset()
         elif not run.seen.is_known(atom.site):
             run.seen.of_any_class.add(node)
         if any(each.past and each.graph is Graph.YES for value in inputs for each, _ in run.within(value)):

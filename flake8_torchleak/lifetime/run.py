@@ -277,7 +277,7 @@ class Run(Budget):
             self.seen.prove(atom.site)
             self.seen.roots.add(atom.site)
             made = self.seen.history(atom) | {site for _, site in atom.past} | {atom.site}
-            self.seen.spend(made, self.followed, self.clock)
+            self.seen.spend(made, self.followed)
             self.seen.prove_network(made)
             if not retained:
                 self.seen.freed |= made

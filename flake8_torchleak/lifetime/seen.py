@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, NOTHING, Atom, Graph, Kind, Site, Value, is_marked
@@ -38,8 +38,6 @@ class Seen:
         """Sites of what was differentiated, and of what that was made of."""
         self.spent_in: dict[Site, set[ast.AST]] = {}
         """The same -> the functions that were being followed then."""
-        self.spent_at: dict[Site, int] = {}
-        """The same -> when that was done last."""
         self.trained: set[ast.AST] = set()
         """Loops in which something was differentiated."""
         self.giving: set[ast.AST] = set()
@@ -103,6 +101,8 @@ class Seen:
         """The same, where the network, or one of those that are run behind it, has parameters that need gradients."""
         self.behind: dict[ast.expr, set[tuple[Site, ast.AST | None]]] = {}
         """Calls in loops -> the networks that are run behind them, each with the function that has the loop."""
+        self.cut: dict[Site, frozenset[Hashable]] = {}
+        """Calls of networks -> the parts of what they give that carry no history."""
         self.outputs: dict[ast.AST, set[Site]] = {}
         """Such calls -> what is in the history of what they give."""
         self.evaluated: dict[tuple[ast.expr, ast.AST], Evaluated] = {}
@@ -126,10 +126,9 @@ class Seen:
             return atom.parts
         return atom.parts.union(*(self.histories.get(site, NOTHING) for _, site in atom.past))
 
-    def spend(self, made: frozenset[Site], within: Iterable[ast.AST], now: int) -> None:
+    def spend(self, made: frozenset[Site], within: Iterable[ast.AST]) -> None:
         """These were differentiated. within: the functions that are being followed."""
         self.spent |= made
-        self.spent_at.update(dict.fromkeys(made, now))
         around = {*within}
         for site in made:
             self.spent_in.setdefault(site, set()).update(around)
