@@ -96,8 +96,15 @@ def _reads(module: Module, value: ast.expr) -> list[Definition]:
 
 
 def _is_only_shown(kept: Store, build: Builder) -> bool:
-    """Whether a number would do: one element, and a local holder that is printed, formatted or logged."""
+    """Whether a number would do: one element, and a holder that is printed, formatted or logged, and nothing else.
+
+    Who hands a holder over may ask its content for more than numbers have.
+    """
     module = build.module
     if not module.proof.is_scalar(kept.value):
+        return False
+    owner = module.names.scope_of(kept.key.partition(".")[0], kept.node)
+    definitions = module.flow.definitions(owner).get(kept.key, []) if owner is not None else []
+    if any(each.how is How.PARAMETER for each in definitions):
         return False
     return module.release.uses.other(kept.key, kept.node) is None
