@@ -87,6 +87,38 @@ def test_whether_the_line_ran() -> None:
     assert verdicts(finding(5)) == (Verdict.UNKNOWN, 0)
 
 
+def test_what_several_hold_is_told_of_one_of_them() -> None:
+    """The line of the other one reads what was kept there; one that reads something else kept nothing."""
+    ran = {("train.py", 5), ("train.py", 2)}
+    other = kept(pattern="train.others[*]")
+    assert verdicts(finding(5), other, hit=ran) == (Verdict.NOT_TOLD_APART, 1)
+    assert verdicts(finding(2), other, hit=ran) == (Verdict.NOT_SEEN, 1)
+    assert verdicts(finding(5, "TLK404"), other, hit=ran) == (Verdict.NOT_SEEN, 1)
+    assert verdicts(finding(5), kept(pattern="train.others[*]", line=99), hit=ran) == (Verdict.NOT_SEEN, 1)
+
+
+def test_what_a_meter_keeps_is_named_where_it_stores_that() -> None:
+    """Where a holder begins others may begin as well: such a note tells nothing."""
+    meter = kept(pattern="train.meter.losses[*]", line=99)
+    stored, begun = (Note(Span(line, 0, line, 5), text) for line, text in ((5, "stored here"), (2, "`a` is set here")))
+    assert verdicts(finding(6, "TLK403", stored), meter)[0] is Verdict.CONFIRMED
+    assert verdicts(finding(6, "TLK403", begun), meter)[0] is Verdict.UNKNOWN
+
+
+def test_what_has_no_graph_is_not_judged() -> None:
+    """Outputs that are kept grow, whether they have a graph or not; the recorder sees graphs."""
+    assert verdicts(finding(5, "TLK502"), hit={("train.py", 5)}) == (Verdict.NOT_JUDGED, 0)
+    assert verdicts(finding(5, "TLK502"), hit=set()) == (Verdict.NOT_REACHED, 0)
+    assert verdicts(finding(5, "TLK502"), kept(), hit={("train.py", 5)}) == (Verdict.CONFIRMED, 0)
+
+
+@pytest.mark.parametrize(("seen", "told"), [((), []), ((kept(),), [Verdict.CONFIRMED])])
+def test_notes_are_told_where_a_run_confirms_them(seen: tuple[Kept, ...], told: list[Verdict]) -> None:
+    joined = join(Record(seen), {"train.py": [finding(5)]}, None, lambda path: SOURCE, tells=lambda _: False)
+    assert [each.verdict for each in joined.judged] == told
+    assert joined.unexpected == ()
+
+
 def test_what_does_not_grow_but_counts_is_told() -> None:
     idle = Kept("evaluation", "train", "train", (Site("train.py", 4, "train"),), note="builds graphs")
     assert verdicts(finding(4, "TLK501"), idle) == (Verdict.CONFIRMED, 0)
@@ -182,7 +214,7 @@ def test_the_bound_of_what_grows_is_told() -> None:
 def test_the_report_as_json() -> None:
     found = json.loads(as_json(RECORD, all_verdicts(), ""))
     assert found["leaks"] is True
-    assert [each["verdict"] for each in found["findings"]] == ["confirmed", "not seen", "not seen"]
+    assert [each["verdict"] for each in found["findings"]] == ["confirmed", "not told apart", "not seen"]
     assert found["findings"][0]["kept"][0]["holder"] == "train.losses[7]"
     assert {each["kind"] for each in found["run_time_only"]} == {"unheld", "data", "cache", "batch", "worker"}
     assert found["workers"][1] == {

@@ -241,7 +241,7 @@ def test_what_is_missing(
 
 
 def test_lines_of_files_without_source(tmp_path: Path) -> None:
-    policy: Any = SimpleNamespace(config=None, takes=lambda path: None, selected=lambda path, text, found: found)
+    policy: Any = SimpleNamespace(config=None, takes=lambda path: None, taken=lambda path, text, found: found)
     linted = record._Linted(policy)
     assert linted.lines("<string>") == set()
     assert linted.source("<string>") == []

@@ -37,13 +37,20 @@ SUGGESTED: Mapping[str, str] = {
     "evaluation": "TLK501",
 }
 """The rule whose page tells most about a kind, for what was seen at run time only."""
+_WITHOUT_GRAPH = ("TLK502", "TLK905")
+"""Rules about outputs that are kept with or without a graph: of the latter the recorder sees nothing."""
+_BEGINNINGS = ("set here", "created here")
+"""What notes say of the lines where holders begin: others may begin there as well."""
+_BINDS = re.compile(r"\s*(\w+)\s*=(?!=)")
 
 
 class Verdict(str, Enum):
     """What a run says of a static finding."""
 
     CONFIRMED = "confirmed"
+    NOT_TOLD_APART = "not told apart"
     NOT_SEEN = "not seen"
+    NOT_JUDGED = "not judged"
     NOT_REACHED = "not reached"
     UNKNOWN = "unknown"
 
@@ -75,20 +82,25 @@ def join(
     findings: Mapping[str, Iterable[Finding]],
     hit: set[tuple[str, int]] | None,
     source: Source,
+    tells: Callable[[Finding], bool] = lambda _: True,
 ) -> Joined:
     """Match findings, by path, with what was kept.
 
     hit: the lines that ran, of those that findings stand on; None: not known. source: where the findings' text is.
+    tells: whether a finding is told whatever the run says of it; others are where something was kept.
     """
     shown = [each for each in record.kept if each.grows or each.kind in ("evaluation", "thread", "data")]
     judged: list[Judged] = []
     named: set[int] = set()
     for path, found in sorted(findings.items()):
-        lines = source(path)
         for finding in found:
-            kept = tuple(each for each in shown if _same(each, path, finding, lines))
+            kept = tuple(each for each in shown if _same(each, path, finding, source))
             named |= {id(each) for each in kept}
-            judged.append(Judged(path, finding, _verdict(path, finding, kept, hit), kept))
+            if kept or tells(finding):
+                verdict = _verdict(path, finding, kept, hit)
+                if verdict is Verdict.NOT_SEEN and any(_may_be(each, path, finding, source) for each in shown):
+                    verdict = Verdict.NOT_TOLD_APART
+                judged.append(Judged(path, finding, verdict, kept))
     return Joined(tuple(judged), tuple(each for each in shown if id(each) not in named))
 
 
@@ -99,24 +111,44 @@ def _verdict(path: str, finding: Finding, kept: Sequence[Kept], hit: set[tuple[s
         return Verdict.UNKNOWN
     place = os.path.abspath(path)
     span = range(finding.span.line, finding.span.end_line + 1)
-    ran = any(os.path.abspath(file) == place and line in span for file, line in hit)
-    return Verdict.NOT_SEEN if ran else Verdict.NOT_REACHED
+    if not any(os.path.abspath(file) == place and line in span for file, line in hit):
+        return Verdict.NOT_REACHED
+    return Verdict.NOT_JUDGED if finding.code in _WITHOUT_GRAPH else Verdict.NOT_SEEN
 
 
-def _same(kept: Kept, path: str, finding: Finding, lines: Sequence[str]) -> bool:
-    """Whether a finding is about what was kept: the rule fits the kind, and a line or the holder's name agrees."""
+def _may_be(kept: Kept, path: str, finding: Finding, source: Source) -> bool:
+    """Whether a finding may be about what was kept under another name: what several hold is told of one of them.
+
+    Its line reads a variable that is bound where that was made.
+    """
+    if not finding.code.startswith(RULES[kept.kind]):
+        return False
+    lines = source(path)
+    made = [lines[each.line - 1] for each in kept.made if _is_file(each, path) and each.line <= len(lines)]
+    bound = {found[1] for found in map(_BINDS.match, made) if found is not None}
+    return not bound.isdisjoint(_words(lines, range(finding.span.line, finding.span.end_line + 1)))
+
+
+def _same(kept: Kept, path: str, finding: Finding, source: Source) -> bool:
+    """Whether a finding is about what was kept: the rule fits the kind, and a line or the holder's name agrees.
+
+    The name stands in its own line, or in one of its notes: where a meter stores what it is handed.
+    """
     if not finding.code.startswith(RULES[kept.kind]):
         return False
     span = range(finding.span.line, finding.span.end_line + 1)
     sites = [each for each in (*kept.made, kept.called) if each is not None and _is_file(each, path)]
     if any(site.line in span for site in sites):
         return True
-    if holder_name(kept.pattern) not in _words(lines, span):
+    lines, name = source(path), holder_name(kept.pattern)
+    notes = [note for note in finding.notes if not any(each in note.text for each in _BEGINNINGS)]
+    words = [_words(source(each.path or path), range(each.span.line, each.span.line + 1)) for each in notes]
+    if not any(name in each for each in (_words(lines, span), *words)):
         return False
     noted = {(os.path.abspath(note.path or path), note.span.line) for note in finding.notes}
     # The holder's name stands in the line. An attribute's tells enough; a local's is asked where its value was made.
     told = any((os.path.abspath(site.path), site.line) in noted for site in kept.made)
-    return told or bool(sites) or not kept.made or len(holder_name(kept.pattern)) > 2
+    return told or bool(sites) or not kept.made or len(name) > 2
 
 
 def _is_file(site: Site, path: str) -> bool:

@@ -43,7 +43,9 @@ def _findings(record: Record, judged: list[Judged], verdict: Verdict) -> Iterato
 
 HEADINGS = {
     Verdict.CONFIRMED: "Confirmed: found in the source, and seen in the run",
+    Verdict.NOT_TOLD_APART: "Not told apart: the line ran, and what it may keep is told of another holder",
     Verdict.NOT_SEEN: "Not seen: the line ran and kept nothing",
+    Verdict.NOT_JUDGED: "Not judged: the line ran, and the recorder does not look for what it keeps",
     Verdict.NOT_REACHED: "Not reached: the line did not run",
     Verdict.UNKNOWN: "Unknown: nothing was kept, and whether the line ran was not watched",
 }

@@ -68,7 +68,11 @@ class Policy:
 
     def selected(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
         """Those of all that was found in a text that are selected, and that no `# noqa` hides."""
-        return [self.levels.apply(each) for each in self._standing(path, text, found) if self.tells(each)]
+        return [each for each in self.taken(path, text, found) if self.tells(each)]
+
+    def taken(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
+        """As `selected`, of every severity."""
+        return [self.levels.apply(each) for each in self._standing(path, text, found)]
 
     def _hides(self, text: str) -> Callable[[str, int], bool]:
         """Whether a comment in a text hides findings of a code in a line."""
@@ -79,7 +83,7 @@ class Policy:
         return self._read[1].hides
 
     def _standing(self, path: str, text: str, found: Iterable[Finding]) -> list[Finding]:
-        """As `selected`, of every severity."""
+        """The same, with the levels of fixes as the rules give them."""
         takes, hides = self.takes(path), self._hides(text)
         return [each for each in found if takes(each.code) and not hides(each.code, each.span.line)]
 

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, settings: Mapping[str, Setting]) -> int:
         lines.stop()
     record = recording.record
     found = {each: linted.findings(each) for each in sorted({path, *own_files(before), *linted.seen})}
-    joined = join(record, found, lines.hit if lines.watching else None, linted.source)
+    joined = join(record, found, lines.hit if lines.watching else None, linted.source, linted.tells)
     shown = (as_json if arguments.output_format == "json" else text)(record, joined, ended)
     if html:
         from flake8_torchleak.recorder.page import page
@@ -108,8 +108,12 @@ class _Linted:
             source = _read(path)
             self._text[path] = source.splitlines()
             found = lint(source, self._policy.config, path=path, wanted=self._policy.takes(path)) if source else []
-            self._found[path] = self._policy.selected(path, source, found)
+            self._found[path] = self._policy.taken(path, source, found)
         return self._found[path]
+
+    def tells(self, finding: Finding) -> bool:
+        """Whether a finding is told whatever the run says of it."""
+        return self._policy.tells(finding)
 
     def lines(self, path: str) -> set[int]:
         """All lines that findings stand on."""
