@@ -55,8 +55,10 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
         return "" if module.config.assume_workers == "yes" else "this file shows no loader with workers that gives it"
     if kept.is_graph and (_is_of_teacher(kept, module) or (kept.evaluating and may_be_frozen(module))):
         return FROZEN
-    if (kept.how == "batch" and is_let_go(run, kept)) or _is_collected(kept):
-        return "it is gone with the epoch, or with the function that goes over the data once"
+    if kept.how == "batch" and is_let_go(run, kept):
+        return "it is gone with the epoch, which fails where that has more batches than files may be open"
+    if _is_collected(kept):
+        return "it is gone with the epoch"
     freed, renewed = known is Worth.NODES or is_freed(run, kept), kept.at in run.keeper.renewed
     if kept.is_graph and freed and (renewed or kept.of_update or is_of_micro_steps(run, kept)):
         return "backward frees the activations, and it starts anew after some steps"

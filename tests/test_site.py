@@ -176,6 +176,16 @@ def test_every_part_is_used_and_every_use_is_a_part() -> None:
         parts.filled("<!-- generated: nothing -->")
 
 
+def test_parts_stand_in_the_repository_too_and_are_made_anew() -> None:
+    mark = "a\n<!-- generated: words -->\nb"
+    page = parts.filled_in(mark)
+    assert page.startswith("a\n<!-- generated: words -->\n## Autograd graph")
+    assert page.endswith("\n<!-- end of what is generated -->\nb")
+    assert parts.filled_in(page) == page
+    assert parts.filled(page) == parts.filled(mark)
+    assert "generated" not in parts.filled(page)
+
+
 def test_all_settings_are_listed() -> None:
     page = parts.filled((ROOT / "docs" / "settings.md").read_text(encoding="utf-8"))
     assert re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.MULTILINE) == [

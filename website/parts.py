@@ -14,7 +14,9 @@ from website import words
 from website.families import FAMILIES
 
 ROOT = Path(__file__).resolve().parent.parent
-_MARK = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
+_END = "<!-- end of what is generated -->"
+_MARK = re.compile(rf"^(<!-- generated: ([a-z-]+) -->)$(?:\n(?:(?!<!-- ).*\n)*?{_END}$)?", re.MULTILINE)
+"""A mark, and what was filled in below it for the repository, if anything was."""
 _SOURCE = re.compile(r"^<!-- source: (.*?) -->$", re.MULTILINE)
 _KINDS = {
     "CODES": "codes",
@@ -107,7 +109,12 @@ def inside(markdown: str) -> str:
 
 def filled(markdown: str) -> str:
     """A page with its generated parts. Raises KeyError for a part that there is not."""
-    return _SOURCE.sub(_source, _MARK.sub(lambda mark: PARTS[mark[1]](), markdown))
+    return _SOURCE.sub(_source, _MARK.sub(lambda mark: PARTS[mark[2]](), markdown))
+
+
+def filled_in(markdown: str) -> str:
+    """A page as it stands in the repository: with its parts, and with the marks that say where they are."""
+    return _MARK.sub(lambda mark: f"{mark[1]}\n{PARTS[mark[2]]().strip()}\n{_END}", markdown)
 
 
 def _source(mark: re.Match[str]) -> str:

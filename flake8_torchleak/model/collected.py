@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.loader import Workers
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, LOOPS
 from flake8_torchleak.wording import is_long, short
@@ -87,8 +88,13 @@ def ends_with_its_loop(module: Module, node: ast.expr) -> bool:
 
 
 def is_in_memory(module: Module, made: ast.AST | None) -> bool:
-    """Whether a loader gives what is in memory as a whole anyway: rows of tensors (`TensorDataset`)."""
+    """Whether a loader gives what is in memory as a whole anyway: rows of tensors (`TensorDataset`).
+
+    Batches of workers are new memory, each with a descriptor of its own.
+    """
     if not isinstance(made, ast.Call):
+        return False
+    if any(site.call is made and site.workers is Workers.YES for site in module.loaders.sites):
         return False
     given = [*made.args[:1], *(each.value for each in made.keywords if each.arg == "dataset")]
     found = [each.value for node in given if isinstance(node, ast.Name) for each in module.flow.reaching(node.id, node)]

@@ -38,8 +38,8 @@ When it stays silent
 - A `deque` has a largest length; a comprehension has a condition; it, or a loop, gives out something
   other than whole batches.
 - Only a name makes it a loader, and it is sorted, or used as a list or a dict. (A note where only the name suggests a
-  loader and nothing speaks against it, where a `TensorDataset` has all data in memory anyway, and where what
-  `itertools.cycle` keeps goes with a loop that is run once an epoch.)
+  loader and nothing speaks against it, where a `TensorDataset` has all data in memory anyway and the loader is not
+  seen to have workers, and where what `itertools.cycle` keeps goes with a loop that is run once an epoch.)
 
 How to fix it
 -------------
