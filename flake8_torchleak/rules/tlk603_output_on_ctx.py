@@ -70,7 +70,7 @@ from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 
 _MAY_BE_TENSOR = (Kind.UNKNOWN, Kind.TENSOR)
-_NO_TENSORS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.kind is Kind.NUMBER) | {"numpy"}
+_NO_TENSORS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.kind is Kind.NUMBER) | {"numpy", "tolist"}
 """Methods of tensors that give none."""
 
 
