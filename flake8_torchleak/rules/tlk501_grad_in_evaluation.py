@@ -43,8 +43,11 @@ When it stays silent
   validation_step).
 - All parameters of the network were frozen (`requires_grad_(False)`), here or by who hands it over: then nothing is
   recorded.
-- The loop needs gradients: attacks, saliency, `backward`, `zero_grad`, also where a helper differentiates, or the
-  network's own forward pass (forces that are the derivative of an energy, adaptation at test time).
+- The loop needs gradients: attacks, saliency, `backward`, also where a helper differentiates, or the network's own
+  forward pass (forces that are the derivative of an energy, adaptation at test time). Where a function also trains, what
+  it asks for outside of the loop is of its training.
+- It sets gradients back (`zero_grad()`), and code that nobody can see gets what the network gives.
+- A loss, by its name, gets a variable that was bound with gradients off.
 - Another file differentiates what the function gives: `torch.autograd.grad(train.loss(net, data), weights)`.
 - Code that nobody can see may train: what it gets has a graph, and it was made of the network or an optimizer, or gets
   an optimizer as well (`scaler(loss, optimizer)`).
