@@ -63,6 +63,27 @@ def test_what_a_loop_beside_training_asks_for(before: str, inside: str, severiti
     assert told(FIT.format(before=before, inside=inside), "TLK501") == severities
 
 
+PHASES = """
+    def fit(model, loaders, criterion, opt):
+        for p in model.features.parameters():
+            p.requires_grad = {learns}
+        for epoch in range(9):
+            for phase in ["train", "val"]:
+                model.train(phase == "train")
+                for x, y in loaders[phase]:
+                    loss = criterion(model(x), y)
+                    if phase == "train":
+                        opt.zero_grad(); loss.backward(); opt.step()
+                    print(loss.item())
+"""
+
+
+@pytest.mark.parametrize(("learns", "severities"), [("False", ["note"]), ("True", [])])
+def test_a_loop_of_both_phases_and_what_learns(learns: str, severities: list[str]) -> None:
+    """Frozen layers are a part of training; what is asked for in so many words may be asked for by both."""
+    assert told(PHASES.format(learns=learns), "TLK501") == severities
+
+
 BOUND = """
     def evaluate(net, loader, content_loss: nn.Module, others):
         net.eval()
