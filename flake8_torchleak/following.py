@@ -137,9 +137,18 @@ def _told(module: Module, code: str, kept: list[Kept], excused: Callable[[Kept],
 
 
 def _is_run_without(module: Module, node: ast.AST) -> bool:
-    """Whether all who are seen to call the function around do so with gradients off."""
+    """Whether all who are seen to call the function around do so with gradients off, and nobody hands it on."""
     function = module.tree.function(node) if node in module.tree.parents else None
-    return function is not None and is_called_without(module, function)
+    if function is None or (module.classes.calls_of(function) and _is_handed_on(module, function.name)):
+        return False
+    return is_called_without(module, function)
+
+
+def _is_handed_on(module: Module, name: str) -> bool:
+    """Whether a function, or a method, is read by its name without being called: who gets it may call it."""
+    read: list[ast.expr] = [each for each in module.tree.all(ast.Attribute) if each.attr == name]
+    read += [each for each in module.tree.all(ast.Name) if each.id == name and isinstance(each.ctx, ast.Load)]
+    return any(getattr(module.tree.parents.get(each), "func", None) is not each for each in read)
 
 
 def _is_for_others(module: Module, kept: Kept) -> bool:

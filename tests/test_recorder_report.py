@@ -99,10 +99,12 @@ def test_what_several_hold_is_told_of_one_of_them() -> None:
 
 def test_what_a_meter_keeps_is_named_where_it_stores_that() -> None:
     """Where a holder begins others may begin as well: such a note tells nothing."""
-    meter = kept(pattern="train.meter.losses[*]", line=99)
+    meter, other = kept(pattern="train.a.losses[*]", line=99), kept(pattern="train.b.losses[*]", line=99)
     stored, begun = (Note(Span(line, 0, line, 5), text) for line, text in ((5, "stored here"), (2, "`a` is set here")))
     assert verdicts(finding(6, "TLK403", stored), meter)[0] is Verdict.CONFIRMED
     assert verdicts(finding(6, "TLK403", begun), meter)[0] is Verdict.UNKNOWN
+    assert verdicts(finding(6, "TLK403", stored), other)[0] is Verdict.UNKNOWN  # its line speaks of another one
+    assert verdicts(finding(6, "TLK403", stored), meter, hit=set())[0] is Verdict.NOT_REACHED
 
 
 def test_what_has_no_graph_is_not_judged() -> None:

@@ -63,6 +63,42 @@ def test_what_a_loop_beside_training_asks_for(before: str, inside: str, severiti
     assert told(FIT.format(before=before, inside=inside), "TLK501") == severities
 
 
+ITSELF = """
+    class Base:
+        def __init__(self, model, opt, loader):
+            self.model, self.opt, self.loader = model, opt, loader
+
+        def fit(self, model, opt, shown):
+            {before}
+            self.model.eval(); model.eval()
+            for x, y in self.loader:
+                opt.zero_grad()
+                {inside}
+
+        def update(self):
+            raise NotImplementedError
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "is_told"),
+    [
+        ("pass", "print(model(x).item())", True),
+        ("rows = []", "rows.append(model(x)); rows = rows[:3]", True),
+        ("pass", "self.loss = model(x).mean(); print(self.loss.item())", False),
+        ("pass", "print(model(x).item()); self.update()", False),
+        ("pass", "print(model(x).item()); self('after_loss')", False),
+        ("pass", "print(model(x).item()); model.update()", False),
+        ("pass", "print(model(x).item()); model.train(False)", True),
+        ("pass", "print(model(x).item()); opt.step()", False),
+        ("pass", "yield model(x).mean()", False),
+        ("pass", "shown.put(model(x).mean())", False),
+    ],
+)
+def test_a_loop_that_sets_gradients_back_and_what_may_train_there(before: str, inside: str, is_told: bool) -> None:
+    assert bool(told(ITSELF.format(before=before, inside=inside), "TLK501")) is is_told
+
+
 PHASES = """
     def fit(model, loaders, criterion, opt):
         for p in model.features.parameters():
@@ -100,6 +136,8 @@ BOUND = """
     [
         ("torch.no_grad()", "pass", False),
         ("torch.no_grad()", "seen = net(x) if x.any() else seen", True),
+        ("torch.no_grad()", "content_loss.eval()", True),  # a network: losses have no mode
+        ("torch.no_grad()", "seen = net.encode(x).detach()", True),
     ],
 )
 def test_a_loss_of_what_was_bound_without_gradients(mode: str, again: str, is_told: bool) -> None:
@@ -165,6 +203,7 @@ SAME_DATA = """
         ("50", "pass", Severity.NOTE),
         ("999", "pass", Severity.NOTE),
         ("1000", "pass", Severity.WARNING),
+        ("0, 5000, 1000", "pass", Severity.NOTE),
     ],
 )
 def test_a_loop_over_the_same_data_is_a_training_where_the_program_runs_it_once(
@@ -195,6 +234,7 @@ BESIDE = """
         ("logs.append(part)", [Severity.NOTE]),
         ("other += part", [Severity.NOTE]),
         ("history.append(part)", [Severity.WARNING]),  # it outlives the update
+        ("logs.append(part); history.append(logs)", [Severity.WARNING, Severity.WARNING]),
         ("logs.append(net(y).mean())", [Severity.ERROR]),  # a graph of its own
     ],
 )
@@ -255,12 +295,29 @@ PASS = """
         ("y = self.a(x); z = y.detach(); z += y", "y, z", set()),
         ("y = self.a(x); z = []; z.append(y.detach())", "y, z", {1}),
         ("y = self.a(x); z = []; z.append(y)", "y, z", set()),
+        ("y = self.encode(x); z = self.decode(y)", "self.encode(x), y, z", set()),
+        ("z = []; y = self.a(x, z)", "y, z", set()),
+        ("y = self.a(x); z = [[]]; z[0].append(y)", "y, z", set()),
+        ("z = []; put = z.append; put(self.a(x))", "x, z", set()),
+        ("z = self.acts = []; y = self.a(x)", "y, z", set()),
+        ("z = []; y = self.a(x + z[0])", "y, z", {1}),
+        ("z = x.detach(); z[:, 0] += x", "x, z", set()),
+        ("z = x.detach(); z[:, 0] = x", "x, z", set()),
+        ("z = x.detach(); z[:, 0] = x.detach()", "x, z", {1}),
+        ("z = x.detach(); z.add_(x)", "x, z", set()),
+        ("z = x.detach(); z.grad.add_(x)", "x, z", set()),
+        ("z = x.detach(); z(x)", "x, z", set()),
+        ("z = x.detach(); z.kept = x", "x, z", set()),
+        ("z = x.detach(); print(z.mean())", "x, z", {1}),
+        ("z = x.detach(); w = (w := z)", "x, z", set()),
+        ("z = []\n        for each in z: each.add_(x)", "x, z", set()),
+        ("y = self.a(x)", "y, y.detach().requires_grad_()", set()),
         ("y = self.a(x); z = {}; z['a'] = y.detach(); z['b'] = y", "y, z", set()),
         ("y = self.a(x); given = given.detach() if 0 else 1", "y, given", set()),
         ("for z in x: pass", "x, z", set()),
         ("y = self.a(x)", "y, y.detach().to(x), y.type(x), y.view(3), given", set()),
         ("y = self.a(x)\n        if x: return y", "y, y.detach()", set()),
-        ("a = x.detach(); b = a; c = b; d = c; e = d; f = e", "a, d, e, f", {0, 1}),
+        ("a = x.detach(); b = a; c = b; d = c; e = d; f = e", "a, d, e, f", set()),
         ("y = x", "y.detach()", set()),
         ("y = x", "*x, y.detach()", set()),
         ("pass", "", set()),
@@ -329,6 +386,7 @@ CALLED = """
         ("torch.no_grad()", "pass", False),
         ("torch.enable_grad()", "pass", True),
         ("torch.no_grad()", "trainer.net.eval(); trainer.accuracy()", True),
+        ("torch.no_grad()", "loader.callbacks.append(trainer.accuracy)", True),
     ],
 )
 def test_what_all_callers_run_without_gradients(mode: str, more: str, is_told: bool) -> None:
@@ -362,7 +420,11 @@ HOOKED = """
         ("store.setdefault(name, []).append(output)", "{}", "acts", "pass", "pass", True),
         ("store.append(output)", "[]", "acts", "print(len(acts))", "pass", True),
         ("store.append(output)", "[]", "acts", "acts.clear()", "pass", False),
-        ("store.append(output)", "[]", "acts", "pass", "return acts", False),  # that is what they are for
+        ("store.append(output)", "[]", "acts", "pass", "return acts", True),
+        ("store.append(output.detach())", "[]", "acts", "pass", "return acts", False),  # that is what they are for
+        ("store.append(output)", "[]", "acts", "pass", "with torch.no_grad(): return acts", False),
+        ("store.append(output)", "[]", "[]", "pass", "pass", True),
+        ("store.append(output)", "{'a': []}", "acts['a']", "print(acts['a'][-1].mean())", "pass", True),
         ("store.append(output)", "[]", "others()", "pass", "pass", False),
         ("store.append(output)", "[]", "others.acts", "pass", "pass", True),
     ],

@@ -100,6 +100,8 @@ class Builtin(Part):
         if path == "range":
             made = self.run.new("range", None)
             made.fields["count"] = (args[-1] if len(args) < 3 else args[1]) if args else PLAIN
+            if len(args) > 2:
+                made.fields["step"] = args[2]
             made.fields[ELEMENTS] = number(_counting(args[:1] if len(args) == 2 else []), vary)
             return self.run.of(made)
         return number(vary=vary)

@@ -31,6 +31,8 @@ def is_certain(run: Run, kept: Kept) -> bool:
     value = kept.value
     if kept.is_graph and (is_beside_loss(run, value) or is_of_unseen(kept) or kept.loop.of_rows):
         return False
+    if kept.is_graph and kept.loop.of_round and kept.local and kept.one_pass:
+        return False  # what is made of it in the round is small beside, perhaps
     if kept.loop.step == FORWARD:
         return not kept.returned and not any(is_marked(site, INPUT) for site in value.parts)
     if kept.how == "batch":

@@ -87,7 +87,9 @@ class Loop:
     goes_on: bool = False
     """Whether a network in evaluation mode, with gradients on, is given what earlier iterations made."""
     of_rows: bool = False
-    """Whether it evaluates a network on parts of one tensor: steps in time, chunks of one input, rows of a round."""
+    """Whether it evaluates a network on ranges of one tensor: steps in time, chunks of one input."""
+    of_round: bool = False
+    """Whether it goes over the rows of a tensor, in a round of another loop of the same function."""
     of_epochs: bool = False
     """Whether loops in it are steps: what is kept once an iteration is kept once an epoch."""
     is_micro: bool = False

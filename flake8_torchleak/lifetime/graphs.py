@@ -60,6 +60,9 @@ def is_held_beside(run: Run, kept: Kept) -> bool:
     """Whether the loop gathers what is made of this, too, and that is differentiated behind it: it holds the graph."""
     if kept.loop.trains or kept.evaluating or not kept.one_pass:
         return False
+    own = kept.holders | kept.table or frozenset({kept.value.site})
+    if not own.isdisjoint(run.seen.placed | run.seen.given_back):
+        return False  # it outlives what is differentiated
     # What was added to a sum is a part of its history.
     made = {each for each in kept.sites if isinstance(each, ast.Call)} if kept.how == "sum" else {kept.value.site}
     return bool(made) and any(

@@ -87,7 +87,7 @@ class Loops(Part):
         run.loop_count += 1
         loop = Loop(run.loop_count, node, run.tick(), step=why or _step(over), small=_is_small(over), whole=run.whole)
         inner = len(run.loops) > run.frame.loops  # in a loop of the same function
-        loop.of_rows = inner and bool(over) and all(each.kind is Kind.TENSOR for each in over)
+        loop.of_round = inner and bool(over) and all(each.kind is Kind.TENSOR for each in over)
         loop.is_apart = run.is_program or any(map(_is_long, objects(over)))
         first = any(not outer.last for outer in run.loops)  # a loop around will come here once more
         run.loops.append(loop)
@@ -248,8 +248,10 @@ def _step(over: Value) -> str:
 
 
 def _is_long(over: Obj) -> bool:
-    """Whether a range is of as many numbers as no step has parts."""
-    count = constant(over.fields.get("count", ())) if over.kind == "range" else None
+    """Whether a range, by ones, is of as many numbers as no step has parts."""
+    if over.kind != "range" or "step" in over.fields:
+        return False
+    count = constant(over.fields.get("count", ()))
     return isinstance(count, int) and count >= _MANY
 
 

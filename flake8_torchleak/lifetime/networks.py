@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from flake8_torchleak.lifetime import evaluating
 from flake8_torchleak.lifetime import libraries as table
@@ -58,7 +58,7 @@ class Networks(Part):
                 loop.goes_on = loop.goes_on or any(ident == loop.ident for each in given for ident, _ in each.past)
                 if not loop.step and any(loop.ident in each.vary and _is_new(why, each) for each in given):
                     loop.step = "" if loop.small else why
-                    loop.of_rows = loop.of_rows or all(_is_rows(each) for each in given if loop.ident in each.vary)
+                    loop.of_rows = all(_is_rows(each) for each in given if loop.ident in each.vary)
         if len(inputs) > 1 and is_recurrent(atom):
             run.rebinding.state(join(inputs[1:]), node, not isinstance(atom.made, Obj))
         # That a number is another one in each step makes no new data of it: it tells how far a decoder is.
@@ -84,10 +84,10 @@ class Networks(Part):
             evaluating.record(run, node, atom, named, assumed=False)
         if named:
             run.seen.callees[node] = atom.site
+        cut = _cut_parts(atom)
+        run.seen.cut[node] = run.seen.cut.get(node, cut) & cut  # of each network that it may be
         if isinstance(atom.made, Obj):
             run.seen.of_project.add(node)
-            forward = atom.made.cls.method("forward") if isinstance(atom.made.cls, ClassInfo) else None
-            run.seen.cut[node] = cut_parts(forward[1]) if forward is not None else frozenset()
         elif not run.seen.is_known(atom.site):
             run.seen.of_any_class.add(node)
         if any(each.past and each.graph is Graph.YES for value in inputs for each, _ in run.within(value)):
@@ -275,6 +275,13 @@ _INNER = ("module", "inner", table.EACH)
 def _is_part(atom: Atom) -> bool:
     """Whether all that is known of a network is that it is an attribute of one."""
     return isinstance(atom.site, tuple) and isinstance(atom.site[1], str) and atom.site[1] not in _INNER
+
+
+def _cut_parts(atom: Atom) -> frozenset[Hashable]:
+    """The parts of what a network gives that its forward pass detaches, as far as its class is seen."""
+    cls = atom.made.cls if isinstance(atom.made, Obj) else None
+    forward = cls.method("forward") if isinstance(cls, ClassInfo) else None
+    return cut_parts(forward[1]) if forward is not None else frozenset()
 
 
 def _is_rows(atom: Atom) -> bool:

@@ -5,77 +5,117 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 
-from flake8_torchleak.lifetime.libraries import NO_HISTORY_METHODS
-from flake8_torchleak.lifetime.nodes import of_node, walk
+from flake8_torchleak.lifetime.nodes import below, of_node
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.tree import FunctionNode
 
 _MOST_LEVELS = 4
 """Variables that a part is made of, one from another."""
-_PUTTING = frozenset({"append", "appendleft", "insert", "extend", "add", "update", "setdefault"})
-_CUTTING = NO_HISTORY_METHODS - {"type"}
+_CUTTING = frozenset({"detach", "item", "tolist", "numpy"})
+"""Methods of tensors whose result has no history, and that nothing else has: networks have an `encode`, too."""
+_PUTTING = frozenset({"append", "appendleft", "insert", "extend"})
 _NOTHING: frozenset[Hashable] = frozenset()
 
 
 @of_node
 def cut_parts(forward: FunctionNode) -> frozenset[Hashable]:
     """The places of a tuple, and the keys of a dict, under which every `return` gives nothing with history."""
-    returned = [each.value for each in walk(forward) if isinstance(each, ast.Return) and each.value is not None]
-    found = [_of_one(forward, each) for each in returned]
-    return frozenset.intersection(*found) if found else _NOTHING
+    return _Pass(forward).cut()
 
 
-def _of_one(forward: FunctionNode, returned: ast.expr) -> frozenset[Hashable]:
-    if isinstance(returned, ast.Tuple) and not any(isinstance(each, ast.Starred) for each in returned.elts):
-        return frozenset(at for at, each in enumerate(returned.elts) if _is_cut(forward, each, _MOST_LEVELS))
-    if isinstance(returned, ast.Dict):
-        entries = zip(returned.keys, returned.values, strict=True)
-        return frozenset(
-            key.value
-            for key, each in entries
-            if isinstance(key, ast.Constant) and isinstance(key.value, str) and _is_cut(forward, each, _MOST_LEVELS)
-        )
-    return _NOTHING
+class _Pass:
+    """The text of one forward pass."""
 
+    def __init__(self, forward: FunctionNode) -> None:
+        self._above: dict[ast.AST, ast.AST] = {}
+        self._parameters = {each.arg for each in parameters(forward)}
+        stack: list[ast.AST] = [forward]
+        while stack:
+            node = stack.pop()
+            inner = [each for each in below(node) if each is not None]
+            self._above.update(dict.fromkeys(inner, node))
+            stack += inner
 
-def _is_cut(forward: FunctionNode, value: ast.expr, levels: int) -> bool:
-    """Whether an expression has no history, whichever way the pass went: of a variable, all that it is bound to."""
-    if isinstance(value, ast.Constant):
-        return True
-    if isinstance(value, ast.Attribute):
-        return value.attr == "data"
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        if value.func.attr in _CUTTING:
+    def cut(self) -> frozenset[Hashable]:
+        """What all its returns have in common."""
+        returned = [each.value for each in self._above if isinstance(each, ast.Return) and each.value is not None]
+        found = [self._of_one(each) for each in returned]
+        return frozenset.intersection(*found) if found else _NOTHING
+
+    def _of_one(self, returned: ast.expr) -> frozenset[Hashable]:
+        if isinstance(returned, ast.Tuple) and not any(isinstance(each, ast.Starred) for each in returned.elts):
+            return frozenset(at for at, each in enumerate(returned.elts) if self._is_cut(each, _MOST_LEVELS))
+        if isinstance(returned, ast.Dict):
+            entries = zip(returned.keys, returned.values, strict=True)
+            named = ((getattr(key, "value", None), each) for key, each in entries)
+            return frozenset(key for key, each in named if isinstance(key, str) and self._is_cut(each, _MOST_LEVELS))
+        return _NOTHING
+
+    def _is_cut(self, value: ast.expr, levels: int) -> bool:
+        """Whether an expression has no history, whichever way the pass went: of a variable, all that it is bound to."""
+        if isinstance(value, ast.Constant):
             return True
-        given = [*value.args, *(each.value for each in value.keywords)]  # `x.detach().mean(dim=1)`
-        return all(isinstance(each, ast.Constant) for each in given) and _is_cut(forward, value.func.value, levels)
-    if isinstance(value, (ast.Tuple, ast.List)):
-        return all(_is_cut(forward, each, levels) for each in value.elts)
-    if isinstance(value, ast.ListComp):
-        return _is_cut(forward, value.elt, levels)
-    if not isinstance(value, ast.Name) or not levels:
-        return False
-    bound, is_known = _bound(forward, value.id)
-    return is_known and bool(bound) and all(_is_cut(forward, each, levels - 1) for each in bound)
+        if isinstance(value, ast.Attribute):
+            return value.attr == "data"
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+            if value.func.attr in _CUTTING:
+                return True
+            given = [*value.args, *(each.value for each in value.keywords)]  # `x.detach().mean(dim=1)`
+            plain = all(isinstance(each, ast.Constant) for each in given) and not value.func.attr.endswith("_")
+            return plain and self._is_cut(value.func.value, levels)
+        if isinstance(value, (ast.Tuple, ast.List)):
+            return all(self._is_cut(each, levels) for each in value.elts)
+        if isinstance(value, ast.ListComp):
+            return self._is_cut(value.elt, levels)
+        if not isinstance(value, ast.Name) or not levels or value.id in self._parameters:
+            return False
+        bound = self._bound(value.id)
+        return bool(bound) and all(self._is_cut(each, levels - 1) for each in bound)
 
+    def _bound(self, name: str) -> list[ast.expr]:
+        """What a variable is bound to, and what is put into it, anywhere in the pass; nothing if more may be done.
 
-def _bound(forward: FunctionNode, name: str) -> tuple[list[ast.expr], bool]:
-    """What a variable is bound to, or what is put into it, anywhere in a pass; and whether all of that is seen."""
-    found: list[ast.expr] = []
-    left = sum(each.arg == name for each in parameters(forward))
-    for node in walk(forward):
-        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
-            left += 1
-        elif isinstance(node, ast.Assign):
-            whole = sum(_is(each, name) for each in node.targets)
-            entries = sum(isinstance(each, ast.Subscript) and _is(each.value, name) for each in node.targets)
-            found += [node.value] * bool(whole or entries)
-            left -= whole
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is(node.func.value, name):
-            if node.func.attr in _PUTTING:
-                found += node.args[-1:]
-    return found, not left
+        A container may be filled by whoever gets it, and under another name; a tensor may be changed in place.
+        """
+        uses = [each for each in self._above if isinstance(each, ast.Name) and each.id == name]
+        found: list[ast.expr] = []
+        for use in uses:
+            up = self._above[use]
+            if isinstance(use.ctx, ast.Store):
+                if not isinstance(up, ast.Assign) or len(up.targets) > 1:
+                    return []
+                found.append(up.value)
+            elif (put := self._put(use)) is not None:
+                found += put
+            elif not self._only_reads(use):
+                return []
+        filled = any(isinstance(each, (ast.List, ast.Tuple, ast.Dict, ast.ListComp)) for each in found)
+        return [] if filled and any(map(self._hands_on, uses)) else found
 
+    def _put(self, use: ast.Name) -> list[ast.expr] | None:
+        """What is put into a variable's value where that is used: `kept.append(x)`, `kept[i] = x`; None for others."""
+        up = self._above[use]
+        top = self._above[up]
+        if isinstance(up, ast.Attribute) and isinstance(top, ast.Call) and top.func is up and up.attr in _PUTTING:
+            return top.args[-1:]
+        if isinstance(up, ast.Subscript) and isinstance(top, ast.Assign) and up in top.targets:
+            return [top.value]
+        return None
 
-def _is(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+    def _only_reads(self, use: ast.Name) -> bool:
+        """Whether a use changes nothing, and gives the value no other name."""
+        node: ast.AST = use
+        while isinstance(self._above[node], (ast.Subscript, ast.Attribute)):
+            node = self._above[node]
+            if isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del)):
+                return False
+        up = self._above[node]
+        if isinstance(up, ast.Call) and up.func is node:
+            method = node.attr if isinstance(node, ast.Attribute) else ""
+            return bool(method) and not method.endswith("_") and method not in _PUTTING
+        return not isinstance(up, (ast.Assign, ast.AugAssign, ast.NamedExpr, ast.AnnAssign))
+
+    def _hands_on(self, use: ast.Name) -> bool:
+        """Whether a use hands the value itself on: in a call, or to a loop; reading an entry of it is none."""
+        up = self._above[use]
+        return isinstance(up, (ast.Call, ast.keyword, ast.Starred, ast.For, ast.comprehension, ast.Lambda, ast.IfExp))

@@ -26,14 +26,18 @@ def is_called_without(module: Module, function: FunctionNode, run: ast.Call | No
 
     run: the call of a network in the function: one that is a parameter may be frozen before it is handed over.
     """
-    if _is_called_elsewhere_without(module, function, run, _MOST_LEVELS):
-        return True
+    elsewhere = _is_called_elsewhere_without(module, function, run, _MOST_LEVELS)
+    if elsewhere is not None:
+        return elsewhere
     own = [each for each in module.classes.calls_of(function) if not module.tree.inside(each, function)]
     return bool(own) and all(_runs_without(module, each, _MOST_LEVELS) for each in own)
 
 
-def _is_called_elsewhere_without(module: Module, function: FunctionNode, run: ast.Call | None, levels: int) -> bool:
-    called = False
+def _is_called_elsewhere_without(
+    module: Module, function: FunctionNode, run: ast.Call | None, levels: int
+) -> bool | None:
+    """The same of the calls in other files; None if there are none."""
+    called: bool | None = None
     for user, call in calls_elsewhere(module, function):
         given = _given(module, function, call, run) if run is not None else ""
         if not _runs_without(user, call, levels) and not (given and _is_frozen(user, given, call)):
@@ -53,7 +57,7 @@ def _runs_without(module: Module, call: ast.Call, levels: int) -> bool:
     own = [each for each in module.classes.calls_of(around) if not module.tree.inside(each, around)]
     if own:
         return all(_runs_without(module, each, levels - 1) for each in own)
-    return _is_called_elsewhere_without(module, around, None, levels - 1)
+    return bool(_is_called_elsewhere_without(module, around, None, levels - 1))
 
 
 def are_switching(module: Module, function: FunctionNode, run: ast.Call) -> bool:

@@ -25,7 +25,7 @@ from flake8_torchleak.model.rounds import ROUNDS, Round, targets
 from flake8_torchleak.model.running import is_forward, switches_itself
 from flake8_torchleak.model.shown import is_given
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, FunctionNode, Scope
-from flake8_torchleak.model.unneeded import may_be_unneeded, stays_in_sight
+from flake8_torchleak.model.unneeded import may_be_unneeded, may_train_unseen
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -112,7 +112,7 @@ def followed(module: Module, call: ast.Call, loop: Round, switched: ast.AST, is_
     scope = module.tree.function(call) or module.root
     if module.grad.at(call) is not Grad.ON or module.loops.is_short(loop) or module.loops.differentiates(loop):
         return None
-    if module.loops.prepares(loop) and not stays_in_sight(module, call):
+    if module.loops.prepares(loop) and may_train_unseen(module, call, loop):
         return None
     if not is_whole and module.loops.trains(loop):
         return None

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import GROWING, Definition, How, container_of, key_of
+from flake8_torchleak.model.bindings import GROWING, Definition, How, container_of
 from flake8_torchleak.model.bounds import leave_out
 from flake8_torchleak.model.classes import ClassFacts, self_name
 from flake8_torchleak.model.emptying import empties_parts
+from flake8_torchleak.model.hookfactories import handed_over
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.stores import is_bounded
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
@@ -168,35 +169,10 @@ def collects(module: Module, hook: Hook) -> tuple[str, ast.expr, ast.expr | ast.
     for each in given_to(module, hook):
         if _is_limited(module, each[0], each[2]):
             continue
-        handed = _handed(module, hook, each[0])
+        handed = handed_over(module, hook, each[0], each[1])
         if handed is not None and not any(_is_emptied(module, key) for key in (each[0], *handed)):
             return each
     return None
-
-
-def _handed(module: Module, hook: Hook, key: str) -> list[str] | None:
-    """What a factory is handed for the container that its hook fills; nothing if that is no parameter of a factory.
-
-    None where that is no variable, or nobody in the file hands it over: who empties it is not in sight; and where it is
-    read behind all loops alone: then what they leave there is what it is for.
-    """
-    scope = module.names.scope_of(key.partition(".")[0], hook)
-    if not isinstance(scope, FUNCTIONS):
-        return []
-    parameter = next((each for each in parameters(scope) if each.arg == key), None)
-    if parameter is None:
-        return []
-    given = [module.classes.argument(each, parameter, scope) for each in module.classes.calls_of(scope)]
-    if not all(isinstance(each, (ast.Name, ast.Attribute)) for each in given):
-        return None
-    read = [each for node in given if isinstance(node, ast.Name) for each in _reads(module, node) if each not in given]
-    if read and not any(map(module.tree.loops, read)):
-        return None
-    return [key_of(each) for each in given if each is not None] or None
-
-
-def _reads(module: Module, variable: ast.Name) -> list[ast.Name]:
-    return module.release.escapes.reads(variable.id, module.names.scope_of(variable.id, variable))
 
 
 def left_full(module: Module, call: ast.Call) -> list[tuple[str, ast.expr, ast.expr | ast.stmt, str]]:

@@ -20,7 +20,7 @@ from flake8_torchleak.model.rounds import Round, comprehensions, iterables, targ
 from flake8_torchleak.model.running import switches_itself
 from flake8_torchleak.model.shown import evidence_of, is_given, over_batches
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, Scope
-from flake8_torchleak.model.unneeded import may_be_read, stays_in_sight, unneeded
+from flake8_torchleak.model.unneeded import may_be_read, may_train_unseen, unneeded
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -129,11 +129,11 @@ def _around(module: Module, call: ast.Call) -> Round | None:
 def _may_evaluate(module: Module, call: ast.Call, around: Round) -> bool:
     """Whether a loop of more than a few rounds trains nothing; a comprehension gives the call what it goes over.
 
-    One that sets gradients back was copied from training, perhaps: no code that nobody can see gets its outputs.
+    One that sets gradients back was copied from training, perhaps: if nothing that nobody can see may train in it.
     """
     loops = module.loops
     if loops.trains(around) or loops.is_short(around) or loops.differentiates(around):
         return False
-    if loops.prepares(around) and not (passes(module, call) and stays_in_sight(module, call)):
+    if loops.prepares(around) and (not passes(module, call) or may_train_unseen(module, call, around)):
         return False
     return not isinstance(around, COMPREHENSIONS) or is_given(targets(around), module, call)

@@ -33,7 +33,12 @@ def works_on_outputs(module: Module, call: ast.Call) -> bool:
     if not (owner or is_loss) or _runs_parts(module, call):
         return False
     given = [*call.args, *(each.value for each in call.keywords)]
-    if is_loss and any(_is_bound_without(module, each) for each in given):
+    if (
+        is_loss
+        and call.args
+        and not module.loops.modes.of(key_of(func), call)
+        and _is_bound_without(module, call.args[0])
+    ):
         return True
     made = (each for value in given for each in _made_without(module, value, _MOST_LEVELS))
     return any(runs_model(module, each) and (is_loss or key_of(each.func) == owner) for each in made)
@@ -62,11 +67,15 @@ def _class(module: Module, value: ast.expr) -> ClassFacts | None:
 
 
 def _is_bound_without(module: Module, value: ast.expr) -> bool:
-    """Whether a variable is what calls gave with gradients off, whatever is called there."""
+    """Whether a variable is what calls of an object gave with gradients off: of a network, whatever it is called."""
     ways = module.flow.reaching(value.id, value) if isinstance(value, ast.Name) else []
-    return bool(ways) and all(
-        isinstance(each.value, ast.Call) and module.grad.at(each.value) is Grad.OFF for each in ways
-    )
+    return bool(ways) and all(_is_run_without(module, each.value) for each in ways)
+
+
+def _is_run_without(module: Module, value: ast.expr | None) -> bool:
+    if not isinstance(value, ast.Call) or module.grad.at(value) is not Grad.OFF:
+        return False
+    return isinstance(value.func, ast.Name) or module.classes.self_attribute(value.func) is not None
 
 
 def _made_without(module: Module, value: ast.expr, levels: int) -> Iterator[ast.Call]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.alike import is_used_as_tensor
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.elsewhere import calls_elsewhere
 from flake8_torchleak.model.freezing import may_freeze_here
 from flake8_torchleak.model.gradless import differentiates_nothing
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _HOOKING = "register_forward"
 """How the methods begin that register hooks of forward passes."""
+_HARMLESS = frozenset({"eval", "train", "zero_grad", "to", "cuda", "cpu", "parameters", "named_parameters", "forward"})
+"""What may be asked of a network in a loop that trains nothing."""
 _CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
 """What takes numbers, or a tensor without its graph, out of an output."""
 
@@ -81,9 +84,36 @@ def is_hooked(module: Module, call: ast.Call) -> bool:
     return scope in around or any(module.tree.class_of(each) is not None for each in around)
 
 
-def stays_in_sight(module: Module, call: ast.Call) -> bool:
-    """Whether no code that nobody can see is handed what a call gives, and none that can be seen differentiates it."""
-    return module.release.escapes.of_this_value(call).fate < Fate.HANDED
+def may_train_unseen(module: Module, call: ast.Call, around: ast.AST) -> bool:
+    """Whether code that nobody can see may train in a loop that sets gradients back, with what a network gives there.
+
+    It gets the output, an optimizer steps, or what is called may reach both: a method of the same object, or of the
+    network itself.
+    """
+    ending = module.release.escapes.of_this_value(call)
+    if ending.fate > Fate.OPEN or not (ending.fate is Fate.READ or _is_rebound(ending.node)):
+        return True
+    network = network_of(call)
+    return any(_may_step(module, each, network) for each in module.tree.calls(around) if each is not call)
+
+
+def _is_rebound(node: ast.AST | None) -> bool:
+    """Whether a variable of the function's own is bound anew of what it held: `rows = torch.cat(rows)`."""
+    if not isinstance(node, ast.Assign) or not all(isinstance(each, ast.Name) for each in node.targets):
+        return False
+    names = {each.id for each in node.targets if isinstance(each, ast.Name)}
+    return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node.value))
+
+
+def _may_step(module: Module, call: ast.Call, network: ast.expr) -> bool:
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return isinstance(func, ast.Name) and func.id == "self"
+    if func.attr == "step":
+        return True
+    if module.classes.self_attribute(func) is not None:
+        return True
+    return key_of(func.value) == key_of(network) and func.attr not in _HARMLESS
 
 
 def is_only_read(module: Module, call: ast.Call) -> bool:

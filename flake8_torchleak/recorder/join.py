@@ -41,7 +41,7 @@ _WITHOUT_GRAPH = ("TLK502", "TLK905")
 """Rules about outputs that are kept with or without a graph: of the latter the recorder sees nothing."""
 _BEGINNINGS = ("set here", "created here")
 """What notes say of the lines where holders begin: others may begin there as well."""
-_BINDS = re.compile(r"\s*(\w+)\s*=(?!=)")
+_BINDS = re.compile(r"\s*(?:\w+\.)*(\w+)\s*=(?!=)")
 
 
 class Verdict(str, Enum):
@@ -94,24 +94,32 @@ def join(
     named: set[int] = set()
     for path, found in sorted(findings.items()):
         for finding in found:
-            kept = tuple(each for each in shown if _same(each, path, finding, source))
+            ran = _has_run(path, finding, hit)
+            kept = tuple(each for each in shown if _same(each, path, finding, source, ran is not False))
             named |= {id(each) for each in kept}
             if kept or tells(finding):
-                verdict = _verdict(path, finding, kept, hit)
+                verdict = _verdict(finding, kept, ran)
                 if verdict is Verdict.NOT_SEEN and any(_may_be(each, path, finding, source) for each in shown):
                     verdict = Verdict.NOT_TOLD_APART
                 judged.append(Judged(path, finding, verdict, kept))
     return Joined(tuple(judged), tuple(each for each in shown if id(each) not in named))
 
 
-def _verdict(path: str, finding: Finding, kept: Sequence[Kept], hit: set[tuple[str, int]] | None) -> Verdict:
-    if kept:
-        return Verdict.CONFIRMED
+def _has_run(path: str, finding: Finding, hit: set[tuple[str, int]] | None) -> bool | None:
+    """Whether a line that a finding stands on has run; None: not known."""
     if hit is None:
-        return Verdict.UNKNOWN
+        return None
     place = os.path.abspath(path)
     span = range(finding.span.line, finding.span.end_line + 1)
-    if not any(os.path.abspath(file) == place and line in span for file, line in hit):
+    return any(os.path.abspath(file) == place and line in span for file, line in hit)
+
+
+def _verdict(finding: Finding, kept: Sequence[Kept], ran: bool | None) -> Verdict:
+    if kept:
+        return Verdict.CONFIRMED
+    if ran is None:
+        return Verdict.UNKNOWN
+    if not ran:
         return Verdict.NOT_REACHED
     return Verdict.NOT_JUDGED if finding.code in _WITHOUT_GRAPH else Verdict.NOT_SEEN
 
@@ -129,10 +137,11 @@ def _may_be(kept: Kept, path: str, finding: Finding, source: Source) -> bool:
     return not bound.isdisjoint(_words(lines, range(finding.span.line, finding.span.end_line + 1)))
 
 
-def _same(kept: Kept, path: str, finding: Finding, source: Source) -> bool:
+def _same(kept: Kept, path: str, finding: Finding, source: Source, may_have_run: bool) -> bool:
     """Whether a finding is about what was kept: the rule fits the kind, and a line or the holder's name agrees.
 
-    The name stands in its own line, or in one of its notes: where a meter stores what it is handed.
+    The name stands in its own line; or, if that may have run and names the object which has the holder, in the line of
+    one of its notes: where a meter stores what it is handed.
     """
     if not finding.code.startswith(RULES[kept.kind]):
         return False
@@ -143,7 +152,10 @@ def _same(kept: Kept, path: str, finding: Finding, source: Source) -> bool:
     lines, name = source(path), holder_name(kept.pattern)
     notes = [note for note in finding.notes if not any(each in note.text for each in _BEGINNINGS)]
     words = [_words(source(each.path or path), range(each.span.line, each.span.line + 1)) for each in notes]
-    if not any(name in each for each in (_words(lines, span), *words)):
+    own = _words(lines, span)
+    owners = _names(kept.pattern)[1:-1]
+    by_note = may_have_run and (not owners or not own.isdisjoint(owners)) and any(name in each for each in words)
+    if name not in own and not by_note:
         return False
     noted = {(os.path.abspath(note.path or path), note.span.line) for note in finding.notes}
     # The holder's name stands in the line. An attribute's tells enough; a local's is asked where its value was made.
@@ -157,8 +169,12 @@ def _is_file(site: Site, path: str) -> bool:
 
 def holder_name(pattern: str) -> str:
     """The last name in a path: `losses` of `train.losses[*]`, `rows` of `run.meter.rows[*]['loss']`."""
-    names: list[str] = re.findall(r"(?:^|\.)(\w+)", re.sub(r"\[[^]]*\]|\{[^}]*\}", "", pattern))
-    return names[-1] if names else ""
+    return (_names(pattern) or [""])[-1]
+
+
+def _names(pattern: str) -> list[str]:
+    """All names in a path, from the function or module that it begins at."""
+    return re.findall(r"(?:^|\.)(\w+)", re.sub(r"\[[^]]*\]|\{[^}]*\}", "", pattern))
 
 
 def _words(lines: Sequence[str], span: range) -> set[str]:

@@ -44,10 +44,11 @@ When it stays silent
 - All parameters of the network were frozen (`requires_grad_(False)`), here or by who hands it over: then nothing is
   recorded.
 - The loop needs gradients: attacks, saliency, `backward`, also where a helper differentiates, or the network's own
-  forward pass (forces that are the derivative of an energy, adaptation at test time). Where a function also trains, what
-  it asks for outside of the loop is of its training.
-- It sets gradients back (`zero_grad()`), and code that nobody can see gets what the network gives.
-- A loss, by its name, gets a variable that was bound with gradients off.
+  forward pass (forces that are the derivative of an energy, adaptation at test time). Where a function also trains,
+  what it asks for outside of the loop is of its training.
+- It sets gradients back (`zero_grad()`), and what the network gives is not only read in the function, an optimizer
+  steps, or a method of the same object, or of the network, is called, which may train.
+- A loss, by its name, gets first what a call of an object gave with gradients off.
 - Another file differentiates what the function gives: `torch.autograd.grad(train.loss(net, data), weights)`.
 - Code that nobody can see may train: what it gets has a graph, and it was made of the network or an optimizer, or gets
   an optimizer as well (`scaler(loss, optimizer)`).

@@ -70,7 +70,10 @@ from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 
 _MAY_BE_TENSOR = (Kind.UNKNOWN, Kind.TENSOR)
-_NO_TENSORS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.kind is Kind.NUMBER) | {"numpy", "tolist"}
+_NO_TENSORS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.kind is Kind.NUMBER) | {
+    "numpy",
+    "tolist",
+}
 """Methods of tensors that give none."""
 
 
@@ -201,4 +204,4 @@ def _is_no_tensor(module: Module, node: ast.expr) -> bool:
     if module.infer.value(node).kind not in _MAY_BE_TENSOR:
         return True
     made = [d.value for d in module.flow.reaching(node.id, node)] if isinstance(node, ast.Name) else [node]
-    return any(isinstance(each, ast.Call) and last_name(each.func) in _NO_TENSORS for each in made)
+    return bool(made) and all(isinstance(each, ast.Call) and last_name(each.func) in _NO_TENSORS for each in made)
