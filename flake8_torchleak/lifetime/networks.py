@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from flake8_torchleak.lifetime import evaluating
 from flake8_torchleak.lifetime import libraries as table
@@ -12,7 +12,7 @@ from flake8_torchleak.lifetime.hooking import is_hooking
 from flake8_torchleak.lifetime.identity import is_data
 from flake8_torchleak.lifetime.inner import feed
 from flake8_torchleak.lifetime.nodes import of_node
-from flake8_torchleak.lifetime.passing import cut_parts
+from flake8_torchleak.lifetime.passing import cut_of
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.shapes import has_layers, is_recurrent, turns_off, used_as_networks
 from flake8_torchleak.lifetime.values import (
@@ -84,7 +84,7 @@ class Networks(Part):
             evaluating.record(run, node, atom, named, assumed=False)
         if named:
             run.seen.callees[node] = atom.site
-        cut = _cut_parts(atom)
+        cut = cut_of(atom)
         run.seen.cut[node] = run.seen.cut.get(node, cut) & cut  # of each network that it may be
         if isinstance(atom.made, Obj):
             run.seen.of_project.add(node)
@@ -275,13 +275,6 @@ _INNER = ("module", "inner", table.EACH)
 def _is_part(atom: Atom) -> bool:
     """Whether all that is known of a network is that it is an attribute of one."""
     return isinstance(atom.site, tuple) and isinstance(atom.site[1], str) and atom.site[1] not in _INNER
-
-
-def _cut_parts(atom: Atom) -> frozenset[Hashable]:
-    """The parts of what a network gives that its forward pass detaches, as far as its class is seen."""
-    cls = atom.made.cls if isinstance(atom.made, Obj) else None
-    forward = cls.method("forward") if isinstance(cls, ClassInfo) else None
-    return cut_parts(forward[1]) if forward is not None else frozenset()
 
 
 def _is_rows(atom: Atom) -> bool:

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Hashable
 
 from flake8_torchleak.lifetime.nodes import below, of_node
+from flake8_torchleak.lifetime.values import Atom, Obj
+from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.tree import FunctionNode
 
@@ -15,6 +17,13 @@ _CUTTING = frozenset({"detach", "item", "tolist", "numpy"})
 """Methods of tensors whose result has no history, and that nothing else has: networks have an `encode`, too."""
 _PUTTING = frozenset({"append", "appendleft", "insert", "extend"})
 _NOTHING: frozenset[Hashable] = frozenset()
+
+
+def cut_of(network: Atom) -> frozenset[Hashable]:
+    """The parts of what a network gives that its forward pass detaches, as far as its class is seen."""
+    cls = network.made.cls if isinstance(network.made, Obj) else None
+    forward = cls.method("forward") if isinstance(cls, ClassInfo) else None
+    return cut_parts(forward[1]) if forward is not None else _NOTHING
 
 
 @of_node

@@ -69,10 +69,10 @@ def _class(module: Module, value: ast.expr) -> ClassFacts | None:
 def _is_bound_without(module: Module, value: ast.expr) -> bool:
     """Whether a variable is what calls of an object gave with gradients off: of a network, whatever it is called."""
     ways = module.flow.reaching(value.id, value) if isinstance(value, ast.Name) else []
-    return bool(ways) and all(_is_run_without(module, each.value) for each in ways)
+    return bool(ways) and all(_is_given_without(module, each.value) for each in ways)
 
 
-def _is_run_without(module: Module, value: ast.expr | None) -> bool:
+def _is_given_without(module: Module, value: ast.expr | None) -> bool:
     if not isinstance(value, ast.Call) or module.grad.at(value) is not Grad.OFF:
         return False
     return isinstance(value.func, ast.Name) or module.classes.self_attribute(value.func) is not None
