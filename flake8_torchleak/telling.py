@@ -19,6 +19,7 @@ PLAIN = frozenset({STORED, CREATED})
 
 
 def message(kept: Kept, module: Module) -> str:
+    """What a finding says of what is kept, where no rule says more of the very statement."""
     if kept.how == "batch":
         keeper = _keeper(kept, module)
         return f"shared memory grows with each batch: {keeper} as workers send them; {_copies(kept, module)}"
@@ -142,6 +143,7 @@ def stored_too(kept: list[Kept]) -> Iterator[tuple[ast.AST, str]]:
 
 
 def notes(kept: Kept, module: Module) -> tuple[tuple[ast.AST, str], ...]:
+    """Where a value goes on its way to what keeps it, where that is created, and why its loop is a step."""
     found: list[tuple[ast.AST, str]] = []
     if kept.at is not kept.node:
         at = kept.calls.index(kept.node) if kept.node in kept.calls else len(kept.calls)

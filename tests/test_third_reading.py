@@ -11,6 +11,7 @@ from flake8_torchleak.finding import Finding, FixLevel, Severity
 from flake8_torchleak.lifetime.passing import cut_parts
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model import firstparty, gradless, importers
+from flake8_torchleak.recorder.join import _BEGINNINGS
 from flake8_torchleak.source import parse
 from tests.kept import findings, grows, program
 from tests.test_project import put
@@ -319,6 +320,7 @@ PASS = """
         ("y = self.a(x)\n        if x: return y", "y, y.detach()", set()),
         ("a = x.detach(); b = a; c = b; d = c; e = d; f = e", "a, d, e, f", set()),
         ("y = x", "y.detach()", set()),
+        ("pass", "x, self.data, self.detach(), self.kept.data", {3}),
         ("y = x", "*x, y.detach()", set()),
         ("pass", "", set()),
     ],
@@ -553,6 +555,17 @@ SUMS = """
 def test_where_to_detach_what_one_expression_gathers(statement: str, said: str) -> None:
     (found,) = findings(program(SUMS.format(statement=statement)))
     assert said in found.message
+
+
+def test_notes_of_where_holders_begin_are_those_that_a_run_leaves_out() -> None:
+    """They say so in words that the recorder knows: it reads findings, and imports no rules."""
+    texts = [
+        note.text
+        for text in (BESIDE.format(kept="history.append(part)"), CALLED.format(mode="open(__file__)", more="pass"))
+        for each in lint(program(text))
+        for note in each.notes
+    ]
+    assert all(any(words in text for text in texts) for words in _BEGINNINGS)
 
 
 def test_no_note_is_told_twice() -> None:

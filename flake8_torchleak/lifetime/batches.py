@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flake8_torchleak.lifetime.run import Run
-from flake8_torchleak.lifetime.values import (
-    ELEMENTS,
-    Atom,
-    Kind,
-    Site,
-)
+from flake8_torchleak.lifetime.values import ELEMENTS, Atom, Kind, Site
 
 
 def is_tensor(run: Run, atom: Atom) -> bool:

@@ -12,17 +12,7 @@ from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.showing import is_beside_output, is_given_back, is_of_unseen
-from flake8_torchleak.lifetime.values import (
-    BY_CALL,
-    BY_LOSS,
-    BY_NAME,
-    INPUT,
-    LEAF,
-    Atom,
-    Kind,
-    Site,
-    is_marked,
-)
+from flake8_torchleak.lifetime.values import BY_CALL, BY_LOSS, BY_NAME, INPUT, LEAF, Atom, Kind, Site, is_marked
 from flake8_torchleak.model.sums import same
 
 
@@ -32,7 +22,7 @@ def is_certain(run: Run, kept: Kept) -> bool:
     if kept.is_graph and (is_beside_loss(run, value) or is_of_unseen(kept) or kept.loop.of_rows):
         return False
     if kept.is_graph and kept.loop.of_round and kept.local and kept.one_pass:
-        return False  # what is made of it in the round is small beside, perhaps
+        return False  # made anew in each round, of parts of one input
     if kept.loop.step == FORWARD:
         return not kept.returned and not any(is_marked(site, INPUT) for site in value.parts)
     if kept.how == "batch":

@@ -6,12 +6,7 @@ import ast
 
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.run import Run
-from flake8_torchleak.lifetime.values import (
-    BY_CALL,
-    BY_NAME,
-    Site,
-    is_marked,
-)
+from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, Site, is_marked
 
 
 def is_spent(run: Run, kept: Kept) -> bool:

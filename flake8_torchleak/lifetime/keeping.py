@@ -182,6 +182,7 @@ class Keeper(Part):
         parts: frozenset[Site] = NOTHING,
         inner: frozenset[Site] = NOTHING,
     ) -> None:
+        """Something is kept. parts: the sites in its history that matter, if not all; inner: records that hold it."""
         run = self.run
         table = list(run.evaluate(target.value)) if how == "sum" and isinstance(target, ast.Subscript) else []
         frames = run.frames

@@ -19,7 +19,7 @@ _LEAVING = (ast.Call, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 _FEW = 10
 """Iterations that make a loop short."""
 _MANY = 1000
-"""Iterations that make it a training: an adaptation, or an attack, takes tens of them, some hundreds at most."""
+"""Iterations from which on a loop is taken for a training, and for no part of a step: chosen, not measured."""
 
 
 class Loops(Part):

@@ -8,13 +8,12 @@ from collections.abc import Hashable
 from flake8_torchleak.lifetime.nodes import below, of_node
 from flake8_torchleak.lifetime.values import Atom, Obj
 from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.model.effects import CUTS
 from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.tree import FunctionNode
 
 _MOST_LEVELS = 4
 """Variables that a part is made of, one from another."""
-_CUTTING = frozenset({"detach", "item", "tolist", "numpy"})
-"""Methods of tensors whose result has no history, and that nothing else has: networks have an `encode`, too."""
 _PUTTING = frozenset({"append", "appendleft", "insert", "extend"})
 _NOTHING: frozenset[Hashable] = frozenset()
 
@@ -37,7 +36,7 @@ class _Pass:
 
     def __init__(self, forward: FunctionNode) -> None:
         self._above: dict[ast.AST, ast.AST] = {}
-        self._parameters = {each.arg for each in parameters(forward)}
+        self._parameters = [each.arg for each in parameters(forward)]
         stack: list[ast.AST] = [forward]
         while stack:
             node = stack.pop()
@@ -65,10 +64,10 @@ class _Pass:
         if isinstance(value, ast.Constant):
             return True
         if isinstance(value, ast.Attribute):
-            return value.attr == "data"
+            return value.attr == "data" and not self._is_module(value.value)
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-            if value.func.attr in _CUTTING:
-                return True
+            if value.func.attr in CUTS:
+                return not self._is_module(value.func.value)
             given = [*value.args, *(each.value for each in value.keywords)]  # `x.detach().mean(dim=1)`
             plain = all(isinstance(each, ast.Constant) for each in given) and not value.func.attr.endswith("_")
             return plain and self._is_cut(value.func.value, levels)
@@ -80,6 +79,10 @@ class _Pass:
             return False
         bound = self._bound(value.id)
         return bool(bound) and all(self._is_cut(each, levels - 1) for each in bound)
+
+    def _is_module(self, value: ast.expr) -> bool:
+        """Whether an expression is the module itself: what it calls `data` may be anything."""
+        return isinstance(value, ast.Name) and value.id in self._parameters[:1]
 
     def _bound(self, name: str) -> list[ast.expr]:
         """What a variable is bound to, and what is put into it, anywhere in the pass; nothing if more may be done.

@@ -11,10 +11,7 @@ from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.metering import is_loss
 from flake8_torchleak.lifetime.nodes import walk
 from flake8_torchleak.lifetime.run import Run
-from flake8_torchleak.lifetime.values import (
-    LEAF,
-    is_marked,
-)
+from flake8_torchleak.lifetime.values import LEAF, is_marked
 
 
 def left(run: Run) -> list[Kept]:

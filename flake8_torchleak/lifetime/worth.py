@@ -11,9 +11,7 @@ from flake8_torchleak.lifetime.graphs import is_freed
 from flake8_torchleak.lifetime.inner import is_part
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.run import Run
-from flake8_torchleak.lifetime.values import (
-    Site,
-)
+from flake8_torchleak.lifetime.values import Site
 
 
 class Worth(IntEnum):

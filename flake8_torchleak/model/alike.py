@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.classfacts import runs_own
 from flake8_torchleak.model.effects import MODULE_SELF, TENSOR_METHODS
-from flake8_torchleak.model.hints import GRAD_OFF
+from flake8_torchleak.model.gradmode import turns_off
 from flake8_torchleak.model.later import OF_A_GRAPH, ONLY_TENSORS
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.program import Program, TooMuch
@@ -74,12 +74,7 @@ def _is_guarded(top: str, name: str) -> bool:
         found = [each for part, each in program.functions(name) if part.tree.class_of(each) is not None]
     except TooMuch:
         return False
-    return any(_turns_off(each) for each in found)
-
-
-def _turns_off(method: FunctionNode) -> bool:
-    words = (each for each in ast.walk(method) if isinstance(each, (ast.Name, ast.Attribute)))
-    return any(last_name(each) in GRAD_OFF for each in words)
+    return any(turns_off(each) for each in found)
 
 
 def _is_imported(module: Module, value: ast.expr) -> bool:
@@ -153,7 +148,7 @@ def _is_of_networks(top: str, name: str) -> bool:
     except TooMuch:
         return False
     return bool(written) and all(
-        not _turns_off(each) and runs_own(each, part.tree.calls(each)) for part, each, _ in written
+        not turns_off(each) and runs_own(each, part.tree.calls(each)) for part, each, _ in written
     )
 
 

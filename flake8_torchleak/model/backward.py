@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, How, key_of
+from flake8_torchleak.model.effects import CUTS
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.names import Names, last_name, mentions
 from flake8_torchleak.model.remember import remembered
@@ -15,7 +16,6 @@ from flake8_torchleak.model.tree import Scope, Tree
 _BY_ARGUMENT = frozenset(
     {"backward", "manual_backward", "do_backward", "grad", "backward_step", "optimizer_step", "scale_backward"}
 )
-_RELEASES = frozenset({"item", "detach", "tolist", "numpy", "data"})
 _WRAPPERS = frozenset(
     {"mean", "sum", "scale", "squeeze", "scale_loss", "to", "float", "view", "requires_grad_", "cuda", "clone"}
 )
@@ -82,7 +82,7 @@ class Backward:
         while stack:
             each = stack.pop()
             if isinstance(each, (ast.Name, ast.Attribute)):
-                if not (isinstance(each, ast.Attribute) and each.attr in _RELEASES):
+                if not (isinstance(each, ast.Attribute) and each.attr in CUTS):
                     yield each
             elif isinstance(each, ast.BinOp):
                 both = [each.left, each.right]
@@ -137,7 +137,7 @@ class Backward:
         while stack:
             node = stack.pop()
             if isinstance(node, ast.Attribute):
-                if node.attr in _RELEASES:
+                if node.attr in CUTS:
                     continue
                 key = key_of(node)
                 if key:
@@ -147,7 +147,7 @@ class Backward:
                 yield node.id
             elif isinstance(node, ast.Call):
                 if isinstance(node.func, ast.Attribute):
-                    if node.func.attr in _RELEASES:
+                    if node.func.attr in CUTS:
                         continue
                     stack.append(node.func.value)
                 elif isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "len"):

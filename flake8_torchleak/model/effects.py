@@ -130,6 +130,8 @@ NUMPY_FUNCTIONS: dict[str, Effect] = {
     ),
 }
 
+CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
+"""What gives numbers, or a tensor without its graph, of a tensor: methods, and an attribute."""
 MODULE_SELF = frozenset({
     "to", "cuda", "cpu", "eval", "train", "half", "float", "double", "bfloat16", "requires_grad_", "apply",
     "share_memory", "compile",

@@ -10,7 +10,7 @@ from flake8_torchleak.model.modes import SWITCHED
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.rounds import Round
-from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop, Scope
 from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
@@ -67,9 +67,12 @@ def part_of(module: Module, scope: Scope, call: ast.Call) -> ast.AST:
 
     What learns is chosen before training, and what is attacked is attacked in training.
     """
-    if not module.loops.trains(scope):
-        return scope
-    return next((each for each in reversed(module.tree.loops(call)) if not module.loops.trains(each)), scope)
+    return (outermost(module, call) or scope) if module.loops.trains(scope) else scope
+
+
+def outermost(module: Module, call: ast.Call) -> Loop | None:
+    """The outermost loop around a call that trains nothing."""
+    return next((each for each in reversed(module.tree.loops(call)) if not module.loops.trains(each)), None)
 
 
 def is_test(module: Module, scope: Scope) -> bool:

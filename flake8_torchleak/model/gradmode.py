@@ -252,3 +252,9 @@ class GradMode:
         if not modes or Grad.ON in modes:
             return Grad.ON
         return Grad.MIXED if Grad.MIXED in modes else Grad.OFF
+
+
+def turns_off(scope: ast.AST) -> bool:
+    """Whether gradients are turned off somewhere in a function, or a module, by the names that it reads."""
+    words = (each for each in ast.walk(scope) if isinstance(each, (ast.Name, ast.Attribute)))
+    return any(last_name(each) in GRAD_OFF for each in words)

@@ -6,14 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import container_of, key_of
-from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.effects import CUTS
+from flake8_torchleak.model.gradmode import turns_off
+from flake8_torchleak.model.names import parameters
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
-
-_CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
-_OFF = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
 def handed_over(module: Module, hook: FunctionNode | ast.Lambda, key: str, value: ast.expr) -> list[str] | None:
@@ -36,7 +35,7 @@ def handed_over(module: Module, hook: FunctionNode | ast.Lambda, key: str, value
     variables = [each for each in holders if isinstance(each, (ast.Name, ast.Attribute))]
     read = [node for each in variables if isinstance(each, ast.Name) for node in _reads(module, each)]
     read = [each for each in read if each not in variables]
-    if read and not any(map(module.tree.loops, read)) and _has_none(module, value, calls):
+    if read and not any(map(module.tree.loops, read)) and _has_no_graph(module, value, calls):
         return None
     return [key_of(each) for each in variables]
 
@@ -45,13 +44,8 @@ def _reads(module: Module, variable: ast.Name) -> list[ast.Name]:
     return module.release.escapes.reads(variable.id, module.names.scope_of(variable.id, variable))
 
 
-def _has_none(module: Module, value: ast.expr, calls: list[ast.Call]) -> bool:
+def _has_no_graph(module: Module, value: ast.expr, calls: list[ast.Call]) -> bool:
     """Whether what a hook keeps has no graph: it is cut off, or who registers it speaks of gradients off."""
-    if any(isinstance(each, ast.Attribute) and each.attr in _CUTS for each in ast.walk(value)):
+    if any(isinstance(each, ast.Attribute) and each.attr in CUTS for each in ast.walk(value)):
         return True
-    return all(_turns_off(module.tree.function(call) or module.root) for call in calls)
-
-
-def _turns_off(scope: ast.AST) -> bool:
-    named = (each for each in ast.walk(scope) if isinstance(each, (ast.Name, ast.Attribute)))
-    return any(last_name(each) in _OFF for each in named)
+    return all(turns_off(module.tree.function(call) or module.root) for call in calls)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.again import loop_around
 from flake8_torchleak.model.elsewhere import are_switching, is_called_without
-from flake8_torchleak.model.evaluated import SWITCHED_ELSEWHERE, Evaluation, is_left_out, part_of
+from flake8_torchleak.model.evaluated import SWITCHED_ELSEWHERE, Evaluation, is_left_out, outermost, part_of
 from flake8_torchleak.model.gradmode import Grad
 from flake8_torchleak.model.modes import SWITCHED
 from flake8_torchleak.model.ofoutputs import works_on_outputs
@@ -49,8 +49,9 @@ class InLoops:
         if not self.module.loops.trains(self.scope):
             others = tuple((each.call, ALSO) for each in found[1 : _MOST_OTHERS + 1])
             return [replace(found[0], evidence=(*found[0].evidence, *others))]
-        of_loops = {self._outermost(each): each for each in reversed(found)}
-        return [each for each in found if of_loops[self._outermost(each)] is each]
+        around = [outermost(self.module, each.call) or each.loop for each in found]
+        firsts = dict(zip(reversed(around), reversed(found), strict=True))
+        return [each for each, loop in zip(found, around, strict=True) if firsts[loop] is each]
 
     def _passing(self) -> Iterator[Evaluation]:
         module, scope = self.module, self.scope
@@ -64,10 +65,10 @@ class InLoops:
             part = part_of(module, scope, call)
             if part not in parts:
                 parts[part] = is_left_out(module, scope, call)
-            if parts[part] and not module.loops.trains(scope):
-                self.is_left_out = True
-                return
             if parts[part]:
+                self.is_left_out = not module.loops.trains(scope)
+                if self.is_left_out:
+                    return
                 continue
             if (not self.by_use and not passes(module, call)) or works_on_outputs(module, call):
                 continue
@@ -78,11 +79,6 @@ class InLoops:
                 self.is_left_out = True
                 return
             yield found
-
-    def _outermost(self, found: Evaluation) -> Round | None:
-        """The outermost loop around an evaluation that trains nothing."""
-        around = [each for each in self.module.tree.loops(found.call) if not self.module.loops.trains(each)]
-        return around[-1] if around else found.loop
 
 
 def _of_call(module: Module, scope: Scope, call: ast.Call, around: Round) -> Evaluation | None:

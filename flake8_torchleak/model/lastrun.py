@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model import hooks
 from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.effects import CUTS
 from flake8_torchleak.model.names import last_name
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
-
-_CUTS = frozenset({"detach", "data", "numpy", "item", "tolist"})
 
 
 def kept_until_next(module: Module) -> Iterator[tuple[ast.Call, str, ast.expr, ast.AST]]:
@@ -47,7 +46,7 @@ def _is_cut(module: Module, value: ast.expr) -> bool:
         d.value for each in ast.walk(value) if isinstance(each, ast.Name) for d in module.flow.reaching(each.id, each)
     ]
     return any(
-        isinstance(node, ast.Attribute) and node.attr in _CUTS
+        isinstance(node, ast.Attribute) and node.attr in CUTS
         for each in (value, *made)
         if each is not None
         for node in ast.walk(each)

@@ -16,7 +16,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 _MOST_TEXTS = 400
 """Texts of a project that are looked into; past that, any name may stand in them."""
-IMPORTING = ("import_module", "__import__", "LightningCLI(", "locate(")
+IMPORTING = ("import_module", "__import__", "LightningCLI(")
 """What imports modules by names that a program works out, or is given on its command line."""
 _MOST_PROGRAMS = 600
 """Files that are asked whether they are programs."""

@@ -15,7 +15,7 @@ from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_ATTACKS = re.compile(r"attack|adversar|(?:^|_)(?:pgd|fgsm|deepfool|maml)(?:_|$)|saliency|grad_?cam", re.IGNORECASE)
+_ATTACKS = re.compile(r"attack|adversar|(?:^|_)(?:pgd|fgsm|deepfool)(?:_|$)|saliency|grad_?cam", re.IGNORECASE)
 """Names of what needs gradients of a model that is evaluated."""
 _DIFFERENTIATES = frozenset({"enable_grad", "retain_grad", "jacobian", "hessian", "vjp", "jvp"})
 _DEEPEST = 3

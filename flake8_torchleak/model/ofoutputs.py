@@ -33,12 +33,8 @@ def works_on_outputs(module: Module, call: ast.Call) -> bool:
     if not (owner or is_loss) or _runs_parts(module, call):
         return False
     given = [*call.args, *(each.value for each in call.keywords)]
-    if (
-        is_loss
-        and call.args
-        and not module.loops.modes.of(key_of(func), call)
-        and _is_bound_without(module, call.args[0])
-    ):
+    has_mode = module.loops.modes.of(key_of(func), call) is not None  # losses have none
+    if is_loss and not has_mode and call.args and _is_bound_without(module, call.args[0]):
         return True
     made = (each for value in given for each in _made_without(module, value, _MOST_LEVELS))
     return any(runs_model(module, each) and (is_loss or key_of(each.func) == owner) for each in made)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import GROWING, Definition, How
-from flake8_torchleak.model.effects import TENSOR_METHODS
+from flake8_torchleak.model.effects import CUTS, TENSOR_METHODS
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Loop
 from flake8_torchleak.model.values import Kind
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 _AGAIN = ("backward", "gradient", "penalty", "jacobian", "hessian", "detach_")
 """Parts of names of what differentiates, or cuts a graph that has to be there for it."""
-_CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
 _MOVES = frozenset({"to", "cuda", "type", "requires_grad_"})
 _GIVE_DATA = frozenset({"next", "iter", "zip", "enumerate", "range", "len", "int", "float", "object"})
 _PUTS = GROWING | {"extendleft"}
@@ -107,7 +106,7 @@ def graph_of(module: Module, objective: ast.expr | None) -> set[ast.AST] | None:
     queue: list[ast.AST] = [objective]
     while queue:
         node = queue.pop()
-        if isinstance(node, ast.Attribute) and node.attr in _CUTS:
+        if isinstance(node, ast.Attribute) and node.attr in CUTS:
             continue
         if isinstance(node, ast.Name):
             for each in module.flow.reaching(node.id, node):

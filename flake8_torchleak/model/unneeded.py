@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.alike import is_used_as_tensor
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.classfacts import self_name
+from flake8_torchleak.model.effects import CUTS
 from flake8_torchleak.model.elsewhere import calls_elsewhere
 from flake8_torchleak.model.freezing import may_freeze_here
 from flake8_torchleak.model.gradless import differentiates_nothing
@@ -29,8 +31,6 @@ _HOOKING = "register_forward"
 """How the methods begin that register hooks of forward passes."""
 _HARMLESS = frozenset({"eval", "train", "zero_grad", "to", "cuda", "cpu", "parameters", "named_parameters", "forward"})
 """What may be asked of a network in a loop that trains nothing."""
-_CUTS = frozenset({"detach", "data", "item", "numpy", "tolist"})
-"""What takes numbers, or a tensor without its graph, out of an output."""
 
 
 def may_be_unneeded(module: Module) -> Iterator[Scope]:
@@ -46,7 +46,7 @@ def may_be_unneeded(module: Module) -> Iterator[Scope]:
     if holds_any(module.source.text, hints.KNOWS_GRAD):
         return
     for node in module.tree.all(ast.Attribute):
-        function = module.tree.function(node) if node.attr in _CUTS else None
+        function = module.tree.function(node) if node.attr in CUTS else None
         if function is not None:
             yield function
 
@@ -93,8 +93,7 @@ def may_train_unseen(module: Module, call: ast.Call, around: ast.AST) -> bool:
     ending = module.release.escapes.of_this_value(call)
     if ending.fate > Fate.OPEN or not (ending.fate is Fate.READ or _is_rebound(ending.node)):
         return True
-    network = network_of(call)
-    return any(_may_step(module, each, network) for each in module.tree.calls(around) if each is not call)
+    return any(_may_step(module, each, call) for each in module.tree.calls(around) if each is not call)
 
 
 def _is_rebound(node: ast.AST | None) -> bool:
@@ -105,15 +104,14 @@ def _is_rebound(node: ast.AST | None) -> bool:
     return any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(node.value))
 
 
-def _may_step(module: Module, call: ast.Call, network: ast.expr) -> bool:
-    func = call.func
+def _may_step(module: Module, call: ast.Call, network: ast.Call) -> bool:
+    """Whether a call steps an optimizer, or runs the object whose method this is, or more of a network than a pass."""
+    func, function = call.func, module.tree.function(call)
     if not isinstance(func, ast.Attribute):
-        return isinstance(func, ast.Name) and func.id == "self"
-    if func.attr == "step":
+        return isinstance(func, ast.Name) and function is not None and func.id == self_name(function)
+    if func.attr == "step" or module.classes.self_attribute(func) is not None:
         return True
-    if module.classes.self_attribute(func) is not None:
-        return True
-    return key_of(func.value) == key_of(network) and func.attr not in _HARMLESS
+    return key_of(func.value) == key_of(network_of(network)) and func.attr not in _HARMLESS
 
 
 def is_only_read(module: Module, call: ast.Call) -> bool:

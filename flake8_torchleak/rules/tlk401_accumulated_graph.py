@@ -38,7 +38,7 @@ When it stays silent
 --------------------
 - The sum is differentiated: by itself, scaled, or returned to a caller that does, here or in another file.
 - It starts anew in every step.
-- Gradients are off.
+- Gradients are off, there or wherever the function is seen to be called.
 - The value is a number already: `.item()`, `float()`, a helper that returns one.
 
 It also counts when a helper, a method or a caller does one of these.
@@ -46,7 +46,8 @@ It also counts when a helper, a method or a caller does one of these.
 - A variable is moved or converted only (`w = w.to(device)`): from the second time on, that is the tensor itself.
 
 A note where the graphs are freed and the sum is set back to a number now and then: the nodes of a few steps are kept.
-So is a loss that comes from code which was made of a network or an optimizer, as that may differentiate it and give a
+So is a sum beside that of the loss which is differentiated behind the loop, and holds the same graph; one of a loop over
+the same data that may be a part of a step (short, in a function, and telling nobody how far it is); a loss that comes from code which was made of a network or an optimizer, as that may differentiate it and give a
 number, what a network gives beside what is differentiated, and a program that only PyTorch 0.4 and earlier run.
 
 How to fix it

@@ -45,9 +45,12 @@ When it stays silent
   loss, beside the passes of an attack. Whoever gets them may differentiate them.
 - It keeps slices of a leaf that lasts: a node of the graph each (1.2 KB measured, detached 0.1 KB).
 - The network is frozen (`requires_grad_(False)`, here or in a helper), or the value is of whole numbers or `sample()`d.
+- It is a part of an output that the network's own forward pass detaches: `return y, h.detach()`.
+- Gradients are off wherever the function is seen to be called, and nobody hands it on.
 
 Some findings are notes, because little is kept: one freed graph an epoch, or those of one update; what a decoder
-collects of one sample; what is gathered of ranges of one tensor (`net(x[:, t])`); one entry for each of a few tasks, or
+collects of one sample; what is gathered of ranges of one tensor (`net(x[:, t])`), or of its rows for one round of a
+loop; what is also part of a loss that is differentiated behind the loop, and that holds the same graph; one entry for each of a few tasks, or
 for each network, in a list that stays in the function; what a loop that goes over no batches, and in which no optimizer
 steps, puts into something that was made for it; and what Lightning collects until the epoch ends. So are outputs of an
 evaluation where the file, or one that imports it, freezes parameters, and what is only seen to carry a graph by where

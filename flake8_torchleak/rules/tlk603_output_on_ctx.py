@@ -44,7 +44,8 @@ Run by `fixtures/TLK603_output_on_ctx/proof.py`: torch 2.13.0+cpu, Python 3.11.7
 
 When it stays silent
 --------------------
-What is kept is no output (an input, a shape, a flag), is marked as not differentiable, or backward drops it.
+What is kept is no output (an input, a shape, a flag), is no tensor (`x.numpy()`, a list), is marked as not
+differentiable, or backward drops it.
 
 How to fix it
 -------------
@@ -70,10 +71,8 @@ from flake8_torchleak.model.values import Kind
 from flake8_torchleak.rule import Report, rule
 
 _MAY_BE_TENSOR = (Kind.UNKNOWN, Kind.TENSOR)
-_NO_TENSORS = frozenset(name for name, effect in TENSOR_METHODS.items() if effect.kind is Kind.NUMBER) | {
-    "numpy",
-    "tolist",
-}
+_NUMBERS = (name for name, effect in TENSOR_METHODS.items() if effect.kind is Kind.NUMBER)
+_NO_TENSORS = frozenset({*_NUMBERS, "numpy", "tolist"})
 """Methods of tensors that give none."""
 
 

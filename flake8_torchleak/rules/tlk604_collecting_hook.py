@@ -43,6 +43,8 @@ removes it (`contextlib.closing` does not: a handle has no `close`), the hook ov
 or it is a test. A function that runs the model in a loop is a program of its own, and hooks it once. An object that
 is a module itself, or lives as long as its model (an optimizer, a trainer, a callback), may leave its hooks on it. What
 is registered under a condition, in the first step, or on a network of the same step is not registered again and again.
+Of a hook that a factory makes and hands its container, whoever called the factory is asked: silent where the file does
+not call it, where what a call gives is handed over, and where values without a graph are read behind all loops alone.
 A note where a decorator decides who calls the function that hooks what it is given: a registry may copy the network.
 
 How to fix it
