@@ -46,9 +46,10 @@ It also counts when a helper, a method or a caller does one of these.
 - A variable is moved or converted only (`w = w.to(device)`): from the second time on, that is the tensor itself.
 
 A note where the graphs are freed and the sum is set back to a number now and then: the nodes of a few steps are kept.
-So is a sum beside that of the loss which is differentiated behind the loop, and holds the same graph; one of a loop over
-the same data that may be a part of a step (short, in a function, and telling nobody how far it is); a loss that comes from code which was made of a network or an optimizer, as that may differentiate it and give a
-number, what a network gives beside what is differentiated, and a program that only PyTorch 0.4 and earlier run.
+So is a sum beside that of the loss which is differentiated behind the loop, and holds the same graph; one of a loop
+over the same data that may be a part of a step (short, in a function, and telling nobody how far it is); a loss that
+comes from code which was made of a network or an optimizer, as that may differentiate it and give a number, what a
+network gives beside what is differentiated, and a program that only PyTorch 0.4 and earlier run.
 
 How to fix it
 -------------
