@@ -118,6 +118,7 @@ def _detached(module: Module, told: list[Evaluation]) -> Iterator[Evaluation]:
             continue
         if _network_at(module, call) not in needing and seen.spent.isdisjoint(marks(call)):
             known = Evaluation(call, loop, function, ((place, why),), by_use=True, in_training=True)
+            known = replace(known, cut=why is WITHOUT_GRAPH)
             yield replace(known, of_any_class=call in seen.of_any_class or call not in seen.recording)
 
 

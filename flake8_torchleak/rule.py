@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Finding, Fix, FixLevel, Note, Severity
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.lifetime.follow import followed
+from flake8_torchleak.lifetime.refusing import failing
 from flake8_torchleak.model.failing import fails
 from flake8_torchleak.model.leftover import is_left_over
 from flake8_torchleak.model.missing import is_broken
@@ -150,7 +152,7 @@ class Rule:
             why.append("in a test, whose loops are short")
         elif is_broken(module):
             why.append("what the module imports of its own project is not there")
-        elif fails(module, report.node):
+        elif fails(module, report.node, _failing):
             why.append("the code before it fails")
         elif severity is not Severity.NOTE and is_left_over(module, report.node):
             why.append("nothing in the project runs it, as far as names tell")
@@ -164,6 +166,11 @@ class Rule:
     def _note(node: ast.AST, text: str, module: Module) -> Note:
         home = module.home(node)
         return Note(module.span(node, home), text, os.path.relpath(home.path) if home is not None else "")
+
+
+def _failing(module: Module) -> frozenset[ast.AST]:
+    """The calls of a module that fail, as its program is followed."""
+    return failing(followed(module).run.seen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS
-from flake8_torchleak.wording import deepcopied, is_cut, released, short
+from flake8_torchleak.wording import deepcopied, graph_of_each, is_cut, its_graph, released, short
 
 _WHEN = {FORWARD: "call", HOOKED: "call"}
 STORED, CREATED = "stored here", "what keeps it is created here"
@@ -42,15 +42,16 @@ def message(kept: Kept, module: Module) -> str:
         )
     verb, when = ("adds" if kept.how == "sum" else "stores"), _WHEN.get(kept.loop.step, "step")
     if kept.node is kept.at:
+        each_graph = graph_of_each(when, kept.nodes)
         if isinstance(kept.node, (ast.Assign, ast.AugAssign)):
-            return f"memory grows every {when}: `{_bound(kept)}` keeps each {when}'s autograd graph; use `.detach()`"
+            return f"memory grows every {when}: `{_bound(kept)}` keeps {each_graph}; use `.detach()`"
         holder, element = _gathering(kept, module)
         remedy = f"in it write `{released(element)}`" if element is not None else "use `.detach()`"
-        return f"memory grows every {when}: {holder} keeps each {when}'s autograd graph; {remedy}"
+        return f"memory grows every {when}: {holder} keeps {each_graph}; {remedy}"
     holder = f"`{short(kept.target)}`" if kept.target is not None else "a container"
     to = "to" if kept.how == "sum" else "in"
     return (
-        f"memory grows every {when}: `{_shown(kept)}` {verb} a value with its autograd graph {to} {holder}; "
+        f"memory grows every {when}: `{_shown(kept)}` {verb} a value with {its_graph(kept.nodes)} {to} {holder}; "
         f"{_cut(kept, module, verb[:-1])}"
     )
 

@@ -160,6 +160,16 @@ def is_long(node: ast.expr) -> bool:
     return is_cut(node) or len(short(node)) > _BRIEF
 
 
+def its_graph(nodes: bool) -> str:
+    """What of its graph a value holds. nodes: whether `backward()` freed all else."""
+    return "the nodes of its graph" if nodes else "its autograd graph"
+
+
+def graph_of_each(when: str, nodes: bool) -> str:
+    """What of the graph of each step a holder keeps."""
+    return f"the nodes of each {when}'s graph" if nodes else f"each {when}'s autograd graph"
+
+
 def deepcopied(node: ast.expr, verb: str) -> str:
     """What to do with a copy of an expression, in code where the expression is shown whole."""
     return f"{verb} a deep copy (`copy.deepcopy`)" if is_long(node) else f"{verb} `copy.deepcopy({short(node)})`"

@@ -79,3 +79,29 @@ def test_a_cycle_says_that_its_remedy_shuffles_anew() -> None:
     text = EPOCHS.format(start="", iterable="rest", loop="for x in cycle(iter(rest)):\n        step(x)")
     (found,) = (each for each in lint(text) if each.code == "TLK405")
     assert found.message.endswith(" (shuffles anew each round)")
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("kept = cycle(loader)", 0),
+        ("kept = cycle(loader)\n    print(kept)", 1),
+        ("kept = other = cycle(loader)", 1),
+        ("kept[0] = cycle(loader)", 1),
+        ("step(cycle(loader))", 1),
+        ("global kept\n    kept = cycle(loader)", 1),
+        ("kept = cycle(loader)\n    def inner(): return next(kept)", 1),
+    ],
+)
+def test_cycles_that_nobody_asks_for_a_batch(code: str, expected: int) -> None:
+    text = f"""
+from itertools import cycle
+from torch.utils.data import DataLoader
+
+kept = None
+
+def fit(rows, step):
+    loader = DataLoader(rows)
+    {code}
+"""
+    assert len([each for each in lint(text) if each.code == "TLK405"]) == expected

@@ -87,7 +87,7 @@ CALLS = [
     ("kept(x, key=1, more=2)", "warning"),
     ("kept(x, 1, 2, key=1)", "warning"),
     ("wrapped(x)", "warning"),
-    ("Row(x)", "warning"),
+    ("Row(x)", "note"),
     ("flag.shown(x)", "warning"),
 ]
 HELPERS = """

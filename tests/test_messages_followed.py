@@ -180,7 +180,7 @@ def train(model, loader, optimizer):
 
 def test_of_a_dict_that_is_spread_the_values_are_detached() -> None:
     (message,) = messages(IMPORTS + LOGGER.format(given="**losses"), "TLK403")
-    assert message.endswith("keeps `**losses` with its autograd graph; pass its tensors with `.detach()`")
+    assert message.endswith("keeps `**losses` with the nodes of its graph; pass its tensors with `.detach()`")
     detached = "**{name: each.detach() for name, each in losses.items()}"
     assert not messages(IMPORTS + LOGGER.replace("{given}", detached), "TLK403")
 

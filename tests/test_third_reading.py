@@ -316,7 +316,14 @@ PASS = """
         ("y = self.a(x); z = {}; z['a'] = y.detach(); z['b'] = y", "y, z", set()),
         ("y = self.a(x); given = given.detach() if 0 else 1", "y, given", set()),
         ("for z in x: pass", "x, z", set()),
-        ("y = self.a(x)", "y, y.detach().to(x), y.type(x), y.view(3), given", set()),
+        ("y = self.a(x)", "y, y.detach().to(x), y.type(x), y.view(3), given", {1}),
+        ("y = self.a(x)", "y, y.argmax(1), torch.multinomial(y, 1), y.long(), self.argmax(x)", {1, 2, 3}),
+        ("y = self.a(x)", "y.max(1)[1], y.max(1)[0], y.topk(3)[x], y[1], f(y)[1]", {0}),
+        ("y, z = self.a(x).max(1); a, b = self.b(x)", "y, z, a, b", {1}),
+        ("a, (b, c) = self.a(x).max(1); d, e, f = x.max(1)", "a, b, c, d, e, f", set()),
+        ("a = b, c = x.max(1)", "b, c", set()),
+        ("z = []\n        for i in range(3): z.append(x.argmax(1))", "torch.stack(z, 1), torch.cat(x), cat()", {0}),
+        ("z = x.argmax(1)", "z.view(x.shape).unsqueeze(-1).float(), x.view(z)", {0}),
         ("y = self.a(x)\n        if x: return y", "y, y.detach()", set()),
         ("a = x.detach(); b = a; c = b; d = c; e = d; f = e", "a, d, e, f", set()),
         ("y = x", "y.detach()", set()),
@@ -541,14 +548,20 @@ SUMS = """
     [
         (
             "total = sum(step(model, opt, b) for b in loader)",
-            "`sum(...)` keeps each step's autograd graph; in it write",
+            "`sum(...)` keeps the nodes of each step's graph; in it write",
         ),
-        ("total = [step(model, opt, b) for b in loader]", "`total` keeps each step's autograd graph; in it write"),
-        ("total = len([step(model, opt, b) for b in loader])", "`total` keeps each step's autograd graph; in it write"),
-        ("print([step(model, opt, b) for b in loader]); total = 0", "this comprehension keeps each step's"),
+        ("total = [step(model, opt, b) for b in loader]", "`total` keeps the nodes of each step's graph; in it write"),
+        (
+            "total = len([step(model, opt, b) for b in loader])",
+            "`total` keeps the nodes of each step's graph; in it write",
+        ),
+        (
+            "print([step(model, opt, b) for b in loader]); total = 0",
+            "this comprehension keeps the nodes of each step's graph",
+        ),
         (
             "total = [step(model, opt, {'first': b, 'second': b, 'third': b, 'fourth': b, 'fifth': b}) for b in it]",
-            "`total` keeps each step's autograd graph; use `.detach()`",
+            "`total` keeps the nodes of each step's graph; use `.detach()`",
         ),
     ],
 )

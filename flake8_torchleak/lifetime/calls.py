@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from flake8_torchleak.lifetime import refusing
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.instances import is_super
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import ANYTHING, ELEMENTS, Atom, Graph, Keywords, Kind, Obj, Value, join, objects
 from flake8_torchleak.lifetime.world import ClassInfo
-from flake8_torchleak.model.signatures import refuses, spreads
-from flake8_torchleak.model.tree import FunctionNode
 
 Arguments = tuple[list[Value], Keywords]
 
@@ -68,9 +67,12 @@ class Calls(Part):
     def apply(self, callee: Value, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         """Call whatever a value may be."""
         if len(callee) == 1:
-            return self._one(callee[0], args, keywords, node)
-        may = [atom for atom in callee if not _is_refused(atom, args, keywords, node)]
-        return join([self._one(atom, args, keywords, node) for atom in may]) if may else ANYTHING
+            value = self._one(callee[0], args, keywords, node)
+        else:
+            may = [atom for atom in callee if not refusing.is_refused(atom, args, keywords, node)]
+            value = join([self._one(atom, args, keywords, node) for atom in may]) if may else ANYTHING
+        refusing.note(self.run.seen, callee, args, keywords, node)
+        return value
 
     def _one(self, atom: Atom, args: list[Value], keywords: Keywords, node: ast.expr) -> Value:
         run = self.run
@@ -115,6 +117,9 @@ class Calls(Part):
             if all(atom.kind is Kind.TENSOR for atom in base):
                 return run.operations.in_place(base, name, args, keywords, node, receiver)
         found: list[Value] = []
+        if len(base) > 1 and isinstance(node, ast.Call):
+            if not all(isinstance(atom.made, Obj) and isinstance(atom.made.cls, ClassInfo) for atom in base):
+                run.seen.fitting.add(node)
         for atom in map(self._proven, base):
             made = atom.made
             if isinstance(made, Obj) and not (made.fields.get(name) or isinstance(made.cls, ClassInfo)):
@@ -133,21 +138,3 @@ class Calls(Part):
             else:
                 found.append(run.foreign.method(atom, name, args, keywords, node, receiver))
         return found[0] if len(found) == 1 else join(found) if found else ANYTHING
-
-
-def _is_refused(atom: Atom, args: list[Value], keywords: Keywords, node: ast.expr) -> bool:
-    """Whether calling one of several alternatives fails: then it is another one that is called."""
-    made = atom.made
-    if atom.kind is Kind.NUMBER and made is None:
-        return True
-    if not isinstance(node, ast.Call) or spreads(node):
-        return False
-    own: FunctionNode | ast.Lambda | None = None
-    if isinstance(made, Function) and not made.args and not made.keywords:
-        own, bound = made.node, bool(made.receiver)
-    elif isinstance(made, Obj) and isinstance(made.cls, ClassInfo):
-        found = made.cls.method("__call__") or (made.cls.method("forward") if made.cls.is_network else None)
-        own, bound = (found[1] if found is not None else None), True
-    if own is None or (not isinstance(own, ast.Lambda) and own.decorator_list):
-        return False
-    return refuses(own.args, len(args) + bound, keywords)

@@ -55,6 +55,8 @@ class Kept:
     """Whether a forward pass returns what keeps it."""
     places: frozenset[Hashable] = NOTHING
     """Under which names what goes on with an earlier value stands when the step is over."""
+    nodes: bool = False
+    """Whether what it was differentiated with freed all but the nodes of its graph."""
     dead: bool = False
     """Whether it turned out to be harmless."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable
 
+from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.nodes import below, of_node
 from flake8_torchleak.lifetime.values import Atom, Obj
 from flake8_torchleak.lifetime.world import ClassInfo
@@ -16,6 +17,8 @@ _MOST_LEVELS = 4
 """Variables that a part is made of, one from another."""
 _PUTTING = frozenset({"append", "appendleft", "insert", "extend"})
 _NOTHING: frozenset[Hashable] = frozenset()
+_PAIR = 2
+"""Values and their indices."""
 
 
 def cut_of(network: Atom) -> frozenset[Hashable]:
@@ -65,9 +68,15 @@ class _Pass:
             return True
         if isinstance(value, ast.Attribute):
             return value.attr == "data" and not self._is_module(value.value)
+        if isinstance(value, ast.Subscript):
+            return _is_index_of(value)
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-            if value.func.attr in CUTS:
+            if value.func.attr in CUTS or value.func.attr in table.WHOLE_NUMBERS:
                 return not self._is_module(value.func.value)
+            if value.func.attr in table.SAME_NUMBERS:
+                return self._is_cut(value.func.value, levels)
+            if value.func.attr in table.JOINS and value.args:
+                return self._is_cut(value.args[0], levels)
             given = [*value.args, *(each.value for each in value.keywords)]  # `x.detach().mean(dim=1)`
             plain = all(isinstance(each, ast.Constant) for each in given) and not value.func.attr.endswith("_")
             return plain and self._is_cut(value.func.value, levels)
@@ -94,15 +103,25 @@ class _Pass:
         for use in uses:
             up = self._above[use]
             if isinstance(use.ctx, ast.Store):
-                if not isinstance(up, ast.Assign) or len(up.targets) > 1:
+                whole = self._unpacked(use, up)
+                if whole is None and (not isinstance(up, ast.Assign) or len(up.targets) > 1):
                     return []
-                found.append(up.value)
+                found.append(whole if whole is not None else up.value)  # type: ignore[attr-defined]
             elif (put := self._put(use)) is not None:
                 found += put
             elif not self._only_reads(use):
                 return []
         filled = any(isinstance(each, (ast.List, ast.Tuple, ast.Dict, ast.ListComp)) for each in found)
         return [] if filled and any(map(self._hands_on, uses)) else found
+
+    def _unpacked(self, use: ast.Name, up: ast.AST) -> ast.expr | None:
+        """The part of a call that one of two names is bound to, where the second part is whole numbers."""
+        statement = self._above[up]
+        if not isinstance(up, ast.Tuple) or not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
+            return None
+        at = up.elts.index(use)
+        part = ast.Subscript(statement.value, ast.Constant(at), ast.Load())
+        return part if len(up.elts) == _PAIR and _is_index_of(part) else None
 
     def _put(self, use: ast.Name) -> list[ast.expr] | None:
         """What is put into a variable's value where that is used: `kept.append(x)`, `kept[i] = x`; None for others."""
@@ -130,4 +149,14 @@ class _Pass:
     def _hands_on(self, use: ast.Name) -> bool:
         """Whether a use hands the value itself on: in a call, or to a loop; reading an entry of it is none."""
         up = self._above[use]
+        if isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func.attr in table.JOINS:
+            return False
         return isinstance(up, (ast.Call, ast.keyword, ast.Starred, ast.For, ast.comprehension, ast.Lambda, ast.IfExp))
+
+
+def _is_index_of(part: ast.Subscript) -> bool:
+    """Whether a part is the indices of the largest, or the like: `scores.max(1)[1]`."""
+    call = part.value
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    return call.func.attr in table.WITH_INDICES and isinstance(part.slice, ast.Constant) and part.slice.value == 1

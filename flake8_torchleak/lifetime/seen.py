@@ -111,6 +111,10 @@ class Seen:
         """Calls that register a hook whose handle removes it, or goes where it may."""
         self.lent = False
         """Whether code that is not followed was handed a network, or an optimizer, of a program that is whole."""
+        self.failing: set[ast.Call] = set()
+        """Calls that raise for the number or the names of what they are given, or end in such a call."""
+        self.fitting: set[ast.Call] = set()
+        """The others, or the same another time."""
         self.supposed: set[Site] = set()
         """Calls that give a network by their names alone."""
 

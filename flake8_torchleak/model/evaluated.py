@@ -44,6 +44,8 @@ class Evaluation:
     """Whether only what becomes of the output says that a method which nobody can see builds a graph."""
     of_any_class: bool = False
     """Whether the network may be of any class of the project."""
+    cut: bool = False
+    """Whether what becomes of the outputs is that they are only used without their graph."""
     in_training: bool = False
     """Whether it may stand in training, of which it is no part: its outputs are only used without their graph."""
     test: str = ""

@@ -168,6 +168,7 @@ def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:
     for call in module.tree.calls(scope):
         if (
             passes(module, call)
+            and not isinstance(module.tree.parents[call], ast.Expr)
             and not module.loops.modes.contradicted(scope)
             and module.grad.at(call) is Grad.ON
             and not module.loops.trains(scope)

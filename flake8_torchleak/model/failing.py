@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Callable, Collection
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ _PERHAPS = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ExceptHandler, ast.match_case
 """Parts of these are perhaps not come to; annotations are perhaps words only."""
 
 
-def fails(module: Module, node: ast.AST) -> bool:
+def fails(module: Module, node: ast.AST, failing: Callable[[Module], Collection[ast.AST]]) -> bool:
     """Whether the function around a node, or the module where none is, fails by a name that it reads, or by a call.
 
     Nothing binds the name in sight, no star import can, and it is read on every way to the node, or behind it: no arm
@@ -34,29 +35,35 @@ def fails(module: Module, node: ast.AST) -> bool:
     argument, or has one too many. A notebook's names come from cells that are run in any order. Or all who call the
     function fail so, and no other file imports the module. A file that is in no project is an example, or a part of
     one, which leaves names to who reads it.
+
+    failing: the calls of a module that were seen to fail where the program was followed.
     """
-    text, project = module.source.text, module.project
-    if project is None or not project.is_marked:
+    project = module.project
+    if project is None or not project.is_marked or (module.path or "").endswith(".ipynb"):
         return False
-    if module.names.stars or any(each in text for each in _BINDING) or (module.path or "").endswith(".ipynb"):
-        return False
-    if _fails_at(module, node):
+    seen = failing(module)
+    if _fails_at(module, node, seen):
         return True
     function = module.tree.function(node)
     calls = module.classes.calls_of(function) if function is not None else []
-    return bool(calls) and all(_fails_at(module, each) for each in calls) and not _is_imported(module)
+    return bool(calls) and all(_fails_at(module, each, seen) for each in calls) and not _is_imported(module)
 
 
-def _fails_at(module: Module, node: ast.AST) -> bool:
+def _fails_at(module: Module, node: ast.AST, seen: Collection[ast.AST]) -> bool:
     """Whether the function around a node, or the module, reads such a name, or so calls, on every way to it."""
     scope = module.tree.function(node) or module.root
-    reads = (
-        each for each in module.tree.within(scope) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)
-    )
-    if any(_is_unbound(module, each) and _is_come_to(module, each, node, scope) for each in reads):
-        return True
+    if _shows_names(module):
+        within = module.tree.within(scope)
+        reads = (each for each in within if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+        if any(_is_unbound(module, each) and _is_come_to(module, each, node, scope) for each in reads):
+            return True
     calls = module.tree.calls(scope)
-    return any(_is_refused(module, each) and _is_come_to(module, each, node, scope) for each in calls)
+    return any((each in seen or _is_refused(module, each)) and _is_come_to(module, each, node, scope) for each in calls)
+
+
+def _shows_names(module: Module) -> bool:
+    """Whether statements show all names that a module binds."""
+    return not module.names.stars and not any(each in module.source.text for each in _BINDING)
 
 
 def _is_imported(module: Module) -> bool:

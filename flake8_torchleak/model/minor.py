@@ -61,8 +61,10 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
     over = rounds_over_batches(module, evaluation.call)
     if evaluation.by_use and not over:
         return _OVER_NO_LOADER
+    if evaluation.by_use and (may_freeze(module, evaluation.call) or seems_frozen(module, evaluation.call)):
+        return FROZEN
     if evaluation.by_use:
-        return FROZEN if may_freeze(module, evaluation.call) or seems_frozen(module, evaluation.call) else ""
+        return BESIDE if evaluation.cut and module.loops.trains(loop) else ""
     if loop in over:
         return ""
     if _is_of_one(module, evaluation.call):
@@ -73,6 +75,8 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
 OLD = "programs of before PyTorch 0.4 turn gradients off in another way"
 """Why an old program's evaluation is a note."""
 FROZEN = "the parameters of the network may be frozen: then it builds no graph"
+BESIDE = "it is beside a training step, which may need as much memory anyway"
+"""Why a pass in a loop that trains is a note: of 14 that readers judged, 2 were worth a change."""
 _OVER_NO_LOADER = "the loop goes over no loader"
 
 

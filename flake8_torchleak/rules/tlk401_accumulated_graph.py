@@ -79,7 +79,7 @@ from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.stores import Store, added, evidence
 from flake8_torchleak.releases import releases, remedy, starts
 from flake8_torchleak.rule import Report, never, rule
-from flake8_torchleak.wording import is_long, released, short
+from flake8_torchleak.wording import graph_of_each, is_long, released, short
 
 
 @rule(
@@ -111,7 +111,7 @@ def _said(module: Module, kept: Kept) -> Said | None:
         # Of an entry, what is bound under the name is the whole dict that it is an entry of.
         by_hand = is_long(first) or isinstance(store.holder, ast.Subscript)
         advice += ", and where it starts too" if by_hand else f", and start with `{released(first)}`"
-    message = f"memory grows every step: `{name}` keeps each step's autograd graph; {advice}"
+    message = f"memory grows every step: `{name}` keeps {graph_of_each('step', kept.nodes)}; {advice}"
     return Said(message, store, notes=evidence(module, store))
 
 

@@ -45,7 +45,8 @@ When it stays silent
   loss, beside the passes of an attack. Whoever gets them may differentiate them.
 - It keeps slices of a leaf that lasts: a node of the graph each (1.2 KB measured, detached 0.1 KB).
 - The network is frozen (`requires_grad_(False)`, here or in a helper), or the value is of whole numbers or `sample()`d.
-- It is a part of an output that the network's own forward pass detaches: `return y, h.detach()`.
+- It is a part of an output that the network's own forward pass detaches: `return y, h.detach()`, or makes whole
+  numbers of: `return scores, scores.argmax(1)`.
 - Gradients are off wherever the function is seen to be called, and nobody hands it on.
 
 Some findings are notes, because little is kept: one freed graph an epoch, or those of one update; what a decoder
@@ -87,7 +88,7 @@ from flake8_torchleak.model.stores import Store, evidence, stored
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import releases, remedy
 from flake8_torchleak.rule import Report, never, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import its_graph, short
 from flake8_torchleak.words import holds_any
 
 
@@ -134,7 +135,7 @@ def _said(module: Module, kept: Kept) -> Said | None:
     advice = remedy(module, "store", store.value) if is_tensor else "store tensors with `.detach()`"
     name = short(store.holder)
     return Said(
-        f"memory grows every step: `{name}` keeps `{short(store.value)}` with its autograd graph; {advice}",
+        f"memory grows every step: `{name}` keeps `{short(store.value)}` with {its_graph(kept.nodes)}; {advice}",
         store,
         notes=evidence(module, store),
         severity=Severity.NOTE if is_of_tasks(module, store.key, store.node) else None,

@@ -86,7 +86,7 @@ from flake8_torchleak.model.stores import Store, evidence
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.releases import releases, remedy
 from flake8_torchleak.rule import Report, never, rule
-from flake8_torchleak.wording import short
+from flake8_torchleak.wording import its_graph, short
 
 
 @rule(
@@ -123,8 +123,8 @@ def _said(module: Module, kept: Kept) -> Said | None:
     if any(each.arg is None and each.value is argument for each in call.keywords):
         shown, advice = f"**{shown}", "pass its tensors with `.detach()`"
     return Said(
-        f"memory grows every step: `{short(holder)}` ({meter.made.name}) keeps `{shown}` with its autograd graph; "
-        f"{advice}",
+        f"memory grows every step: `{short(holder)}` ({meter.made.name}) keeps `{shown}` with "
+        f"{its_graph(kept.nodes)}; {advice}",
         store,
         notes=(
             (keeping.node, f"`{meter.made.name}.{method}` stores its argument here"),

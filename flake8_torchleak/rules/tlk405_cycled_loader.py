@@ -35,6 +35,7 @@ When it stays silent
 - The function that repeats is the project's own (`def cycle(loader): while True: yield from loader`).
 - What is cycled is no loader, or the code is a test.
 - There is one batch: `DataLoader(data, batch_size=len(data))`.
+- Nobody reads the variable that a cycle is bound to: it is asked for no batch.
 - A `deque` has a largest length; a comprehension has a condition; it, or a loop, gives out something
   other than whole batches.
 - Only a name makes it a loader, and it is sorted, or used as a list or a dict. (A note where only the name suggests a
@@ -140,12 +141,25 @@ def _called(module: Module) -> Iterator[Report]:
                 name = short(call.args[0])
                 remedy = f"use `len({name})`, or count in the loop"
         target = call if qualname == "itertools.cycle" else None
+        if target is not None and _is_unread(module, call):
+            continue
         if target is not None:
             remedy = _repeated(module, call)
         elif qualname == "itertools.tee":
             remedy = remedy.format(short(call.args[0]))
         shown = f"{short(call.func)}({short(call.args[0])})"
         yield from _report(module, call, call.args[0], shown, remedy, target)
+
+
+def _is_unread(module: Module, call: ast.Call) -> bool:
+    """Whether a call is bound to a variable that nobody reads: what goes round is never asked for a batch."""
+    statement = module.tree.statement(call)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(target, ast.Name):
+        return False
+    scope = module.names.scope_of(target.id, target)
+    names = (each for each in ast.walk(scope or module.root) if isinstance(each, ast.Name) and each.id == target.id)
+    return scope is not module.root and not any(isinstance(each.ctx, ast.Load) for each in names)
 
 
 def _unpacked(module: Module) -> Iterator[Report]:
