@@ -35,7 +35,7 @@ ADAPTED = """
         for task in sys.argv:
             evaluate(net, task, loader)
 
-    main([])
+    main(torch.utils.data.DataLoader(sys.argv))
 """
 
 
