@@ -238,8 +238,9 @@ def test_what_is_moved_where_there_is_a_device(moved: str, expected: str) -> Non
     [
         ("num_workers=4, pin_memory=True", "note"),
         ("num_workers=4, pin_memory=False", "error"),
-        ("num_workers=4, pin_memory=args.pin", "error"),
-        ("shuffle=False, num_workers=4, pin_memory=1 > 0", "error"),
+        ("num_workers=4", "error"),
+        ("num_workers=4, pin_memory=args.pin", "note"),
+        ("shuffle=False, num_workers=4, pin_memory=1 > 0", "note"),
     ],
 )
 def test_loaders_that_pin_memory(given: str, expected: str) -> None:

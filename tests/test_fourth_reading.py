@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from flake8_torchleak.lint import lint
 from tests.kept import findings, program
+from tests.test_project import put
 
 # -- evaluations --------------------------------------------------------------------------------------------
 
@@ -105,3 +108,33 @@ TRAIN = """
 def test_the_message_says_what_backward_leaves(step: str, keep: str, said: str) -> None:
     found = findings(program(TRAIN.format(step=step, keep=keep)))
     assert [said in each.message for each in found if each.code in ("TLK401", "TLK402")] == [True]
+
+
+# -- networks without parameters ----------------------------------------------------------------------------
+
+AVERAGED = """
+    from swag import SWAG
+
+    def evaluate(net: nn.Module, loader):
+        net.eval()
+        for x in loader:
+            print(net(x).argmax(1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("swag", "expected"),
+    [
+        ("def SWAG(net):\n    for each in net.modules(): each._parameters.pop('weight')\n", "note"),
+        ("def SWAG(net):\n    del net.body._parameters['weight']\n", "note"),
+        ("def SWAG(net):\n    return len(net._parameters)\n", "warning"),
+    ],
+)
+def test_a_network_whose_parameters_are_taken_out(tmp_path: Path, swag: str, expected: str) -> None:
+    put(tmp_path, swag=swag, run=program(AVERAGED))
+    (tmp_path / ".git").mkdir()
+    path = tmp_path / "run.py"
+    found = [each for each in lint(path.read_text(encoding="utf-8"), path=str(path)) if each.code == "TLK501"]
+    assert [each.severity.value for each in found] == [expected]
+    text = program(AVERAGED.replace("from swag import SWAG", "def take(net): net._parameters.clear()"))
+    assert [each.severity.value for each in lint(text) if each.code == "TLK501"] == ["note"]

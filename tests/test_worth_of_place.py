@@ -495,7 +495,8 @@ GIVEN = "from rows import Rows\nfrom torch.utils.data import DataLoader\nloader 
 @pytest.mark.parametrize(
     ("main", "expected"),
     [
-        ("", ["error"]),  # who uses it is not in sight
+        ("workers = 4\n", ["error"]),  # who uses it is not in sight
+        ("", ["note"]),
         ("from rows import Rows\nfit(Rows([]))\n", ["note"]),
         (GIVEN.format(", num_workers=4"), ["error"]),
     ],

@@ -129,7 +129,8 @@ class Foreign(Part):
         perhaps = any(each.kind is Kind.NUMBER and each.made == 0 for each in workers or ())  # `get("workers", 0)`
         if not alone and not perhaps and "**" not in keywords:
             self.run.seen.loaders.add(node)
-        if constant(args[7] if len(args) > 7 else keywords.get("pin_memory", PLAIN)) is True:
+        pins = args[7] if len(args) > 7 else keywords.get("pin_memory")
+        if pins is not None and constant(pins) is not False:
             self.run.seen.pinned.add(node)
         return (Atom(Kind.LOADER, node, made=table.ALONE if alone else None, born=self.run.tick()),)
 

@@ -77,7 +77,7 @@ class Seen:
         self.loaders: set[Site] = set()
         """DataLoaders that the program makes, with workers and the usual way to put batches together."""
         self.pinned: set[Site] = set()
-        """Of the loaders those that pin memory: with CUDA, their batches are copied there."""
+        """Of the loaders those that pin memory, or may: with CUDA, their batches are copied there."""
         self.plain: set[Site] = set()
         """Containers that numpy was handed, which refuses what carries history."""
         self.refused: set[Site] = set()

@@ -21,6 +21,10 @@ _FREEZES = re.compile(rf"\.{_WORD}\s*=(?!=|\s*True\b)|\b{_WORD}_\((?!\s*(?:{_WOR
 `net.freeze()`. A keyword of a function that makes tensors does not."""
 
 
+_LOSES = re.compile(r"\b_parameters\.(?:pop|clear)\(|\bdel [\w.]*\b_parameters\[")
+"""What takes the parameters out of a network, which has plain tensors in their place: stochastic weight averaging."""
+
+
 def may_be_frozen(module: Module) -> bool:
     """Whether a file, or one that imports it, freezes parameters: of how large a part of a network nobody sees.
 
@@ -63,14 +67,24 @@ def _concerned(module: Module, call: ast.Call) -> list[str]:
     return [key_of(each) for each in (*call.args, *owner, *bound)]
 
 
+def may_lose_parameters(module: Module) -> bool:
+    """Whether a file, or one of the project that it imports, takes parameters out of networks."""
+    return bool(_LOSES.search(module.source.text)) or _is_imported(module, _LOSES)
+
+
 def _may_be_made_frozen(module: Module) -> bool:
     """Whether a file of the project that this one imports freezes parameters: there, networks may be made."""
+    return _is_imported(module, _FREEZES)
+
+
+def _is_imported(module: Module, sought: re.Pattern[str]) -> bool:
+    """Whether something stands in a file of the project that this one imports."""
     project = module.project
     if project is None or module.path is None:
         return False
     statements = [each for each in module.tree.all(ast.Import, ast.ImportFrom) if module.tree.is_own(each)]
     texts = (text_of(each, project.top) for each in Finder(module.path).imports(statements))
-    return any(text is not None and _FREEZES.search(text) for text in texts)
+    return any(text is not None and sought.search(text) for text in texts)
 
 
 def may_freeze_here(module: Module, call: ast.Call) -> bool:

@@ -12,7 +12,7 @@ from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.fed import is_fed, rounds_over_batches
 from flake8_torchleak.model.few import numbers
 from flake8_torchleak.model.forwards import may_decide
-from flake8_torchleak.model.freezing import may_be_frozen, may_freeze, seems_frozen, seems_taught
+from flake8_torchleak.model.freezing import may_be_frozen, may_freeze, may_lose_parameters, seems_frozen, seems_taught
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.olden import is_of_old_program
 from flake8_torchleak.model.passes import is_supposed
@@ -50,6 +50,8 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
         return "nobody sees the class of the object: it is taken to be one of the project's networks"
     if evaluation.assumed:
         return "the `.detach()` behind the call is the only sign that it builds a graph"
+    if may_lose_parameters(module):
+        return "parameters are taken out of networks here: those build no graph"
     if not evaluation.by_use and (may_be_frozen(module) or seems_taught(module, evaluation.call)):
         return FROZEN  # who is told by use was asked whether its network is frozen
     if _ends_soon(module, loop):

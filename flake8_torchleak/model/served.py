@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.firstparty import holds, text_of
-from flake8_torchleak.model.importers import naming
+from flake8_torchleak.model.importers import files_below, naming
 from flake8_torchleak.model.loader import Site, Workers
+from flake8_torchleak.model.mentions import stands_beside
 from flake8_torchleak.model.names import last_name, mentions
 from flake8_torchleak.model.options import option_default
 from flake8_torchleak.model.remember import remembered
@@ -31,6 +32,8 @@ _SOME_WORKERS = re.compile(r"\bnum_workers(?:[\"']\s*:|\s*(?::\s*\w+\s*)?=(?!=))
 """A number of workers that is given, and not written as 0."""
 _LOOKS = frozenset({"len", "enumerate", "zip", "list", "tqdm", "trange", "print", "range"})
 
+_MOST_SEARCHED = 600
+"""Files of a project that are asked whether they speak of workers."""
 _MOST_FILES = 200
 """Files with PyTorch that are asked what they say of collate functions."""
 
@@ -153,6 +156,19 @@ class Served:
         name = dataset.facts.node.name
         made = bool(self.module.classes.own_calls(name)) or bool(self.module.users.paths(f"{name}("))
         return made and not self.module.loaders.shows_workers_for(dataset.facts.node)
+
+    @cached_property
+    def speaks_of_no_workers(self) -> bool:
+        """Whether no file of a project speaks of workers, nor do its settings and scripts: a cache is there to be hit.
+
+        A file that nothing is beside is a part of a program that is not in sight.
+        """
+        project = self.module.project
+        files = files_below(project.top) if project is not None and project.is_marked else []
+        if project is None or not 1 < len(files) <= _MOST_SEARCHED:
+            return False
+        said = any(holds(each, project.top, "workers") for each in files)
+        return not said and not stands_beside(project.top, "num_workers")
 
     @remembered
     def is_in_no_loader(self, dataset: DatasetFacts) -> bool:

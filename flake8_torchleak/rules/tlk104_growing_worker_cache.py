@@ -125,13 +125,15 @@ def check(module: Module) -> Iterator[Report]:
         )
 
 
-_NO_WORKERS = "the project makes it for no loader with workers"
+_NO_WORKERS = "the project gives it to no loader with workers"
 
 
 def _has_none(module: Module, dataset: DatasetFacts) -> bool:
-    """Whether the project makes the Dataset, and shows no workers for it."""
+    """Whether the project makes the Dataset and shows no workers for it, or speaks of workers nowhere."""
     served = module.served
-    return served.has_none_by_default(dataset.owner) or served.has_none_in_sight(dataset.owner)
+    if served.has_none_by_default(dataset.owner) or served.has_none_in_sight(dataset.owner):
+        return True
+    return module.config.assume_workers != "yes" and served.speaks_of_no_workers
 
 
 def _name(growing: Growing) -> str:
