@@ -136,8 +136,6 @@ class Attributes(Part):
             return (atom,)  # what a wrapper holds, of which nothing else is known (`DataParallel`)
         if cls.is_network and name == "training" and any(loop.step == FORWARD for loop in self.run.loops):
             return number(True)
-        if cls.is_network and name in ("parameters", "named_parameters"):
-            return ANYTHING
         return self._by_text(cls, name, made.born) or self.unset(cls, name, made.born)
 
     def _by_text(self, cls: ClassInfo, name: str, born: int) -> Value:
