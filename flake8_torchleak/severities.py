@@ -11,8 +11,8 @@ from flake8_torchleak.lifetime.graphs import is_cut_elsewhere, is_freed, is_held
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.worth import Worth, is_let_go, is_of_micro_steps, is_of_one_update, is_small
 from flake8_torchleak.model.firstparty import text_of
-from flake8_torchleak.model.freezing import may_be_frozen, seems_taught
-from flake8_torchleak.model.minor import FROZEN, OLD
+from flake8_torchleak.model.freezing import may_be_frozen, may_lose_parameters, seems_taught
+from flake8_torchleak.model.minor import FROZEN, OLD, PLAIN_TENSORS
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.olden import is_ended, is_of_old_program
 from flake8_torchleak.model.tree import FUNCTIONS
@@ -55,6 +55,8 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
         return "" if module.config.assume_workers == "yes" else "this file shows no loader with workers that gives it"
     if kept.is_graph and (_is_of_teacher(kept, module) or (kept.evaluating and may_be_frozen(module))):
         return FROZEN
+    if kept.is_graph and may_lose_parameters(module):
+        return PLAIN_TENSORS
     if kept.how == "batch" and is_let_go(run, kept):
         return "it is gone with the epoch, which fails where that has more batches than files may be open"
     if _is_collected(kept):

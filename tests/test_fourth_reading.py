@@ -138,3 +138,9 @@ def test_a_network_whose_parameters_are_taken_out(tmp_path: Path, swag: str, exp
     assert [each.severity.value for each in found] == [expected]
     text = program(AVERAGED.replace("from swag import SWAG", "def take(net): net._parameters.clear()"))
     assert [each.severity.value for each in lint(text) if each.code == "TLK501"] == ["note"]
+    kept = program(AVERAGED.replace("from swag import SWAG", "def take(net): net._parameters.clear()"))
+    kept = kept.replace("for x in loader:", "kept = []\n    for x in loader:").replace(
+        "print(net(x).argmax(1))", "kept.append(net(x))"
+    )
+    kept += "    return [each.tolist() for each in kept]\n"
+    assert {each.severity.value for each in lint(kept) if each.code in ("TLK402", "TLK501")} == {"note"}

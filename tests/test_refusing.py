@@ -152,3 +152,22 @@ def test_calls_that_raise_for_what_they_are_given(tmp_path: Path, call: str, exp
 def test_beside_a_star_import(tmp_path: Path) -> None:
     stars = "from tools import *\n"
     assert severity(tmp_path, program(above=stars + HELPERS, before="outer()"), tools="other = 1") == "note"
+
+
+@pytest.mark.parametrize(
+    ("end", "files", "expected"),
+    [
+        ('    if __name__ == "__main__": evaluate(nn.Linear(1, 1), [], 1)', {}, "note"),
+        ("    evaluate(nn.Linear(1, 1), [], 1)", {}, "warning"),
+        (
+            '    if __name__ == "__main__": evaluate(nn.Linear(1, 1), [], 1)',
+            {"rows": "def Row(x, y): print(x)"},
+            "warning",
+        ),
+    ],
+)
+def test_a_program_imports_what_lies_beside_it(tmp_path: Path, end: str, files: dict[str, str], expected: str) -> None:
+    """Also in a package's folder, where Python looks first, if it is run as a program; other modules it finds above."""
+    text = program(above="from rows import Row", before="Row(1, 2)") + f"{end}\n"
+    beside = {"jobs____init__": "", "jobs__rows": "def Row(x): print(x)"}
+    assert severity(tmp_path, text, name="jobs__run", **beside, **files) == expected

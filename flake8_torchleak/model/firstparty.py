@@ -172,18 +172,28 @@ class Finder:
     @property
     def is_marked(self) -> bool:
         """Whether `top` is known to be a project's folder."""
-        return found_top(os.path.dirname(self.path))[1]
+        return found_top(self._folder)[1]
+
+    @cached_property
+    def _folder(self) -> str:
+        return os.path.dirname(self.path)
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:
         """Folders that absolute imports can start from, nearest first: no package's own, up to the project's top."""
-        return roots(os.path.dirname(self.path))
+        return roots(self._folder)
 
     @remembered
     def homes(self, head: str) -> list[str]:
-        """Those of the folders that absolute imports can start from that hold a module or folder of this name."""
+        """Those of the folders that absolute imports can start from that hold a module or folder of this name.
+
+        If there is none, the one that a program lies in: Python looks there first, be it a package's folder or not.
+        """
         has = reader().has
-        return [root for root in self._roots if has(root, f"{head}.py") or has(root, head)]
+        found = [root for root in self._roots if has(root, f"{head}.py") or has(root, head)]
+        if not found and has(self._folder, f"{head}.py") and reader().holds(self.path, "__main__"):
+            found = [self._folder]
+        return found
 
     def packages(self, head: str) -> list[str]:
         """The folders that hold a package of this name; none if a module, or a bare folder, is called so as well."""

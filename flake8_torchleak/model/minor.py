@@ -51,7 +51,7 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
     if evaluation.assumed:
         return "the `.detach()` behind the call is the only sign that it builds a graph"
     if may_lose_parameters(module):
-        return "parameters are taken out of networks here: those build no graph"
+        return PLAIN_TENSORS
     if not evaluation.by_use and (may_be_frozen(module) or seems_taught(module, evaluation.call)):
         return FROZEN  # who is told by use was asked whether its network is frozen
     if _ends_soon(module, loop):
@@ -77,6 +77,7 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
 OLD = "programs of before PyTorch 0.4 turn gradients off in another way"
 """Why an old program's evaluation is a note."""
 FROZEN = "the parameters of the network may be frozen: then it builds no graph"
+PLAIN_TENSORS = "parameters are taken out of networks here: with plain tensors in their place those build no graph"
 BESIDE = "it is beside a training step, which may need as much memory anyway"
 """Why a pass in a loop that trains is a note: of 14 that readers judged, 2 were worth a change."""
 _OVER_NO_LOADER = "the loop goes over no loader"
