@@ -10,7 +10,7 @@ from typing import NamedTuple
 from flake8_torchleak.finding import Severity
 from flake8_torchleak.lifetime.follow import followed
 from flake8_torchleak.lifetime.frames import FORWARD, HOOKED
-from flake8_torchleak.lifetime.graphs import is_freed
+from flake8_torchleak.lifetime.graphs import only_nodes
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.worth import Worth, worth
 from flake8_torchleak.model.bindings import container_of, key_of
@@ -49,12 +49,12 @@ def reports(
     excused: what the rule knows to be harmless.
     """
     found = followed(module)
-    parts = worth(found.run)
+    parts, nodes = worth(found.run), only_nodes(found.run)
     inside: dict[ast.AST, list[_Row]] = {}
     told: set[tuple[ast.AST, str, Severity]] = set()
     for each in _told(module, code, found.kept, excused):
         known = parts.get(each.at, Worth.UNSURE)
-        each.nodes = known is Worth.NODES or (known is Worth.LITTLE and is_freed(found.run, each))
+        each.nodes = each.at in nodes
         metered = each.of_other and each.is_graph
         told_of = each.node is each.at or metered or each.how in _SAID
         said = say(each) if told_of else None

@@ -153,7 +153,7 @@ class Rule:
         elif is_broken(module):
             why.append("what the module imports of its own project is not there")
         elif fails(module, report.node, _failing):
-            why.append("the code before it fails")
+            why.append("the code around it fails")
         elif severity is not Severity.NOTE and is_left_over(module, report.node):
             why.append("nothing in the project runs it, as far as names tell")
         elif why and (reason := unused(module, report.node)):

@@ -85,6 +85,10 @@ def test_a_cycle_says_that_its_remedy_shuffles_anew() -> None:
     ("code", "expected"),
     [
         ("kept = cycle(loader)", 0),
+        ("kept = cycle(loader) if step else None", 0),
+        ("kept = step(cycle(loader))", 1),
+        ("kept = cycle(loader)\n    return locals()", 1),
+        ("class Kept:\n        kept = cycle(loader)\n    step(Kept)", 1),
         ("kept = cycle(loader)\n    print(kept)", 1),
         ("kept = other = cycle(loader)", 1),
         ("kept[0] = cycle(loader)", 1),

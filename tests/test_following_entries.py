@@ -239,6 +239,8 @@ def test_what_is_moved_where_there_is_a_device(moved: str, expected: str) -> Non
         ("num_workers=4, pin_memory=True", "note"),
         ("num_workers=4, pin_memory=False", "error"),
         ("num_workers=4", "error"),
+        ("num_workers=4, pin_memory=0", "error"),
+        ("num_workers=4, pin_memory=None", "error"),
         ("num_workers=4, pin_memory=args.pin", "note"),
         ("shuffle=False, num_workers=4, pin_memory=1 > 0", "note"),
     ],

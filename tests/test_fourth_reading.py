@@ -95,6 +95,54 @@ TRAIN = """
 """
 
 
+WHOLE, NODES = "`total` keeps each step's autograd graph; ", "`total` keeps the nodes of each step's graph; "
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("loss.backward(None, True)", WHOLE),
+        ("loss.backward(None, False, False)", NODES),
+        ("loss.backward(create_graph=True)", WHOLE),
+        ("loss.backward(retain_graph=y.flag)", WHOLE),
+        ("torch.autograd.backward(loss, retain_graph=True)", WHOLE),
+        ("torch.autograd.backward(loss, None, True)", WHOLE),
+        ("torch.autograd.backward(loss)", NODES),
+        ("torch.autograd.grad(loss, x, None, True)", WHOLE),
+        ("torch.autograd.grad(loss, x)", NODES),
+        ("if y.flag: loss.backward()", WHOLE),
+        ("back(loss, y.flag)", WHOLE),
+        ("back(loss, True)", NODES),
+        ("always(loss)", NODES),
+    ],
+)
+def test_backward_leaves_the_nodes_alone_where_it_is_run_for_certain(step: str, said: str) -> None:
+    helpers = """
+    def back(loss, flag):
+        if flag:
+            loss.backward()
+
+    def always(loss):
+        loss.backward()
+"""
+    found = findings(program(helpers + TRAIN.format(step=step, keep="total += loss")))
+    assert [said in each.message for each in found if each.code == "TLK401"] == [True]
+
+
+def test_a_loop_under_a_condition() -> None:
+    text = TRAIN.format(step="loss.backward()", keep="total += loss").replace(
+        "        for x, y", "        if opt:\n         for x, y"
+    )
+    found = findings(program(text))
+    assert [NODES in each.message for each in found if each.code == "TLK401"] == [True]
+
+
+def test_a_value_that_is_kept_under_a_condition() -> None:
+    text = TRAIN.format(step="loss.backward()", keep="if y.flag: total += loss")
+    found = findings(program(text))
+    assert [WHOLE in each.message for each in found if each.code == "TLK401"] == [True]
+
+
 @pytest.mark.parametrize(
     ("step", "keep", "said"),
     [
@@ -126,7 +174,8 @@ AVERAGED = """
     ("swag", "expected"),
     [
         ("def SWAG(net):\n    for each in net.modules(): each._parameters.pop('weight')\n", "note"),
-        ("def SWAG(net):\n    del net.body._parameters['weight']\n", "note"),
+        ("def SWAG(net):\n    del net.body._parameters['weight']\n", "warning"),  # as spectral norm does
+        ("class SWAG:\n    def clear(self): self._parameters.clear()\n", "warning"),
         ("def SWAG(net):\n    return len(net._parameters)\n", "warning"),
     ],
 )

@@ -148,7 +148,7 @@ def test_code_that_fails_or_is_a_test_is_called_so(tmp_path: Path) -> None:
     text += "            kept.append(net(x))\n{}        return len(kept)\n"
     used = "from steps import loop, run_it\nloop(1, 2, 3)\nrun_it(1).tell\n"
     assert "" in reasons(tmp_path, text.format(""), main=used)
-    assert "the code before it fails" in reasons(tmp_path, text.format("        unbound\n"), main=used)
+    assert "the code around it fails" in reasons(tmp_path, text.format("        unbound\n"), main=used)
     nowhere = text.format("").replace("import torch\n", "import torch\n    from helper import gone\n", 1)
     assert any("is not there" in each for each in reasons(tmp_path, nowhere, main=used, helper="x = 1\n"))
     alone = reasons(tmp_path, text.format("") + "\n    if __name__ == '__main__':\n        run_it(1)\n", main="")

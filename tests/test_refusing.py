@@ -9,6 +9,7 @@ import pytest
 from tests.test_failing import program, severity
 
 HELPERS = """
+    import contextlib
     from elsewhere import Other, load, mark
 
     def shown(x, size): print(x, size)
@@ -87,6 +88,39 @@ HELPERS = """
     short = lambda a, b: a
     @mark
     def hidden(): shown(1)
+    def yields():
+        shown(1)
+        yield 1
+    async def waits(): shown(1)
+    class Kind(type):
+        def __call__(cls, *given): return 1
+    class Single(metaclass=Kind):
+        def __init__(self, x, size): self.x = x
+    class OfKind(Single):
+        def __init__(self, x, size): self.x = x
+    class OfOther(Other):
+        def __init__(self, x, size): self.x = x
+    class Twice:
+        if load:
+            def show(self): print(1)
+        def show(self, name): print(name)
+    class Bound:
+        def __init__(self): self.x = 1
+        def run(self, name): print(name)
+        __call__ = run
+        show = Row.show
+        call = shown
+        def of(x): return x
+        of = staticmethod(of)
+    class Renamed(Row):
+        def make(self, *given): print(given)
+        __init__ = make
+    class Set(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(1, 1)
+            self.forward = self.layer
+        def forward(self, x, y): return self.layer(x)
     def taken(call): return load(call)
 """
 
@@ -139,6 +173,22 @@ CALLS = {
     "in a lambda": ("lazy()", "warning"),
     "a lambda": ("short(1)", "warning"),
     "in a decorated function": ("hidden()", "warning"),
+    "in a generator": ("yields()", "warning"),
+    "in a coroutine": ("load(waits())", "warning"),
+    "below a class of another kind": ("OfKind(1)", "warning"),
+    "below a class that nobody sees": ("OfOther(1)", "warning"),
+    "one of two methods": ("Twice().show()", "warning"),
+    "a method under another name": ("Bound()(1)", "warning"),
+    "another class's method": ("Bound().show(1)", "warning"),
+    "a function of the class": ("Bound().call(1)", "warning"),
+    "a function that is made static": ("Bound().of(1)", "warning"),
+    "a constructor under another name": ("Renamed(1)", "warning"),
+    "a pass that is set": ("Set()(1)", "warning"),
+    "in a context that swallows it": ("with contextlib.suppress(TypeError): shown(1)", "warning"),
+    "in a context that is not told": ("with flag: shown(1)", "warning"),
+    "in a context": ("with torch.no_grad(): shown(1)", "note"),
+    "in a comprehension": ("print([shown(1) for each in rows])", "warning"),
+    "when a loop is over": ("for each in rows: pass\n        else: shown(1)", "warning"),
     "a function that is handed on": ("taken(shown)", "warning"),
     "twice, and once it fits": ("for each in (Row(1, 2), Free()): each.show()", "warning"),
 }
@@ -147,6 +197,25 @@ CALLS = {
 @pytest.mark.parametrize(("call", "expected"), CALLS.values(), ids=CALLS)
 def test_calls_that_raise_for_what_they_are_given(tmp_path: Path, call: str, expected: str) -> None:
     assert severity(tmp_path, program(above=HELPERS, before=call)) == expected
+
+
+@pytest.mark.parametrize(
+    ("above", "expected"),
+    [
+        ("print(Row)", "note"),
+        ("Row.show = print", "warning"),
+        ("setattr(Row, 'show', print)", "warning"),
+        ("setattr(load(), 'show', print); load().x = 1", "note"),
+        ("import tools as t\n    t.shown = print", "warning"),
+        ("rows = load()\n    rows.show = print", "note"),
+        ("from tools import *", "warning"),
+        ("globals().update(load())", "warning"),
+        ("nn.Linear(1, 1).register_forward_pre_hook(print)", "warning"),
+    ],
+)
+def test_what_may_be_called_instead(tmp_path: Path, above: str, expected: str) -> None:
+    text = program(above=f"{HELPERS}\n    {above}", before="Row(1, 2).show()")
+    assert severity(tmp_path, text, tools="other = 1") == expected
 
 
 def test_beside_a_star_import(tmp_path: Path) -> None:

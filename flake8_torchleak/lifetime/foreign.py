@@ -8,6 +8,7 @@ from flake8_torchleak.lifetime import gradmode
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.hooking import is_hooking
 from flake8_torchleak.lifetime.inner import picked, stepped
+from flake8_torchleak.lifetime.operations import retains
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
@@ -62,7 +63,9 @@ class Foreign(Part):
             if isinstance(node, ast.Call) and node.args and _is_scaled(node.args[0]):
                 for each in run.seen.operands.get(node.args[0], ((), ()))[0]:
                     run.differentiate((each,))
-            run.differentiate(args[0] if args else keywords.get("outputs", keywords.get("tensors", ())))
+            told = args[2 if path.endswith("backward") else 3 :]
+            given = args[0] if args else keywords.get("outputs", keywords.get("tensors", ()))
+            run.differentiate(given, retains(told, keywords))
             created = constant(keywords.get("create_graph", PLAIN)) is True
             return run.make.tensor(node, Graph.YES if created else Graph.NO)
         if path.startswith("torch.autograd.functional."):
@@ -129,8 +132,8 @@ class Foreign(Part):
         perhaps = any(each.kind is Kind.NUMBER and each.made == 0 for each in workers or ())  # `get("workers", 0)`
         if not alone and not perhaps and "**" not in keywords:
             self.run.seen.loaders.add(node)
-        pins = args[7] if len(args) > 7 else keywords.get("pin_memory")
-        if pins is not None and constant(pins) is not False:
+        pins = constant(args[7] if len(args) > 7 else keywords.get("pin_memory", number(False)))
+        if isinstance(pins, Mark) or pins:
             self.run.seen.pinned.add(node)
         return (Atom(Kind.LOADER, node, made=table.ALONE if alone else None, born=self.run.tick()),)
 

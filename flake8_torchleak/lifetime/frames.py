@@ -56,6 +56,10 @@ class Loop:
     node: ast.AST
     start: int
     iteration: int = 0
+    depth: int = 0
+    """How many calls are around it."""
+    tests: int = 0
+    """How many conditions of its function are around it."""
     again: bool = False
     """Whether it is a step, and this is an iteration behind another one: what outlives it grows."""
     last: bool = False

@@ -27,6 +27,17 @@ def is_freed(run: Run, kept: Kept) -> bool:
     return bool(roots) and roots <= run.seen.freed
 
 
+def only_nodes(run: Run) -> set[ast.AST]:
+    """The statements that keep history of which the nodes alone stay, for certain, of each value and in each pass."""
+    kept = [each for each in run.keeper.found if each.is_graph and not each.dead]
+    whole = {each.at for each in kept if each.conditional or not is_freed(run, each) or _may_stay(run, each)}
+    return {each.at for each in kept} - whole
+
+
+def _may_stay(run: Run, kept: Kept) -> bool:
+    return not (kept.sites | run.seen.history(kept.value)).isdisjoint(run.seen.perhaps_kept)
+
+
 def is_cut_elsewhere(run: Run, kept: Kept) -> bool:
     """Whether something not seen cuts the steps from each other, and perhaps what is kept: else the next would raise.
 

@@ -7,7 +7,7 @@ import ast
 from flake8_torchleak.lifetime import refusing
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.gradmode import switches
-from flake8_torchleak.lifetime.libraries import CONTAINER_METHODS, OF_MODULES
+from flake8_torchleak.lifetime.libraries import CONTAINER_METHODS, MODULE_METHODS
 from flake8_torchleak.lifetime.nodes import of_node, walk
 from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
@@ -117,7 +117,7 @@ class Instances(Part):
             return run.foreign.inherited(atom, made, name, args, keywords, node)  # of a class below, in another file
         if found is None and cls.container and name in CONTAINER_METHODS:
             return run.containers.method((atom,), made, name, args, keywords, node)
-        if found is None and cls.is_network and name in OF_MODULES:  # not what `setattr(self, name, layer)` set
+        if found is None and cls.is_network and name in MODULE_METHODS:  # not what `setattr(self, name, layer)` set
             return run.foreign.inherited(atom, made, name, args, keywords, node)
         if found is None:
             shared = run.attributes.value((atom,), name, node)
@@ -159,8 +159,9 @@ class Instances(Part):
                 if name in each.own:
                     made = Function(each.own[name], each.place, None, each, function.receiver)
                     value = self.run.functions.invoke(made, args, keywords, node)
-                    if isinstance(cls, ClassInfo) and refusing.is_in_line(cls, each):
-                        refusing.note(self.run.seen, (Atom(Kind.FUNCTION, made=made),), args, keywords, node)
+                    sure = isinstance(cls, ClassInfo) and refusing.is_in_line(cls)
+                    callee: Value = (Atom(Kind.FUNCTION, made=made),) if sure else ()
+                    refusing.note(self.run.seen, callee, args, keywords, node)
                     return value
             if isinstance(atom.made, Obj) and function.owner.container:
                 if name in CONTAINER_METHODS:

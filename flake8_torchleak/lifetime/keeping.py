@@ -218,5 +218,6 @@ class Keeper(Part):
                 gets_one_pass(run, loop, holders or table),
                 frozenset(a.made.node for a in table if isinstance(a.made, Obj) and a.made.node is not None),
                 (bool(holders or table) or isinstance(target, ast.Name)) and is_of_update(run, loop, holders or table),
+                conditional=run.is_conditional,
             )
         )

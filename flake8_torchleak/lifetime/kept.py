@@ -55,8 +55,10 @@ class Kept:
     """Whether a forward pass returns what keeps it."""
     places: frozenset[Hashable] = NOTHING
     """Under which names what goes on with an earlier value stands when the step is over."""
+    conditional: bool = False
+    """Whether a condition in the loop decides over it."""
     nodes: bool = False
-    """Whether what it was differentiated with freed all but the nodes of its graph."""
+    """Whether what it was differentiated with freed all but the nodes of its graph, for certain."""
     dead: bool = False
     """Whether it turned out to be harmless."""
 

@@ -187,7 +187,7 @@ NO_NETWORKS = re.compile(
 )
 """Constructors of the same libraries that give no module of torch's: none of the 1,537 of transformers 5.24 does."""
 PARAMETERS = frozenset({"parameters", "named_parameters"})
-OF_MODULES = PROVE_NETWORK | MODULE_SELF | PARAMETERS | {"children", "named_children", "buffers", "named_buffers"}
+MODULE_METHODS = PROVE_NETWORK | MODULE_SELF | PARAMETERS | {"children", "named_children", "buffers", "named_buffers"}
 """Methods that every `nn.Module` has."""
 EACH = "each of its modules"
 """What stands for every network in a network, and for itself, as `modules()` gives them."""
@@ -210,19 +210,21 @@ ALONE = "without workers"
 
 WITH_INDICES = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"})
 """Operations that, along a dimension, give a pair: values, which carry history, and indices, which do not."""
+ALWAYS_WITH_INDICES = frozenset({"sort", "topk", "mode", "kthvalue"})
+"""Those that give a pair whatever they are told."""
 
 WHOLE_NUMBERS = frozenset({
     "argmax", "argmin", "argsort", "multinomial", "nonzero", "argwhere", "bincount", "searchsorted", "bucketize",
     "eq", "ne", "gt", "lt", "ge", "le", "isnan", "isinf", "long", "int", "bool", "short", "byte",
 })  # fmt: skip
-"""Operations, as functions and as methods, that give whole numbers or truths, whatever they are made of."""
+"""Functions of torch, and methods of tensors, that give whole numbers or truths, whatever they are made of."""
 SAME_NUMBERS = frozenset({
     "view", "reshape", "view_as", "reshape_as", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute",
     "expand", "expand_as", "repeat", "contiguous", "clone", "t", "to", "cpu", "cuda", "float", "type", "type_as",
 })  # fmt: skip
 """Methods that give the numbers of a tensor, in another shape, type or place."""
 JOINS = frozenset({"cat", "concat", "stack", "hstack", "vstack", "pad_sequence"})
-"""Functions that make one tensor of several."""
+"""Functions of torch that make one tensor of several."""
 
 ARRAY = "array"
 """A tensor's memory as numpy has it."""

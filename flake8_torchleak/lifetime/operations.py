@@ -192,7 +192,7 @@ class Operations(Part):
 
     def backward(self, atom: Atom, name: str, args: list[Value], keywords: Keywords) -> Value:
         """`loss.backward()`, or a helper that is handed the loss."""
-        retained = any(constant(keywords.get(each, PLAIN)) is True for each in ("retain_graph", "create_graph"))
+        retained = retains(args[1:], keywords)
         handed = any(each.kind is not Kind.NUMBER for value in args for each in value)
         if name == "manual_backward" or (handed and atom.kind is not Kind.TENSOR and atom.graph is not Graph.YES):
             self.run.differentiate(args[0] if args else (), retained)
@@ -201,6 +201,15 @@ class Operations(Part):
             return NONE
         self.run.differentiate((atom,), retained)
         return NONE
+
+
+def retains(args: list[Value], keywords: Keywords) -> bool | None:
+    """Whether what is differentiated keeps its graph, as the two arguments say; None if they may say so."""
+    said = [*args[:2], *(keywords[each] for each in ("retain_graph", "create_graph") if each in keywords)]
+    known = [constant(each) for each in said]
+    if True in known:
+        return True
+    return None if any(isinstance(each, Mark) for each in known) else False
 
 
 def _as_tensor(value: Value) -> Value:

@@ -10,7 +10,7 @@ from flake8_torchleak.lifetime.nodes import below, of_node
 from flake8_torchleak.lifetime.values import Atom, Obj
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model.effects import CUTS
-from flake8_torchleak.model.names import parameters
+from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FunctionNode
 
 _MOST_LEVELS = 4
@@ -69,13 +69,15 @@ class _Pass:
         if isinstance(value, ast.Attribute):
             return value.attr == "data" and not self._is_module(value.value)
         if isinstance(value, ast.Subscript):
-            return _is_index_of(value)
+            return self._is_index_of(value)
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-            if value.func.attr in CUTS or value.func.attr in table.WHOLE_NUMBERS:
+            if value.func.attr in CUTS:
                 return not self._is_module(value.func.value)
+            if value.func.attr in table.WHOLE_NUMBERS:
+                return self._is_of_tensors(value.func.value)
             if value.func.attr in table.SAME_NUMBERS:
                 return self._is_cut(value.func.value, levels)
-            if value.func.attr in table.JOINS and value.args:
+            if _is_torch(value.func.value) and value.func.attr in table.JOINS and value.args:
                 return self._is_cut(value.args[0], levels)
             given = [*value.args, *(each.value for each in value.keywords)]  # `x.detach().mean(dim=1)`
             plain = all(isinstance(each, ast.Constant) for each in given) and not value.func.attr.endswith("_")
@@ -93,6 +95,46 @@ class _Pass:
         """Whether an expression is the module itself: what it calls `data` may be anything."""
         return isinstance(value, ast.Name) and value.id in self._parameters[:1]
 
+    def _is_index_of(self, part: ast.Subscript) -> bool:
+        """Whether a part is the indices of the largest, or the like: `scores.max(1)[1]`; of two tensors it is a row."""
+        call = part.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return False
+        if not self._is_of_tensors(call.func.value) or getattr(part.slice, "value", None) != 1:
+            return False
+        told = call.args[1:] if _is_torch(call.func.value) else call.args
+        along = any(each.arg == "dim" for each in call.keywords) or (bool(told) and all(map(_is_number, told)))
+        name = call.func.attr
+        return name in table.WITH_INDICES and (along or name in table.ALWAYS_WITH_INDICES)
+
+    def _is_of_tensors(self, base: ast.expr) -> bool:
+        """Whether a method is torch's, as far as the text tells: not of a part of the module, or of what is imported.
+
+        What a call gives is a tensor; a variable is one if nothing binds it to a part of the module.
+        """
+        if isinstance(base, ast.Call):
+            return True
+        while isinstance(base, (ast.Attribute, ast.Subscript)):
+            base = base.value
+        if not isinstance(base, ast.Name):
+            return isinstance(base, (ast.BinOp, ast.UnaryOp))
+        if base.id in self._parameters or _is_torch(base):
+            return not self._is_module(base)
+        uses = [each for each in self._above if isinstance(each, ast.Name) and each.id == base.id]
+        stores = [self._above[each] for each in uses if isinstance(each.ctx, ast.Store)]
+        return bool(stores) and not any(self._is_part_of_module(each) for each in stores)
+
+    def _is_part_of_module(self, store: ast.AST) -> bool:
+        """Whether a statement binds a variable to a part of the module, or goes over one, perhaps."""
+        value = getattr(store, "value", None) if isinstance(store, (ast.Assign, ast.AugAssign)) else None
+        if isinstance(store, ast.Tuple):
+            value = getattr(self._above[store], "value", None)
+        if isinstance(value, ast.Call):
+            return last_name(value.func)[:1].isupper()  # an object of the project, perhaps
+        while isinstance(value, (ast.Attribute, ast.Subscript)):
+            value = value.value
+        return value is None or (isinstance(value, ast.Name) and self._is_module(value))
+
     def _bound(self, name: str) -> list[ast.expr]:
         """What a variable is bound to, and what is put into it, anywhere in the pass; nothing if more may be done.
 
@@ -103,10 +145,10 @@ class _Pass:
         for use in uses:
             up = self._above[use]
             if isinstance(use.ctx, ast.Store):
-                whole = self._unpacked(use, up)
-                if whole is None and (not isinstance(up, ast.Assign) or len(up.targets) > 1):
+                value = self._assigned(use, up)
+                if value is None:
                     return []
-                found.append(whole if whole is not None else up.value)  # type: ignore[attr-defined]
+                found.append(value)
             elif (put := self._put(use)) is not None:
                 found += put
             elif not self._only_reads(use):
@@ -114,14 +156,16 @@ class _Pass:
         filled = any(isinstance(each, (ast.List, ast.Tuple, ast.Dict, ast.ListComp)) for each in found)
         return [] if filled and any(map(self._hands_on, uses)) else found
 
-    def _unpacked(self, use: ast.Name, up: ast.AST) -> ast.expr | None:
-        """The part of a call that one of two names is bound to, where the second part is whole numbers."""
+    def _assigned(self, use: ast.Name, up: ast.AST) -> ast.expr | None:
+        """What a name alone is bound to, or one of two to its part of a call that gives values and their indices."""
+        if isinstance(up, ast.Assign):
+            return up.value if len(up.targets) == 1 else None
         statement = self._above[up]
         if not isinstance(up, ast.Tuple) or not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
             return None
         at = up.elts.index(use)
         part = ast.Subscript(statement.value, ast.Constant(at), ast.Load())
-        return part if len(up.elts) == _PAIR and _is_index_of(part) else None
+        return part if len(up.elts) == _PAIR and self._is_index_of(part) else None
 
     def _put(self, use: ast.Name) -> list[ast.expr] | None:
         """What is put into a variable's value where that is used: `kept.append(x)`, `kept[i] = x`; None for others."""
@@ -149,14 +193,15 @@ class _Pass:
     def _hands_on(self, use: ast.Name) -> bool:
         """Whether a use hands the value itself on: in a call, or to a loop; reading an entry of it is none."""
         up = self._above[use]
-        if isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and up.func.attr in table.JOINS:
+        if isinstance(up, ast.Call) and isinstance(up.func, ast.Attribute) and _is_torch(up.func.value):
             return False
         return isinstance(up, (ast.Call, ast.keyword, ast.Starred, ast.For, ast.comprehension, ast.Lambda, ast.IfExp))
 
 
-def _is_index_of(part: ast.Subscript) -> bool:
-    """Whether a part is the indices of the largest, or the like: `scores.max(1)[1]`."""
-    call = part.value
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return False
-    return call.func.attr in table.WITH_INDICES and isinstance(part.slice, ast.Constant) and part.slice.value == 1
+def _is_torch(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "torch"
+
+
+def _is_number(node: ast.expr) -> bool:
+    node = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.nodes import below, of_node, walk
 from flake8_torchleak.lifetime.values import Atom, Keywords, Kind, Obj, Value
-from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.lifetime.world import ClassInfo, binding
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.signatures import refuses, spreads
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
@@ -20,11 +19,12 @@ if TYPE_CHECKING:
 
 _PERHAPS = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 """Expressions that may leave out a part of themselves."""
-_LEAVING = (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom)
+_LEAVING = (ast.Return, ast.Raise)
+_YIELDS = (ast.Yield, ast.YieldFrom)
 
 
 def is_refused(atom: Atom, args: Sequence[Value], keywords: Keywords, node: ast.expr) -> bool:
-    """Whether calling one of several alternatives fails: then it is another one that is called."""
+    """Whether calling something with these fails: of several alternatives, it is another one that is called then."""
     if atom.kind is Kind.NUMBER and atom.made is None:
         return True
     if not isinstance(node, ast.Call) or spreads(node):
@@ -51,14 +51,39 @@ def failing(seen: Seen) -> frozenset[ast.AST]:
 
 
 def _is_certain(atom: Atom, call: ast.Call) -> bool:
-    """Whether it is just this that is called: no method that a class below may have, no decorator's function."""
+    """Whether it is just this that is called, under its own name.
+
+    No method that a class below may have, or that is bound anew in its class; no function that a decorator made.
+    """
     made = atom.made
     if isinstance(made, ClassInfo):
         return last_name(call.func) == made.name
     if isinstance(made, Function):
-        objects = [each.made for each in made.receiver if isinstance(each.made, Obj)]
-        return made.closure is None and all(each.born for each in objects)
-    return isinstance(made, Obj) and bool(made.born)
+        owners = [each.made for each in made.receiver if isinstance(each.made, Obj)]
+        name = getattr(made.node, "name", "")
+        own = last_name(call.func) == name and all(_has_one(each, name) for each in owners)
+        if made.owner is not None and not made.receiver:
+            return False  # of another class, perhaps: who gets it from an object is given that
+        return made.closure is None and own and all(each.born for each in owners)
+    if not isinstance(made, Obj) or not made.born:
+        return False
+    return all(name not in made.fields and _has_one(made, name) for name in ("__call__", "forward"))
+
+
+def _has_one(made: Obj, name: str) -> bool:
+    """Whether the classes of an object bind a name to methods alone, each at most once."""
+    for each in made.cls.order if isinstance(made.cls, ClassInfo) else ():
+        bound = _bound(each.node).get(name, [])
+        if bound and bound != [each.own.get(name)]:
+            return False
+        if each.shared is not None and name in each.shared.fields:
+            return False
+    return True
+
+
+@of_node
+def _bound(cls: ast.ClassDef) -> dict[str, list[ast.stmt]]:
+    return binding(cls.body)
 
 
 def _fails(atom: Atom, args: Sequence[Value], keywords: Keywords, node: ast.Call, seen: Seen) -> bool:
@@ -77,7 +102,7 @@ def _taking(atom: Atom) -> tuple[FunctionNode | ast.Lambda, bool] | None:
     if isinstance(made, Function):
         return (made.node, bool(made.receiver)) if made.node and not made.args and not made.keywords else None
     if isinstance(made, ClassInfo):
-        found = constructor(made)
+        found = _constructor(made)
         return (found, True) if found is not None else None
     if isinstance(made, Obj) and isinstance(made.cls, ClassInfo):
         method = made.cls.method("__call__") or (made.cls.method("forward") if made.cls.is_network else None)
@@ -85,26 +110,36 @@ def _taking(atom: Atom) -> tuple[FunctionNode | ast.Lambda, bool] | None:
     return None
 
 
-def constructor(cls: ClassInfo) -> FunctionNode | None:
+def _constructor(cls: ClassInfo) -> FunctionNode | None:
     """The `__init__` that a class is called by, where nothing else may come before it."""
     found = cls.method("__init__")
-    if found is None or cls.method("__new__") is not None or not is_in_line(cls, found[0]):
+    if found is None or cls.method("__new__") is not None or not is_in_line(cls):
         return None
-    return found[1]
+    return found[1] if _has_one(Obj("instance", None, 0, cls), "__init__") else None
 
 
-def is_in_line(cls: ClassInfo, owner: ClassInfo) -> bool:
-    """Whether no other class may stand between a class and one that it inherits from."""
-    below_it = takewhile(lambda each: each is not owner, cls.order)
-    plain = (each for each in (*below_it, owner))
-    return all(not each.node.keywords and not each.node.decorator_list for each in plain) and all(
-        len(each.node.bases) == len(each.bases) == 1 for each in takewhile(lambda each: each is not owner, cls.order)
-    )
+_PLAIN_BASES = frozenset({
+    "object", "Module", "Dataset", "IterableDataset", "Sampler", "Exception", "ABC", "LightningModule",
+    "LightningDataModule",
+})  # fmt: skip
+"""Classes of libraries, by their last names, that leave it to `type` how a class below is called."""
+
+
+def is_in_line(cls: ClassInfo) -> bool:
+    """Whether a class and all above it are one below the other, and none is decorated, or of another kind."""
+    plain = all(not each.node.keywords and not each.node.decorator_list and _is_single(each) for each in cls.order)
+    return plain and all(name.rpartition(".")[2] in _PLAIN_BASES for name in cls.foreign)
+
+
+def _is_single(cls: ClassInfo) -> bool:
+    return len(cls.node.bases) <= 1 and len(cls.bases) <= 1
 
 
 @of_node
 def _come_to(function: FunctionNode) -> tuple[ast.Call, ...]:
-    """The calls of a function that are evaluated whenever it runs, as its statements show."""
+    """The calls of a function that are evaluated whenever it is called, as its statements show."""
+    if isinstance(function, ast.AsyncFunctionDef) or any(isinstance(each, _YIELDS) for each in walk(function)):
+        return ()
     return tuple(_calls(function.body))
 
 

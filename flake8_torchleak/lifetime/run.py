@@ -268,8 +268,8 @@ class Run(Budget):
             if loop.step in ("", IN_VAIN) and not loop.small and since >= loop.iteration:
                 loop.step = why
 
-    def differentiate(self, value: Value, retained: bool = False) -> None:
-        """A value, or what it holds, is differentiated. retained: its graph stays for another time."""
+    def differentiate(self, value: Value, retained: bool | None = False) -> None:
+        """A value, or what it holds, is differentiated. retained: its graph stays for another time; None: perhaps."""
         for atom, holder in self.within(value):
             if atom.kind is Kind.NUMBER:
                 continue
@@ -281,11 +281,23 @@ class Run(Budget):
             self.seen.prove_network(made)
             if not retained:
                 self.seen.freed |= made
+            if retained is not False or self.is_conditional:
+                self.seen.perhaps_kept |= made
             self._read_back(atom, holder)
             self.step(atom.born, TRAINING)
             for loop in self.loops:
                 loop.trains = True
                 self.seen.trained.add(loop.node)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether a condition in the innermost loop decides over what is done now."""
+        loop = self.loops[-1] if self.loops else None
+        if loop is None:
+            return False
+        inside = self.frames[loop.depth :]
+        around = inside[0].tests if inside else self.tests
+        return len(around) > loop.tests or bool(inside and self.tests) or any(each.tests for each in inside[1:])
 
     def read_back(self, value: Value) -> None:
         """A value may be differentiated: who keeps it does so for that."""

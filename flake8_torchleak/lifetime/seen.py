@@ -44,6 +44,8 @@ class Seen:
         """Functions that were seen to return or yield what carries history, or to leave it in an object."""
         self.freed: set[Site] = set()
         """The same, where `backward()` does not retain the graph: what was saved for it is gone."""
+        self.perhaps_kept: set[Site] = set()
+        """Of what was differentiated what keeps its graph all the same, or may: a condition decides over either."""
         self.fed_back: set[Site] = set()
         """Calls of networks that are given what earlier iterations made, with its history."""
         self.of_project: set[Site] = set()

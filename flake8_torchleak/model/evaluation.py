@@ -11,6 +11,7 @@ from flake8_torchleak.model.again import loop_around
 from flake8_torchleak.model.beside import may_be_beside
 from flake8_torchleak.model.bounds import quietly
 from flake8_torchleak.model.classfacts import self_name
+from flake8_torchleak.model.effects import FORWARDS
 from flake8_torchleak.model.elsewhere import calls_elsewhere, is_called_without
 from flake8_torchleak.model.evaluated import MADE_SO, Evaluation, is_left_out, is_test
 from flake8_torchleak.model.fed import goes_over_batches
@@ -26,6 +27,7 @@ from flake8_torchleak.model.running import is_forward, switches_itself
 from flake8_torchleak.model.shown import is_given
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, FunctionNode, Scope
 from flake8_torchleak.model.unneeded import may_be_unneeded, may_train_unseen
+from flake8_torchleak.model.values import Kind
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -168,13 +170,20 @@ def _whole_set(module: Module, scope: FunctionNode) -> Evaluation | None:
     for call in module.tree.calls(scope):
         if (
             passes(module, call)
-            and not isinstance(module.tree.parents[call], ast.Expr)
+            and not _is_dropped(module, call)
             and not module.loops.modes.contradicted(scope)
             and module.grad.at(call) is Grad.ON
             and not module.loops.trains(scope)
         ):
             return Evaluation(call, None, scope, ((caller, "called in the training loop"),))
     return None
+
+
+def _is_dropped(module: Module, call: ast.Call) -> bool:
+    """Whether nobody takes what a method of a network gives: `net.save(path)`. A pass may be run for its hooks."""
+    if not isinstance(module.tree.parents[call], ast.Expr) or not isinstance(call.func, ast.Attribute):
+        return False
+    return call.func.attr not in FORWARDS and module.infer.value(call.func).kind is not Kind.MODULE
 
 
 def _in_training(module: Module, call: ast.Call) -> bool:

@@ -1,4 +1,4 @@
-"""Code that fails before it comes to a place: unbound names, calls without arguments."""
+"""Code that fails around a place: names that nothing binds, calls that do not fit what they call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ _PYTHON_2 = frozenset({
 """Builtins that are gone: such code is old, and ran."""
 _BINDING = ("globals(", "locals(", "vars(", "exec(", "execfile(", "builtins", "__dict__", "get_ipython")
 """What may bind names that no statement shows."""
-_PERHAPS = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ExceptHandler, ast.match_case, ast.AnnAssign)
+_CHANGING = ("pre_hook", "__getattribute__", "__class__ =", "__defaults__", "__init_subclass__")
+"""What may change what a call gives to whom."""
+_SWALLOWING = ("suppress", "raises", "ExitStack")
+"""Contexts, by a part of their names, that may go on behind what is raised in them."""
+_PERHAPS = (
+    ast.IfExp, ast.BoolOp, ast.Lambda, ast.ExceptHandler, ast.match_case, ast.AnnAssign, ast.ListComp, ast.SetComp,
+    ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
 """Parts of these are perhaps not come to; annotations are perhaps words only."""
 
 
@@ -41,7 +48,7 @@ def fails(module: Module, node: ast.AST, failing: Callable[[Module], Collection[
     project = module.project
     if project is None or not project.is_marked or (module.path or "").endswith(".ipynb"):
         return False
-    seen = failing(module)
+    seen = failing(module) if _shows_calls(module) else frozenset()
     if _fails_at(module, node, seen):
         return True
     function = module.tree.function(node)
@@ -58,12 +65,47 @@ def _fails_at(module: Module, node: ast.AST, seen: Collection[ast.AST]) -> bool:
         if any(_is_unbound(module, each) and _is_come_to(module, each, node, scope) for each in reads):
             return True
     calls = module.tree.calls(scope)
-    return any((each in seen or _is_refused(module, each)) and _is_come_to(module, each, node, scope) for each in calls)
+    by_name = _shows_names(module)
+    return any(
+        (each in seen or (by_name and _is_refused(module, each))) and _is_come_to(module, each, node, scope)
+        for each in calls
+    )
 
 
 def _shows_names(module: Module) -> bool:
     """Whether statements show all names that a module binds."""
     return not module.names.stars and not any(each in module.source.text for each in _BINDING)
+
+
+def _shows_calls(module: Module) -> bool:
+    """Whether what was followed is what is called: nothing binds names of this module behind their definitions."""
+    text, body = module.source.text, module.root.body
+    if any(each in text for each in (*_BINDING, *_CHANGING)):
+        return False
+    if any(_is_put_into(module, each) for each in module.tree.all(ast.Attribute, ast.Call)):
+        return False
+    stars = [each.lineno for each in body if isinstance(each, ast.ImportFrom) and each.names[0].name == "*"]
+    made = [each.lineno for each in body if isinstance(each, (*FUNCTIONS, ast.ClassDef))]
+    return not stars or not made or max(stars) < min(made)
+
+
+def _is_put_into(module: Module, node: ast.Attribute | ast.Call) -> bool:
+    """Whether something is put into a class or a module: `Row.show = shown`, `setattr(tools, name, shown)`."""
+    base: ast.expr | None = None
+    if isinstance(node, ast.Attribute):
+        base = node.value if isinstance(node.ctx, ast.Store) else None
+    elif isinstance(node.func, ast.Name) and node.func.id == "setattr" and node.args:
+        base = node.args[0]
+    if not isinstance(base, ast.Name):
+        return False
+    made = (each for each in module.root.body if isinstance(each, (ast.ClassDef, ast.Import, ast.ImportFrom)))
+    return any(base.id in _names_of(each) for each in made)
+
+
+def _names_of(statement: ast.ClassDef | ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(statement, ast.ClassDef):
+        return [statement.name]
+    return [(each.asname or each.name).partition(".")[0] for each in statement.names]
 
 
 def _is_imported(module: Module) -> bool:
@@ -92,7 +134,11 @@ def _is_come_to(module: Module, name: ast.expr, node: ast.AST, scope: FunctionNo
     """Whether nothing around a name or call in its function may leave it out that does not hold the node as well."""
     inner: ast.AST = name
     for outer in takewhile(lambda each: each is not scope, module.tree.ancestors(name)):
-        if isinstance(outer, _PERHAPS) or (isinstance(outer, ast.Try) and outer.handlers):
+        if isinstance(outer, _PERHAPS) or getattr(outer, "handlers", None):
+            return False
+        if isinstance(outer, (ast.With, ast.AsyncWith)) and _swallows(outer):
+            return False
+        if isinstance(outer, (ast.For, ast.AsyncFor)) and inner in outer.orelse:
             return False
         if isinstance(outer, (ast.If, ast.While)) and inner is not outer.test:
             arm = outer.body if inner in outer.body else outer.orelse
@@ -100,3 +146,11 @@ def _is_come_to(module: Module, name: ast.expr, node: ast.AST, scope: FunctionNo
                 return False
         inner = outer
     return inner in scope.body
+
+
+def _swallows(node: ast.With | ast.AsyncWith) -> bool:
+    """Whether a `with` may go on behind what is raised in it."""
+    contexts = [each.context_expr for each in node.items]
+    return any(
+        isinstance(each, ast.Name) or any(word in ast.unparse(each) for word in _SWALLOWING) for each in contexts
+    )

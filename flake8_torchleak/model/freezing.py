@@ -21,8 +21,11 @@ _FREEZES = re.compile(rf"\.{_WORD}\s*=(?!=|\s*True\b)|\b{_WORD}_\((?!\s*(?:{_WOR
 `net.freeze()`. A keyword of a function that makes tensors does not."""
 
 
-_LOSES = re.compile(r"\b_parameters\.(?:pop|clear)\(|\bdel [\w.]*\b_parameters\[")
-"""What takes the parameters out of a network, which has plain tensors in their place: stochastic weight averaging."""
+_LOSES = re.compile(r"(?<!\bself)\._parameters\.(?:pop|clear)\(")
+"""What takes the parameters out of a network, which has plain tensors in their place: stochastic weight averaging.
+
+`del net._parameters[name]` makes room for what is computed of another one, with a graph: spectral norm.
+"""
 
 
 def may_be_frozen(module: Module) -> bool:

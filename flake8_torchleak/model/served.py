@@ -32,10 +32,10 @@ _SOME_WORKERS = re.compile(r"\bnum_workers(?:[\"']\s*:|\s*(?::\s*\w+\s*)?=(?!=))
 """A number of workers that is given, and not written as 0."""
 _LOOKS = frozenset({"len", "enumerate", "zip", "list", "tqdm", "trange", "print", "range"})
 
-_MOST_SEARCHED = 600
-"""Files of a project that are asked whether they speak of workers."""
 _MOST_FILES = 200
 """Files with PyTorch that are asked what they say of collate functions."""
+_MOST_SEARCHED = 600
+"""Files of a project that are asked whether they speak of workers."""
 
 
 class Served:
@@ -159,7 +159,7 @@ class Served:
 
     @cached_property
     def speaks_of_no_workers(self) -> bool:
-        """Whether no file of a project speaks of workers, nor do its settings and scripts: a cache is there to be hit.
+        """Whether no file of a project speaks of workers, nor do its settings and scripts: it has none.
 
         A file that nothing is beside is a part of a program that is not in sight.
         """

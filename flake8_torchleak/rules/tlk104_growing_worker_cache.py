@@ -125,7 +125,7 @@ def check(module: Module) -> Iterator[Report]:
         )
 
 
-_NO_WORKERS = "the project gives it to no loader with workers"
+_NO_WORKERS = "no loader in sight that gets it has workers"
 
 
 def _has_none(module: Module, dataset: DatasetFacts) -> bool:

@@ -154,12 +154,15 @@ def _called(module: Module) -> Iterator[Report]:
 def _is_unread(module: Module, call: ast.Call) -> bool:
     """Whether a call is bound to a variable that nobody reads: what goes round is never asked for a batch."""
     statement = module.tree.statement(call)
-    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    if not isinstance(target, ast.Name):
+    if not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
         return False
-    scope = module.names.scope_of(target.id, target)
-    names = (each for each in ast.walk(scope or module.root) if isinstance(each, ast.Name) and each.id == target.id)
-    return scope is not module.root and not any(isinstance(each.ctx, ast.Load) for each in names)
+    value, target = statement.value, statement.targets[0]
+    arms = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
+    scope = module.names.scope_of(target.id, target) if isinstance(target, ast.Name) else None
+    if call not in arms or not isinstance(target, ast.Name) or not isinstance(scope, FUNCTIONS):
+        return False
+    names = [each for each in ast.walk(scope) if isinstance(each, ast.Name)]
+    return not any(each.id == "locals" or (each.id == target.id and isinstance(each.ctx, ast.Load)) for each in names)
 
 
 def _unpacked(module: Module) -> Iterator[Report]:
