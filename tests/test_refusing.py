@@ -240,3 +240,10 @@ def test_a_program_imports_what_lies_beside_it(tmp_path: Path, end: str, files: 
     text = program(above="from rows import Row", before="Row(1, 2)") + f"{end}\n"
     beside = {"jobs____init__": "", "jobs__rows": "def Row(x): print(x)"}
     assert severity(tmp_path, text, name="jobs__run", **beside, **files) == expected
+
+
+@pytest.mark.parametrize(("patch", "expected"), [("Row.show = print", "warning"), ("print(Row)", "note")])
+def test_a_method_that_another_module_puts_in_its_place(tmp_path: Path, patch: str, expected: str) -> None:
+    tools = f"class Row:\n    def show(self, name): print(name)\n\ndef change():\n    {patch}\n"
+    text = program(above="from tools import Row, change", before="change(); Row().show()")
+    assert severity(tmp_path, text, tools=tools) == expected

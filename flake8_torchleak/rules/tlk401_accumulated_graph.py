@@ -20,7 +20,8 @@ Why
 ---
 Adding tensors that require grad builds one longer graph: the sum keeps every step's nodes alive.
 After `backward()` the activations are gone and the graph nodes stay: small, but they grow with every
-step until the sum is dropped. Without `backward()` (evaluation, an extra metric) or with
+step until the sum is dropped. The message says so (`keeps the nodes of each step's graph`) where every step is seen to
+run it. Without `backward()` (evaluation, an extra metric) or with
 `retain_graph=True` the activations of every step stay too. `.cpu()`, `.clone()` and `/ n` are no release.
 Source: the PyTorch FAQ, "Don't accumulate history across your training loop".
 
