@@ -67,4 +67,4 @@ def test_diagnostics(tmp_path: Path) -> None:
     (finding,) = ours
     assert (finding["source"], finding["code"]) == ("flake8", "TLK401")
     assert finding["range"]["start"] == {"line": 8, "character": 8}
-    assert "`total` keeps each step's autograd graph" in finding["message"]
+    assert "`total` keeps the nodes of each step's graph" in finding["message"]
