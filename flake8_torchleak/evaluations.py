@@ -15,7 +15,7 @@ from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.bounds import BEYOND, quietly
 from flake8_torchleak.model.detached import detached
 from flake8_torchleak.model.elsewhere import is_called_without
-from flake8_torchleak.model.evaluated import DETACHED, Evaluation, is_test
+from flake8_torchleak.model.evaluated import DETACHED, WITHOUT_GRAPH, Evaluation, is_test
 from flake8_torchleak.model.evaluation import followed as admitted
 from flake8_torchleak.model.freezing import may_freeze
 from flake8_torchleak.model.module import Module
@@ -28,8 +28,6 @@ from flake8_torchleak.model.unread import unread
 
 _MOST_RUNS = 2
 """Calls in helpers that are shown."""
-WITHOUT_GRAPH = "what it gives is only used without its graph"
-"""What a note says of what cuts an output off from its graph."""
 
 
 def evaluations(module: Module) -> Iterator[Evaluation]:
@@ -118,7 +116,6 @@ def _detached(module: Module, told: list[Evaluation]) -> Iterator[Evaluation]:
             continue
         if _network_at(module, call) not in needing and seen.spent.isdisjoint(marks(call)):
             known = Evaluation(call, loop, function, ((place, why),), by_use=True, in_training=True)
-            known = replace(known, cut=why is WITHOUT_GRAPH)
             yield replace(known, of_any_class=call in seen.of_any_class or call not in seen.recording)
 
 

@@ -210,6 +210,8 @@ def evaluate(model, dataset, device, args):
         ("np.random.permutation(5)", True),
         ("random.sample(range(5), 3)", True),
         ("torch.randperm(5)", True),
+        ("torch.randperm(5).detach()", True),
+        ("torch.randperm(5).pin_memory()", True),
         ("[0, 1]", True),
         ("np.random.randint(0, 3, 2)", True),
         ("np.random.randint(0, 3)", False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.values import (
     BY_CALL,
     BY_NAME,
@@ -22,7 +23,6 @@ from flake8_torchleak.model.sums import same
 
 _SAME_AGAIN = frozenset({"to", "cpu", "cuda", "float", "double", "half", "bfloat16", "contiguous", "requires_grad_"})
 """Methods that give a tensor itself where it is so already, as it is the second time: measured on torch 2.13."""
-_JOINING = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
 
 
 def adds(new: Atom, old: Value, node: ast.AST, loop: int, proven: set[Site]) -> bool:
@@ -70,4 +70,4 @@ def joins(site: Site) -> bool:
         if isinstance(node.ctx, ast.Store):
             return True  # an entry of a tensor is set
         node = node.value
-    return isinstance(node, ast.Call) and last_name(node.func) in _JOINING
+    return isinstance(node, ast.Call) and last_name(node.func) in table.JOINS

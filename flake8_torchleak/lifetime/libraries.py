@@ -218,13 +218,8 @@ WHOLE_NUMBERS = frozenset({
     "eq", "ne", "gt", "lt", "ge", "le", "isnan", "isinf", "long", "int", "bool", "short", "byte",
 })  # fmt: skip
 """Functions of torch, and methods of tensors, that give whole numbers or truths, whatever they are made of."""
-SAME_NUMBERS = frozenset({
-    "view", "reshape", "view_as", "reshape_as", "flatten", "unflatten", "squeeze", "unsqueeze", "transpose", "permute",
-    "expand", "expand_as", "repeat", "contiguous", "clone", "t", "to", "cpu", "cuda", "float", "type", "type_as",
-})  # fmt: skip
-"""Methods that give the numbers of a tensor, in another shape, type or place."""
-JOINS = frozenset({"cat", "concat", "stack", "hstack", "vstack", "pad_sequence"})
-"""Functions of torch that make one tensor of several."""
+JOINS = frozenset({"cat", "concat", "concatenate", "stack", "hstack", "vstack"})
+"""Functions that make one tensor of several, as torch has them."""
 
 ARRAY = "array"
 """A tensor's memory as numpy has it."""

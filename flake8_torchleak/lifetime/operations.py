@@ -221,7 +221,7 @@ def _gives_indices(name: str, args: list[Value], keywords: Keywords) -> bool:
     """Whether an operation gives indices beside its values: some do if they are told a dimension, a number."""
     if name not in table.WITH_INDICES:
         return False
-    if name in ("sort", "topk", "mode") or "dim" in keywords:
+    if name in table.ALWAYS_WITH_INDICES or "dim" in keywords:
         return True
     return bool(args) and all(atom.kind is Kind.NUMBER for atom in args[0])
 

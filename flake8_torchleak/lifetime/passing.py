@@ -15,6 +15,11 @@ from flake8_torchleak.model.tree import FunctionNode
 
 _MOST_LEVELS = 4
 """Variables that a part is made of, one from another."""
+_THROUGH = table.SAME_NUMBERS | {
+    "view_as", "reshape_as", "flatten", "unflatten", "transpose", "permute", "expand_as", "t", "float", "type",
+    "type_as",
+}  # fmt: skip
+"""Methods that give what a tensor is, in another shape, type or place, whatever they are told."""
 _PUTTING = frozenset({"append", "appendleft", "insert", "extend"})
 _NOTHING: frozenset[Hashable] = frozenset()
 _PAIR = 2
@@ -75,7 +80,7 @@ class _Pass:
                 return not self._is_module(value.func.value)
             if value.func.attr in table.WHOLE_NUMBERS:
                 return self._is_of_tensors(value.func.value)
-            if value.func.attr in table.SAME_NUMBERS:
+            if value.func.attr in _THROUGH:
                 return self._is_cut(value.func.value, levels)
             if _is_torch(value.func.value) and value.func.attr in table.JOINS and value.args:
                 return self._is_cut(value.args[0], levels)

@@ -59,12 +59,13 @@ def _is_certain(atom: Atom, call: ast.Call) -> bool:
     if isinstance(made, ClassInfo):
         return last_name(call.func) == made.name
     if isinstance(made, Function):
-        owners = [each.made for each in made.receiver if isinstance(each.made, Obj)]
         name = getattr(made.node, "name", "")
-        own = last_name(call.func) == name and all(_has_one(each, name) for each in owners)
+        if made.closure is not None or last_name(call.func) != name:
+            return False
         if made.owner is not None and not made.receiver:
             return False  # of another class, perhaps: who gets it from an object is given that
-        return made.closure is None and own and all(each.born for each in owners)
+        owners = (each.made for each in made.receiver if isinstance(each.made, Obj))
+        return all(each.born and _has_one(each, name) for each in owners)
     if not isinstance(made, Obj) or not made.born:
         return False
     return all(name not in made.fields and _has_one(made, name) for name in ("__call__", "forward"))

@@ -21,6 +21,8 @@ MADE_SO = "`from_pretrained` gives a network in evaluation mode, which does not 
 SWITCHED_ELSEWHERE = "who calls it puts the network in evaluation mode, which does not turn autograd off"
 """What a note says of a function whose callers are in other files."""
 
+WITHOUT_GRAPH = "what it gives is only used without its graph"
+"""What a note says of what cuts an output off from its graph."""
 DETACHED = "it is taken to run the network with gradients on, as what it gives is detached"
 """What a note says of a method that nobody can see."""
 
@@ -44,12 +46,15 @@ class Evaluation:
     """Whether only what becomes of the output says that a method which nobody can see builds a graph."""
     of_any_class: bool = False
     """Whether the network may be of any class of the project."""
-    cut: bool = False
-    """Whether what becomes of the outputs is that they are only used without their graph."""
     in_training: bool = False
     """Whether it may stand in training, of which it is no part: its outputs are only used without their graph."""
     test: str = ""
     """The condition under which the same call is for training, as it is written."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it is told for outputs that are only used without their graph."""
+        return any(text == WITHOUT_GRAPH for _, text in self.evidence)
 
     @property
     def is_switched(self) -> bool:

@@ -66,7 +66,7 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
     if evaluation.by_use and (may_freeze(module, evaluation.call) or seems_frozen(module, evaluation.call)):
         return FROZEN
     if evaluation.by_use:
-        return BESIDE if evaluation.cut and module.loops.trains(loop) else ""
+        return BESIDE if evaluation.is_cut and module.loops.trains(loop) else ""
     if loop in over:
         return ""
     if _is_of_one(module, evaluation.call):
