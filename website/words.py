@@ -20,8 +20,9 @@ WORDS = (
         r"\bgraphs?\b|requires? grad|grad_fn",
         "While gradients are on, every tensor that is computed from a parameter remembers how it was computed: its "
         "`grad_fn` refers to the operation, and that one to the operations before it, back to the parameters. This is "
-        "the autograd graph. `backward()` walks along it. Operations save inputs and results that `backward()` will "
-        "need (*activations*): this is most of the memory. As long as anything refers to the tensor, its graph stays. "
+        "the autograd graph, and each operation is a *node* of it. `backward()` walks along it. Operations save inputs "
+        "and results that `backward()` will need (*activations*): this is most of the memory. As long as anything "
+        "refers to the tensor, its graph stays; after `backward()` only its nodes do, 0.7 to 0.8 KB each. "
         "`.detach()` gives the same numbers without a graph.",
     ),
     Word(
