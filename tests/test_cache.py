@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -79,7 +80,7 @@ def kept(project: Path) -> list[Path]:
 
 
 def data(project: Path) -> list[object]:
-    """What is kept: key, codes, places, tables, questions, entries."""
+    """What is kept: key, codes, places, what is watched of them, the questions as one text, entries."""
     (file,) = kept(project)
     found: list[object] = json.loads(file.read_text())
     return found
@@ -574,6 +575,17 @@ def test_what_cannot_be_written_is_not(project: Path, capsys: Capture, monkeypat
     assert kept(project) == []
 
 
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_garbage_collector_goes_on_as_before(project: Path, capsys: Capture, collects: bool) -> None:
+    (gc.enable if collects else gc.disable)()
+    try:
+        for _ in range(2):
+            check(capsys)
+            assert gc.isenabled() is collects
+    finally:
+        gc.enable()
+
+
 # -- Nothing in it is trusted -------------------------------------------------------------------------------
 
 
@@ -584,6 +596,12 @@ def spoilt(change: Callable[[list[Any]], object]) -> Callable[[bytes], bytes]:
         return json.dumps(found if replaced is None else replaced).encode()
 
     return spoil
+
+
+def asked(all: list[Any]) -> dict[str, list[int]]:
+    """The numbers of the questions that the files' findings rest on."""
+    found: dict[str, list[int]] = json.loads(all[4])[2]
+    return found
 
 
 SPOILT: dict[str, Callable[[bytes], bytes]] = {
@@ -597,9 +615,16 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
     "no entries": spoilt(lambda all: all.__setitem__(5, 7)),
     "entries of another form": spoilt(lambda all: all.__setitem__(5, dict.fromkeys(all[5], 7))),
     "entries that are short": spoilt(lambda all: [each.pop() for each in all[5].values()] and None),
-    "questions of another form": spoilt(lambda all: all.__setitem__(4, [7] * 99)),
-    "no questions": spoilt(lambda all: all.__setitem__(4, [])),
-    "no such kind": spoilt(lambda all: [each.__setitem__(0, "what") for each in all[4]] and None),
+    "watched of another form": spoilt(lambda all: all.__setitem__(3, [7] * 3)),
+    "nothing watched": spoilt(lambda all: all.__setitem__(3, [])),
+    "no text of questions": spoilt(lambda all: all.__setitem__(4, [])),
+    "questions of another form": spoilt(lambda all: all.__setitem__(4, json.dumps([[], [7] * 99, asked(all)]))),
+    "no questions": spoilt(lambda all: all.__setitem__(4, json.dumps([[], [], asked(all)]))),
+    "no such kind": spoilt(lambda all: all.__setitem__(4, all[4].replace('"has"', '"what"'))),
+    "nobody asks": spoilt(lambda all: all.__setitem__(4, "[[],[],{}]")),
+    "numbers that no question has": spoilt(
+        lambda all: all.__setitem__(4, json.dumps([*json.loads(all[4])[:2], {path: [10**6] for path in asked(all)}]))
+    ),
     "no places": spoilt(lambda all: all.__setitem__(2, [])),
     "places of another form": spoilt(lambda all: all.__setitem__(2, [[7, 7, 7]] * 99)),
     "places with names that no file has": spoilt(lambda all: all.__setitem__(2, [["\0", "x", "x"]] * 99)),
@@ -624,7 +649,8 @@ def test_whatever_is_wrong_is_as_if_it_were_not_there(project: Path, name: str, 
 def test_a_table_that_is_made_of_itself_does_not_hold(project: Path) -> None:
     tables = [["by_name", [str(project), "marked"], [0]], ["what", [], [1]]]
     questions = [["by_name", 0, "wrong", ["x"]], ["what", 1, "", ["x"]]]
-    known = evidence.Evidence(reading.Reader(notes=True), [], tables, questions)
+    details = json.dumps([tables, questions, {}])
+    known = evidence.Evidence(reading.Reader(notes=True), [], [[], [], []], details)
     assert not known.holds(0)
     with pytest.raises(ValueError, match="no table"):
         known.holds(1)

@@ -238,7 +238,7 @@ class Run(Budget):
                     if depth < DEEPEST and id(made) not in seen and self.holds(made):
                         seen.add(id(made))
                         self.look(len(made.fields))
-                        stack += [(inner, depth + 1, made) for inner in list(made.fields.values())]
+                        stack += [(inner, depth + 1, made) for inner in made.fields.values()]
                     continue
                 count += 1
                 if count > _MOST_WITHIN:
@@ -352,15 +352,22 @@ class Run(Budget):
         """Whether a value is a network, an optimizer or a part of one, or holds such."""
         return any(atom.kind in _LEARNING for atom, _ in self.within(value))
 
-    def objects_in(self, value: Value) -> Iterator[Obj]:
-        """The objects that a value is, or that those hold."""
-        stack = [(value, 0)]
-        while stack:
-            each, depth = stack.pop()
-            for atom in each:
-                made = atom.made
-                if isinstance(made, Obj) and made.kind != "frame":
-                    yield made
+    def objects_in(self, value: Value) -> list[Obj]:
+        """The objects that a value is, or that those hold: each once, those that hold before those that are held."""
+        found: dict[int, Obj] = {}
+        level = [value]
+        for depth in range(DEEPEST + 1):
+            below: list[Value] = []
+            for each in level:
+                for atom in each:
+                    made = atom.made
+                    if made.__class__ is not Obj or made.kind == "frame" or id(made) in found:
+                        continue
+                    found[id(made)] = made
                     if depth < DEEPEST and self.holds(made):
                         self.look(len(made.fields))
-                        stack += [(inner, depth + 1) for inner in made.fields.values()]
+                        below += made.fields.values()
+            if not below:
+                break
+            level = below
+        return list(found.values())

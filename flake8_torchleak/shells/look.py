@@ -72,6 +72,7 @@ class Remembering(Look):
         self._lost: dict[str, str] = {}
 
     def begin(self, paths: Sequence[str], wanted: Callable[[str], Wanted]) -> None:
+        self._store.expect(len(paths))
         if self._jobs < 2:
             return
         jobs = [(path, self._listed(wanted(path))) for path in paths if path != "-"]

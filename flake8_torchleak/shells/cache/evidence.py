@@ -6,7 +6,9 @@ the answer. After that the question is asked again: few questions depend on all 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from flake8_torchleak.model.reading import Question, Reader
@@ -33,26 +35,75 @@ class Known:
         self.questions: list[int] = []
 
 
+class Details:
+    """What is only looked at where something has changed, or a few files are looked up: written as one text.
+
+    tables, questions: as `Evidence` has them; asked: by file, the numbers of the questions that its findings rest on.
+    """
+
+    def __init__(self, text: str) -> None:
+        tables, questions, asked = json.loads(text)
+        if {type(tables), type(questions)} != {list}:
+            raise ValueError("no rows")
+        self.tables: list[Row] = tables
+        self.questions: list[Row] = questions
+        self.asked: dict[str, list[int]] = dict(asked)
+
+
+_NOTHING = "[[],[],{}]"
+
+
 class Evidence:
     """Questions, each under a number. What is handed in may be of any form: whatever does not fit raises or is false.
 
     places: [path, sign, digest] each; tables: [name, arguments, numbers of the questions that it is made of] each.
+    watched: the numbers of the files and of the folders that something is asked about, and the questions that cost no
+    more than to see whether those are as they were: while all of that holds, so do all questions.
+    details: the tables and questions as a text, which is read when one of them is needed.
     """
 
-    def __init__(self, reader: Reader, places: list[Row], tables: list[Row], questions: list[Row]) -> None:
+    def __init__(self, reader: Reader, places: list[Row], watched: Sequence[list[Any]], details: str) -> None:
         self.reader = reader
-        self.places, self.tables, self.questions = places, tables, questions
+        self.places = places
+        self._watched, self._text = watched, details
         self._answers: dict[int, bool] = {}
-        self._asked = 0
+        self._is_many = False
         self._whole: bool | None = None
-        """Whether all that there was has its answers, once somebody asked for many."""
+        """Whether all that there was has its answers, once that was asked."""
         self._same: dict[int, bool] = {}
         self._tables: dict[int, bool] = {}
         self.is_new = False
         """Whether something was added, or learnt that saves work the next time."""
-        self._told = [len(places), len(tables), len(questions)]
+        self._told = [0, 0, 0]
         self._numbers: dict[tuple[Any, ...], int] = {}
         """The numbers of what was added, by all that it is."""
+
+    @classmethod
+    def empty(cls, reader: Reader) -> Evidence:
+        """That of a run before which there was none."""
+        return cls(reader, [], ([], [], []), _NOTHING)
+
+    @cached_property
+    def _details(self) -> Details:
+        try:
+            return Details(self._text)
+        except (ValueError, TypeError, RecursionError, MemoryError):  # as if there were none
+            return Details(_NOTHING)
+
+    @property
+    def tables(self) -> list[Row]:
+        """[name, arguments, numbers of questions] each."""
+        return self._details.tables
+
+    @property
+    def questions(self) -> list[Row]:
+        """[kind, number of the place or table, the answer in short, further arguments] each."""
+        return self._details.questions
+
+    @property
+    def asked(self) -> dict[str, list[int]]:
+        """The numbers of the questions that a file's findings rest on, by its path, where there are any."""
+        return self._details.asked
 
     def holds(self, number: int) -> bool:
         """Whether a question has the answer that it had."""
@@ -62,19 +113,26 @@ class Evidence:
             found = self._answers[number] = self._holds(self.questions[number])
         return found
 
-    def all_hold(self, numbers: Sequence[int]) -> bool:
-        """Whether these questions have the answers that they had.
+    def all_hold(self, path: str) -> bool:
+        """Whether what a file's findings rest on is as it was.
 
-        Most files ask the same: who looks up many of them asks everything once, and then only whether it all held.
+        Most files ask the same: where many are looked up everything is asked once, and then only whether it all held.
         """
-        if self._asked < _MANY:
-            self._asked += 1
-            return all(map(self.holds, numbers))
-        if self._whole is None:
-            self._whole = all(map(self.holds, range(len(self.questions))))
-        if self._whole and numbers:
-            return min(numbers) >= 0 and max(numbers) < len(self.questions)
-        return all(map(self.holds, numbers))
+        if self._is_many and self._whole is None:
+            self._whole = self._is_whole()
+        return bool(self._whole) or all(map(self.holds, self.asked[path]))
+
+    def expect(self, count: int) -> None:
+        """So many files are going to be looked up."""
+        self._is_many = count > _MANY
+
+    def _is_whole(self) -> bool:
+        files, folders, alone = self._watched
+        return (
+            all(self._is_same(at, False) for at in files)
+            and all(self._is_same(at, True) for at in folders)
+            and all(map(self._holds, alone))
+        )
 
     def _holds(self, question: Row) -> bool:
         kind, at, mark, rest = question
@@ -212,14 +270,17 @@ class Evidence:
             self.tables.append([name, list(arguments), made_of])
         return self._numbers[key]
 
-    def only(self, numbers: Iterable[int]) -> tuple[list[Row], list[Row], list[Row], dict[int, int]]:
-        """What these questions need, as the constructor takes it, and their new numbers."""
+    def only(self, asked: Mapping[str, Iterable[int]]) -> tuple[list[Row], list[list[Any]], str]:
+        """What these files need, by the numbers of the questions that they ask, as the constructor takes it."""
         places: dict[int, int] = {}
         tables: dict[int, Row] = {}
         renumbered: dict[int, int] = {}
         kept: list[Row] = []
         order: dict[int, int] = {}
-        waiting = list(numbers)[::-1]
+        files: dict[int, None] = {}
+        folders: dict[int, None] = {}
+        alone: list[Row] = []
+        waiting = [number for each in asked.values() for number in each][::-1]
         while waiting:
             number = waiting.pop()
             if number in renumbered:
@@ -227,7 +288,12 @@ class Evidence:
             kind, at, mark, rest = self.questions[number]
             renumbered[number] = len(kept)
             if is_of_place(kind):
-                kept.append([kind, places.setdefault(at, len(places)), mark, rest])
+                home = places.setdefault(at, len(places))
+                kept.append([kind, home, mark, rest])
+                if kind in _ALONE:
+                    alone.append(kept[-1])
+                else:
+                    (folders if kind in _OF_FOLDERS else files)[home] = None
             else:
                 if at not in order:
                     order[at] = len(order)
@@ -235,7 +301,9 @@ class Evidence:
                     waiting += self.tables[at][2]
                 kept.append([kind, order[at], mark, rest])
         whole = [[name, arguments, [renumbered[each] for each in made]] for name, arguments, made in tables.values()]
-        return [self.places[at] for at in places], whole, kept, renumbered
+        numbers = {path: [renumbered[each] for each in found] for path, found in asked.items()}
+        text = json.dumps([whole, kept, numbers], ensure_ascii=False, separators=(",", ":"))
+        return [self.places[at] for at in places], [list(files), list(folders), alone], text
 
 
 def is_of_place(kind: str) -> bool:

@@ -6,6 +6,8 @@ replaced as a whole, so that it is old or new when a run ends early or another o
 
 from __future__ import annotations
 
+import gc
+import json
 import os
 import sys
 from binascii import crc32
@@ -21,7 +23,7 @@ from flake8_torchleak.model.signs import Seen, digest, sign, signed, status
 from flake8_torchleak.shells.cache import codec, folder
 from flake8_torchleak.shells.cache.evidence import Evidence, Known, Row
 
-FORM = 2
+FORM = 3
 _MOST = 64_000_000
 """Bytes of a file of findings: one that would be larger is not written."""
 _BAD = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
@@ -37,7 +39,7 @@ class Gatherer:
 
     def __init__(self) -> None:
         self.reader = Reader(notes=True)
-        self._evidence = Evidence(self.reader, [], [], [])
+        self._evidence = Evidence.empty(self.reader)
 
     def told(self, seen: Seen, findings: Sequence[Finding], asked: Sequence[Question]) -> Told:
         """What `Store.take` takes. Raises ValueError where a file was changed while it was read."""
@@ -56,15 +58,21 @@ class Store:
         self._key = f"{FORM} {__version__} {_installed()} {sys.version} {_user()} {settings}"
         self._name = f"findings-{crc32(self._key.encode()):08x}.json"
         self._entries: dict[str, Row] = {}
-        """By path: [sign, digest, codes, numbers of the questions, findings]."""
+        """By path: [sign, digest, codes, whether they rest on anything else, findings]."""
         self._codes: list[Any] = []
-        self._evidence = Evidence(self.reader, [], [], [])
+        self._evidence = Evidence.empty(self.reader)
         self._fine: dict[str, bool] = {}
         """The files that were looked up, and whether their entries hold."""
+        self._made: set[str] = set()
+        """The files whose entries were made in this run."""
         self._known: dict[int, Known] = {}
         self._places: dict[str, str] = {}
         self._is_new = False
         self._load()
+
+    def expect(self, count: int) -> None:
+        """So many files are going to be looked up."""
+        self._evidence.expect(count)
 
     def is_clean(self, path: str, codes: str) -> bool:
         """Whether nothing is to be found in a file, which need not be read to know that. codes: what is looked for."""
@@ -132,7 +140,10 @@ class Store:
     def _put(self, place: str, seen: Seen, codes: str, numbers: list[int], findings: list[Any]) -> None:
         if codes not in self._codes:
             self._codes.append(codes)
-        self._entries[place] = [*seen, self._codes.index(codes), numbers, findings]
+        self._entries[place] = [*seen, self._codes.index(codes), bool(numbers), findings]
+        if numbers:
+            self._evidence.asked[place] = numbers
+        self._made.add(place)
         self._fine[place] = self._is_new = True
 
     def save(self) -> None:
@@ -141,7 +152,7 @@ class Store:
             return
         from flake8_torchleak.fixing.write import WriteError, put
 
-        with suppress(WriteError):
+        with suppress(WriteError), _without_collecting():
             for entries in (
                 {path: each for path, each in self._entries.items() if self._fine.get(path, True)},
                 {path: each for path, each in self._entries.items() if self._fine.get(path)},
@@ -153,43 +164,30 @@ class Store:
                     return
 
     def _dumped(self, entries: dict[str, Row]) -> bytes:
-        import json
-
+        asked = self._evidence.asked
         try:
+            entries = {path: each for path, each in entries.items() if not each[3] or path in asked}
             needed = self._needed(entries)
         except _BAD:
             # What was read is of no use: what was added since fits.
-            entries = {path: each for path, each in entries.items() if self._fine.get(path)}
+            entries = {path: each for path, each in entries.items() if path in self._made}
             needed = self._needed(entries)
-        places, tables, questions, entries = needed
-        data = [self._key, self._codes, places, tables, questions, entries]
+        data = [self._key, self._codes, *needed, entries]
         return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
-    def _needed(self, entries: dict[str, Row]) -> tuple[list[Row], list[Row], list[Row], dict[str, Row]]:
-        numbers = (number for each in entries.values() for number in each[3])
-        places, tables, questions, renumbered = self._evidence.only(numbers)
-        return (
-            places,
-            tables,
-            questions,
-            {
-                path: [mark, content, codes, [renumbered[number] for number in asked], found]
-                for path, (mark, content, codes, asked, found) in entries.items()
-            },
-        )
+    def _needed(self, entries: dict[str, Row]) -> tuple[list[Row], list[list[Any]], str]:
+        return self._evidence.only({path: self._evidence.asked[path] for path, each in entries.items() if each[3]})
 
     def _load(self) -> None:
         if not self._folder:
             return
-        import json
-
-        with suppress(OSError, *_BAD):
+        with suppress(OSError, *_BAD), _without_collecting():
             raw = read(os.path.join(self._folder, self._name), _MOST, links=False)
-            key, codes, places, tables, questions, entries = json.loads(raw.decode("utf-8", "surrogatepass"))
-            if key == self._key and {type(each) for each in (codes, places, tables, questions)} == {list}:
+            key, codes, places, watched, details, entries = json.loads(raw.decode("utf-8", "surrogatepass"))
+            if key == self._key and [type(each) for each in (codes, places, watched, details)] == [list] * 3 + [str]:
                 self._entries = dict(entries)
                 self._codes = codes
-                self._evidence = Evidence(self.reader, places, tables, questions)
+                self._evidence = Evidence(self.reader, places, watched, details)
 
     def _holds(self, path: str, codes: str) -> bool:
         """Whether the entry of a file says what is to be found there now. Raises one of _BAD for one that is broken."""
@@ -199,7 +197,7 @@ class Store:
         if entry is None:
             return False
         self._fine[path] = False
-        known, content, code, numbers, _ = entry
+        known, content, code, rests, _ = entry
         if self._codes[code] != codes:
             return False
         state = self.reader.state(path)
@@ -209,8 +207,20 @@ class Store:
             is_same = seen.digest == content
             if is_same and seen.sign:
                 entry[0], self._is_new = seen.sign, True
-        self._fine[path] = is_same and self._evidence.all_hold(numbers)
+        self._fine[path] = is_same and (not rests or self._evidence.all_hold(path))
         return self._fine[path]
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Without the garbage collector, which would go through all that is being read or written, again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def seen_file(path: str) -> Seen:
