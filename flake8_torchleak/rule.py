@@ -25,6 +25,7 @@ from flake8_torchleak.model.failing import fails
 from flake8_torchleak.model.leftover import is_left_over
 from flake8_torchleak.model.missing import is_broken
 from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.model.uncalled import is_uncalled
 from flake8_torchleak.model.unused import unused
 from flake8_torchleak.words import holds_any
 
@@ -154,7 +155,7 @@ class Rule:
             why.append("what the module imports of its own project is not there")
         elif fails(module, report.node, _failing):
             why.append("the code around it fails")
-        elif severity is not Severity.NOTE and is_left_over(module, report.node):
+        elif severity is not Severity.NOTE and (is_left_over(module, report.node) or is_uncalled(module, report.node)):
             why.append("nothing in the project runs it, as far as names tell")
         elif why and (reason := unused(module, report.node)):
             why.append(reason)

@@ -12,6 +12,7 @@ import pytest
 from flake8_torchleak.finding import Finding, Severity
 from flake8_torchleak.gate import Subject, by_statements
 from flake8_torchleak.lint import lint
+from flake8_torchleak.model import importers
 from flake8_torchleak.model.outline import Outline
 
 HEAD = """
@@ -513,3 +514,52 @@ def main(net, train_loader, val_loader, opt):
 )
 def test_a_function_asks_variables_of_the_one_around(parameters: str, given: str, count: int) -> None:
     assert len(found(INSIDE.format(parameters=parameters, given=given))) == count
+
+
+SWITCHED = """
+import torch
+from torch.utils.data import DataLoader
+
+def run(net, data, opt, train=True):
+    net.train() if train else net.eval()
+    for x in DataLoader(data):
+        loss = net(x).mean()
+        if train:
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        print(loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "count"),
+    [
+        ("", 1),  # who calls it is not in sight
+        ("run(net, data, opt)", 0),
+        ("run(net, data, opt, True)\nrun(net, data, opt, train=1)", 0),
+        ("run(net, data, opt)\nrun(net, data, opt, False)", 1),
+        ("run(net, data, opt)\nrun(net, data, opt, not done)", 1),
+        ("run(net, data, opt)\nrun(net, data, *rest)", 1),
+        ("for train in (True, False):\n    run(net, data, opt, train)", 1),
+    ],
+)
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_who_calls_it_may_only_train(tmp_path: Path, calls: str, count: int, elsewhere: bool) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    path = tmp_path / "engine.py"
+    text = SWITCHED if elsewhere else f"{SWITCHED}\n{calls}\n"
+    path.write_text(text)
+    (tmp_path / "main.py").write_text(f"import torch\nfrom engine import run\n{calls}\n" if elsewhere else "")
+    importers.forget()
+    assert len(found(text, path)) == count
+
+
+def test_a_package_may_be_called_by_anybody(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text("from setuptools import setup\nsetup(name='x')\n")
+    path = tmp_path / "engine.py"
+    text = f"{SWITCHED}\nrun(net, data, opt)\n"
+    path.write_text(text)
+    importers.forget()
+    assert len(found(text, path)) == 1
+    assert len(found(text)) == 1  # of a text alone nobody knows where it is from

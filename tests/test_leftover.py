@@ -166,3 +166,24 @@ def test_what_a_program_imports_by_names_that_it_works_out(tmp_path: Path) -> No
 def test_more_files_than_are_asked_whether_they_are_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mentions, "_MOST_PROGRAMS", 1)
     assert severity(tmp_path, place="lib__steps", run="if __name__ == '__main__':\n    print(1)\n") == "warning"
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "expected"),
+    [
+        ("elsewhere__main", "from steps import fit\nfit(1, 2, 3)\n", "warning"),  # run from anywhere, it may find it
+        ("elsewhere__main", "import steps\nsteps.fit(1, 2, 3)\n", "warning"),
+        ("elsewhere__main", "from tools.steps import fit\nfit(1, 2, 3)\n", "note"),
+        ("elsewhere__main", "from .steps import fit\nfit(1, 2, 3)\n", "note"),
+        ("elsewhere__main", "from torchvision import steps\nsteps.fit(1, 2, 3)\n", "note"),
+        ("elsewhere__main", "import sys\nsys.path.append('..')\nimport steps\nsteps.fit(1, 2, 3)\n", "warning"),
+    ],
+)
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_module_of_the_same_name_may_be_another(
+    tmp_path: Path, place: str, text: str, expected: str, beside: bool
+) -> None:
+    """Python looks first where the program lies."""
+    files = {place: text, "used__main": USED, "used__steps_too": "", **({"elsewhere__steps": ""} if beside else {})}
+    found = severity(tmp_path, place="used__steps", **files)
+    assert found == ("note" if beside and "sys" not in text else expected)

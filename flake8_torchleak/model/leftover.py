@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.firstparty import Finder, holds, text_of, whole
-from flake8_torchleak.model.importers import files_below, importers, naming
+from flake8_torchleak.model.importers import files_below, importers, naming, statements
 from flake8_torchleak.model.mentions import (
     IMPORTING,
     Definition,
@@ -22,22 +22,19 @@ from flake8_torchleak.model.mentions import (
     programs,
     stands_beside,
 )
+from flake8_torchleak.model.published import is_published, readmes
 from flake8_torchleak.model.reading import made, reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
-_PACKAGING = {"setup.py": "setup(", "setup.cfg": "[metadata]", "pyproject.toml": "[project]"}
-"""What stands in the files of a project that others install: who uses its names is not in sight."""
 _MOST_USERS = 40
 """Files that import a module, itself or through another."""
 _ITSELF = "sys.modules[__name__]"
 """How a module gets at what is in itself."""
 _MOST_OTHERS = 600
 """Files whose texts are searched for a name."""
-_READ = ("README.md", "README.rst", "README.txt", "README", "readme.md", "Readme.md")
-"""What tells people which file to run."""
 _MOST_LEVELS = 4
 """Definitions that name the definition that names it, and so on."""
 
@@ -52,7 +49,7 @@ def is_left_over(module: Module, node: ast.AST) -> bool:
     if project is None or definition is None or definition.decorator_list:
         return False
     path = os.path.abspath(str(module.path))
-    if os.path.basename(path) == "__init__.py" or is_packaged(project.top):
+    if os.path.basename(path) == "__init__.py" or is_published(project.top):
         return False
     return _Search(project.top).is_unused(path, module.root, module.source.text, definition.name)
 
@@ -63,7 +60,7 @@ def is_named_nowhere(module: Module, node: ast.ClassDef) -> bool:
     Then it does not matter who imports its module, or how; not where some file gets at modules by names it works out.
     """
     project = module.project
-    if project is None or not project.is_marked or is_packaged(project.top):
+    if project is None or not project.is_marked or is_published(project.top):
         return False
     path = os.path.abspath(str(module.path))
     paths = [each for each in files_below(project.top) if each != path]
@@ -145,27 +142,38 @@ class _Search:
             return True
         return len(self._asked) < _MOST_LEVELS and self.is_unused(path, root, text, holder.name)
 
-    @staticmethod
-    def _may_be_loaded(path: str, users: list[str]) -> bool:
-        """Whether another file imports a module of this name: one that is run where it lies finds those beside it."""
-        return not set(naming(path, _stem(path))) <= {path, *users}
+    def _may_be_loaded(self, path: str, users: list[str]) -> bool:
+        """Whether another file imports a module of this name, which may be this one for a program in another folder.
+
+        Not one that names a package as well, or that finds another module where it lies: Python looks there first.
+        """
+        others = set(naming(path, _stem(path))) - {path, *users}
+        return any(
+            os.path.dirname(each) == os.path.dirname(path) or self._may_load(each, _stem(path)) for each in others
+        )
+
+    def _may_load(self, path: str, name: str) -> bool:
+        finder = Finder(path)
+        moves = holds(path, self._top, "sys.path")
+        return any(
+            name in _alone(each) and (moves or not finder.imports([each])) for each in statements(path, self._top)
+        )
+
+
+def _alone(statement: ast.Import | ast.ImportFrom) -> list[str]:
+    """The modules that a statement imports by one name: in `import a.b`, and where a package is named, none is."""
+    if isinstance(statement, ast.ImportFrom):
+        return [statement.module] if statement.module and not statement.level else []
+    return [each.name for each in statement.names]
 
 
 def is_written(top: str, name: str) -> bool:
     """Whether a name stands in what is no code: in settings, scripts, notebooks, or what tells people what to run."""
-    read = (os.path.join(top, each) for each in _READ if reader().has(top, each))
-    return stands_beside(top, name) or any(holds(each, top, name) for each in read)
+    return stands_beside(top, name) or any(holds(each, top, name) for each in readmes(top))
 
 
 def _stem(path: str) -> str:
     return os.path.splitext(os.path.basename(path))[0]
-
-
-def is_packaged(top: str) -> bool:
-    """Whether a project is one that others install."""
-    return any(
-        reader().has(top, name) and holds(os.path.join(top, name), top, word) for name, word in _PACKAGING.items()
-    )
 
 
 def _outermost(module: Module, node: ast.AST) -> Definition | None:

@@ -69,7 +69,7 @@ def mentioning(
     far = _far(root, is_near)
 
     def is_mentioned(statement: ast.stmt) -> bool:
-        return any(_is_named(node, name) and not _is_of(node, far) for node in ast.walk(statement))
+        return any(names(node, name) and not _is_of(node, far) for node in ast.walk(statement))
 
     for statement in root.body:
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
@@ -99,7 +99,8 @@ def _is_of(node: ast.AST, names: set[str]) -> bool:
     return False
 
 
-def _is_named(node: ast.AST, name: str) -> bool:
+def names(node: ast.AST, name: str) -> bool:
+    """Whether a node is a name, an attribute or a text with this name in it, or imports it under another one."""
     if isinstance(node, ast.Name):
         return node.id == name
     if isinstance(node, ast.Attribute):

@@ -33,6 +33,7 @@ from flake8_torchleak.model.names import defaults, last_name, parameters
 from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.ofoutputs import works_on_outputs
 from flake8_torchleak.model.passes import passes
+from flake8_torchleak.model.published import is_published
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.rounds import Round
 from flake8_torchleak.model.running import is_forward
@@ -121,18 +122,34 @@ def _settings(module: Module, function: FunctionNode) -> Iterator[tuple[Setting,
 def _switched(module: Module, function: FunctionNode) -> Iterator[tuple[Setting, tuple[ast.AST, str]]]:
     """What conditions are where a network is put in evaluation mode, and in training mode otherwise.
 
-    Nothing, if someone calls the function with gradients off: then it evaluates, perhaps.
+    Nothing, if someone calls the function with gradients off: then it evaluates, perhaps; or if all who do train.
     """
     own = [each for each in module.classes.own_calls("eval", "train") if module.tree.function(each) is function]
     modes = [(each, _mode_of(module, each, function)) for each in own if isinstance(each.func, ast.Attribute)]
     guards = [(each, positive(guard)) for each, guard in modes if guard is not None]
     if not guards:
         return
-    calls = [(module, each) for each in module.classes.calls_of(function)]
-    if any(user.grad.at(each) is not Grad.ON for user, each in (*calls, *calls_elsewhere(module, function))):
+    calls = [*((module, each) for each in module.classes.calls_of(function)), *calls_elsewhere(module, function)]
+    if any(user.grad.at(each) is not Grad.ON for user, each in calls):
         return
     for call, held in guards:
+        if calls and all(_only_trains(module, function, held, *each) for each in calls) and _are_all(module, function):
+            continue
         yield {HELD: held}, (call, f"evaluation mode where {'' if held.holds else 'not '}`{short(held.test)}`")
+
+
+def _only_trains(module: Module, function: FunctionNode, held: Guard, user: Module, call: ast.Call) -> bool:
+    """Whether what a call hands over says that the condition for evaluation mode does not hold."""
+    settings = list(_given(module, user, function, call)) if _is_known(module, user, function, call) else []
+    return bool(settings) and all(is_left_out(module, [held], each) for each in settings)
+
+
+def _are_all(module: Module, function: FunctionNode) -> bool:
+    """Whether a program's files show all who call a function: a package's users are not in sight."""
+    project = module.project
+    if project is None or not project.is_marked or is_published(project.top):
+        return False
+    return module.users.are_all(f"{function.name}(")
 
 
 def _mode_of(module: Module, call: ast.Call, function: FunctionNode) -> Guard | None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.firstparty import holds, text_of
 from flake8_torchleak.model.importers import files_below
-from flake8_torchleak.model.leftover import is_packaged, is_written
+from flake8_torchleak.model.leftover import is_written
 from flake8_torchleak.model.mentions import gets_by_text
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.published import is_published
 from flake8_torchleak.model.tree import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def unused(module: Module, node: ast.AST) -> str:
     file in no project, in a project of many files.
     """
     project = module.project
-    if project is None or not project.is_marked or is_packaged(project.top):
+    if project is None or not project.is_marked or is_published(project.top):
         return ""
     own = os.path.abspath(str(module.path))
     others = [each for each in files_below(project.top) if each != own]
@@ -48,7 +50,7 @@ def unused(module: Module, node: ast.AST) -> str:
         return ""
     around = (each for each in (node, *module.tree.ancestors(node)) if isinstance(each, (*FUNCTIONS, ast.ClassDef)))
     for each in around:
-        if not _may_be_called_unnamed(module, each) and not _is_named(module, each.name, own, others, project.top):
+        if not may_be_called_unnamed(module, each) and not _is_named(module, each.name, own, others, project.top):
             return f"no Python file or setting in sight names `{each.name}`"
     return "no Python file in sight names the module" if _is_for_import(module, own, others, project.top) else ""
 
@@ -75,9 +77,12 @@ def _defines(statement: ast.stmt, made: set[str]) -> bool:
     return isinstance(statement, (ast.Expr, *_DEFINING))
 
 
-def _may_be_called_unnamed(module: Module, node: ast.AST) -> bool:
-    """Whether who defines something need not name it again: it is registered, or a class above it calls it."""
-    if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) or node.decorator_list:
+def may_be_called_unnamed(module: Module, node: ast.AST, plain: Collection[str] = ()) -> bool:
+    """Whether who defines something need not name it again: it is registered, or a class above it calls it.
+
+    plain: decorators that register nothing.
+    """
+    if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) or any(last_name(e) not in plain for e in node.decorator_list):
         return True
     if isinstance(node, ast.ClassDef):
         return bool(node.keywords)

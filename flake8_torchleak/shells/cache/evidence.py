@@ -6,7 +6,6 @@ the answer. After that the question is asked again: few questions depend on all 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -42,6 +41,8 @@ class Details:
     """
 
     def __init__(self, text: str) -> None:
+        import json
+
         tables, questions, asked = json.loads(text)
         if {type(tables), type(questions)} != {list}:
             raise ValueError("no rows")
@@ -272,6 +273,8 @@ class Evidence:
 
     def only(self, asked: Mapping[str, Iterable[int]]) -> tuple[list[Row], list[list[Any]], str]:
         """What these files need, by the numbers of the questions that they ask, as the constructor takes it."""
+        import json
+
         places: dict[int, int] = {}
         tables: dict[int, Row] = {}
         renumbered: dict[int, int] = {}

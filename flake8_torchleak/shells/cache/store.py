@@ -7,7 +7,6 @@ replaced as a whole, so that it is old or new when a run ends early or another o
 from __future__ import annotations
 
 import gc
-import json
 import os
 import sys
 from binascii import crc32
@@ -164,6 +163,8 @@ class Store:
                     return
 
     def _dumped(self, entries: dict[str, Row]) -> bytes:
+        import json
+
         asked = self._evidence.asked
         try:
             entries = {path: each for path, each in entries.items() if not each[3] or path in asked}
@@ -181,6 +182,8 @@ class Store:
     def _load(self) -> None:
         if not self._folder:
             return
+        import json
+
         with suppress(OSError, *_BAD), _without_collecting():
             raw = read(os.path.join(self._folder, self._name), _MOST, links=False)
             key, codes, places, watched, details, entries = json.loads(raw.decode("utf-8", "surrogatepass"))

@@ -1,0 +1,115 @@
+"""Methods that nothing runs: a note, as far as names tell; whatever may run one leaves it what it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flake8_torchleak.lint import lint
+from flake8_torchleak.model import importers, uncalled
+from tests.test_project import put
+
+FIT = """
+    import torch
+    from torch.utils.data import DataLoader
+
+    class Fitting{bases}:
+        def __init__(self, model, optimizer):
+            self.model, self.optimizer = model, optimizer
+
+        {decorator}def fit(self, data):
+            total = 0
+            for x in DataLoader(data):
+                loss = self.model(x).mean()
+                self.optimizer.zero_grad()
+                loss.backward()
+                self.optimizer.step()
+                total += loss
+            print(total)
+
+        def go(self):
+            pass
+"""
+MAIN = "from fitting import Fitting\nfitting = Fitting(None, None)\nfitting.go()\n"
+
+
+def severity(root: Path, main: str = "", rest: str = "", bases: str = "", decorator: str = "", **files: str) -> str:
+    """Of the sum in `fit`, in a project of these files."""
+    put(root, fitting=FIT.replace("{bases}", bases).replace("{decorator}", decorator) + rest, main=MAIN + main, **files)
+    (root / ".git").mkdir(exist_ok=True)
+    path = root / "fitting.py"
+    importers.forget()
+    found = [each for each in lint(path.read_text(encoding="utf-8"), path=str(path)) if each.code == "TLK401"]
+    (only,) = found
+    return only.severity.value
+
+
+@pytest.mark.parametrize(
+    ("main", "rest", "expected"),
+    [
+        ("", "", "note"),
+        ("fitting.fit(1)\n", "", "warning"),
+        ("run = [fitting.fit]\n", "", "warning"),
+        ("steps = ['fit']\n", "", "warning"),
+        ("# fitting.fit(1)\n", "", "note"),
+        ("getattr(fitting, name)(1)\n", "", "warning"),
+        ("getattr(fitting, 'other')(1)\n", "", "note"),
+        ("getattr(fitting, 'fit')(1)\n", "", "warning"),
+        ("getattr(fitting, f'{mode}t')(1)\n", "", "warning"),
+        ("eval('fitting.' + name)\n", "", "warning"),
+        ("net.eval()\n", "", "note"),
+        ("import importlib\nimportlib.import_module(name).run()\n", "", "note"),  # of a module, not of an object
+        ("", "\n        def twice(self):\n            self.fit(1)\n", "note"),
+        ("", "\n        def twice(self):\n            self.fit(1)\n            self.twice()\n", "note"),
+        ("", "\n        def __call__(self):\n            self.fit(1)\n", "warning"),
+        ("", "\n        def forward(self):\n            self.fit(1)\n", "warning"),
+        ("", "\n        @command\n        def twice(self):\n            self.fit(1)\n", "warning"),
+        ("def once():\n    fitting.fit(1)\n", "", "note"),
+        ("def once():\n    fitting.fit(1)\nonce()\n", "", "warning"),
+        ("class Better(Fitting):\n    def fit(self, data):\n        super().fit(data)\n", "", "note"),
+    ],
+)  # fmt: skip
+def test_who_names_a_method(tmp_path: Path, main: str, rest: str, expected: str) -> None:
+    assert severity(tmp_path, main, rest) == expected
+
+
+@pytest.mark.parametrize(
+    ("bases", "decorator", "expected"),
+    [
+        ("(object)", "", "note"),
+        ("(Trainer)", "", "warning"),  # which may call it
+        ("", "@torch.enable_grad()\n        ", "warning"),
+        ("", "@register\n        ", "warning"),
+    ],
+)
+def test_who_may_call_it_without_naming_it(tmp_path: Path, bases: str, decorator: str, expected: str) -> None:
+    assert severity(tmp_path, bases=bases, decorator=decorator) == expected
+
+
+@pytest.mark.parametrize("name", ["run.sh", "config.yaml", "README.md", "demo.ipynb"])
+def test_names_beside_the_code(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("fit the data\n", encoding="utf-8")
+    assert severity(tmp_path) == "warning"
+
+
+@pytest.mark.parametrize(("readme", "expected"), [("pip install rows", "warning"), ("Hello.", "note")])
+def test_a_package_has_users_that_nobody_sees(tmp_path: Path, readme: str, expected: str) -> None:
+    (tmp_path / "setup.py").write_text("from setuptools import setup\nsetup(name='rows')\n", encoding="utf-8")
+    (tmp_path / "README.md").write_text(readme, encoding="utf-8")
+    assert severity(tmp_path) == expected
+
+
+def test_only_so_many_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = "".join(
+        f"\n        def f{i}(self):\n            self.{'fit' if not i else f'f{i - 1}'}(1)\n" for i in range(3)
+    )
+    assert severity(tmp_path, rest=chain) == "note"
+    longer = chain + "\n        def f3(self):\n            self.f2(1)\n"
+    assert severity(tmp_path, rest=longer) == "warning"
+    monkeypatch.setattr(uncalled, "_MOST_FILES", 1)
+    assert severity(tmp_path) == "warning"
+
+
+def test_what_cannot_be_read_may_hold_anything(tmp_path: Path) -> None:
+    assert severity(tmp_path, broken="fitting.fit(\n") == "warning"
