@@ -5,6 +5,7 @@ from __future__ import annotations
 from flake8_torchleak.lifetime.annotations import Annotations
 from flake8_torchleak.lifetime.assignments import Assignments
 from flake8_torchleak.lifetime.attributes import Attributes
+from flake8_torchleak.lifetime.backward import Backward
 from flake8_torchleak.lifetime.branches import Branches
 from flake8_torchleak.lifetime.builtin import Builtin
 from flake8_torchleak.lifetime.calls import Calls
@@ -38,6 +39,7 @@ def assembled() -> Run:
     run.annotations = Annotations(run)
     run.assignments = Assignments(run)
     run.attributes = Attributes(run)
+    run.backward = Backward(run)
     run.branches = Branches(run)
     run.builtin = Builtin(run)
     run.calls = Calls(run)

@@ -308,7 +308,7 @@ class Runner:
         assert not isinstance(made.node, ast.Lambda)
         result = self._given_back(self.run.functions.invoke(made, [], {}, made.node))
         if made.node.name in _DIFFERENTIATED:
-            self.run.differentiate(differentiated_of(result))
+            self.run.backward.differentiate(differentiated_of(result))
             if info is not None:
                 collect(self.run, result, made.node, info)
         return Flow.NEXT

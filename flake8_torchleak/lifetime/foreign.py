@@ -62,10 +62,10 @@ class Foreign(Part):
         if path in ("torch.autograd.grad", "torch.autograd.backward"):
             if isinstance(node, ast.Call) and node.args and _is_scaled(node.args[0]):
                 for each in run.seen.operands.get(node.args[0], ((), ()))[0]:
-                    run.differentiate((each,))
+                    run.backward.differentiate((each,))
             told = args[2 if path.endswith("backward") else 3 :]
             given = args[0] if args else keywords.get("outputs", keywords.get("tensors", ()))
-            run.differentiate(given, retains(told, keywords))
+            run.backward.differentiate(given, retains(told, keywords))
             created = constant(keywords.get("create_graph", PLAIN)) is True
             return run.make.tensor(node, Graph.YES if created else Graph.NO)
         if path.startswith("torch.autograd.functional."):
@@ -166,7 +166,7 @@ class Foreign(Part):
                 run.attributes.put((atom,), str(constant(args[0])), args[1])
                 return NONE
         if name in table.DIFFERENTIATING:
-            run.differentiate(args[0] if args else join(list(made.fields.values())))
+            run.backward.differentiate(args[0] if args else join(list(made.fields.values())))
             return NONE
         if name in table.READ_ONLY_METHODS:
             return NONE

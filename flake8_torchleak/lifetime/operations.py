@@ -195,11 +195,11 @@ class Operations(Part):
         retained = retains(args[1:], keywords)
         handed = any(each.kind is not Kind.NUMBER for value in args for each in value)
         if name == "manual_backward" or (handed and atom.kind is not Kind.TENSOR and atom.graph is not Graph.YES):
-            self.run.differentiate(args[0] if args else (), retained)
+            self.run.backward.differentiate(args[0] if args else (), retained)
             for each in args[1:]:  # which of them it differentiates is its own affair: a stage of a pipeline
-                self.run.read_back(each)
+                self.run.backward.read(each)
             return NONE
-        self.run.differentiate((atom,), retained)
+        self.run.backward.differentiate((atom,), retained)
         return NONE
 
 

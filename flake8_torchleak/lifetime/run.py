@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from flake8_torchleak.lifetime.budget import Budget
-from flake8_torchleak.lifetime.frames import IN_VAIN, TRAINING, Frame, Loop
+from flake8_torchleak.lifetime.frames import Frame, Loop
 from flake8_torchleak.lifetime.journal import Journal
 from flake8_torchleak.lifetime.seen import Seen
 from flake8_torchleak.lifetime.values import ELEMENTS, HANDLE, Atom, Graph, Kind, Obj, Site, Value, join, objects
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.lifetime.annotations import Annotations
     from flake8_torchleak.lifetime.assignments import Assignments
     from flake8_torchleak.lifetime.attributes import Attributes
+    from flake8_torchleak.lifetime.backward import Backward
     from flake8_torchleak.lifetime.branches import Branches
     from flake8_torchleak.lifetime.builtin import Builtin
     from flake8_torchleak.lifetime.calls import Calls
@@ -79,6 +80,7 @@ class Run(Budget):
     annotations: Annotations
     assignments: Assignments
     attributes: Attributes
+    backward: Backward
     branches: Branches
     builtin: Builtin
     calls: Calls
@@ -262,33 +264,6 @@ class Run(Budget):
             return made.kind != "frame"
         return not (isinstance(made.cls, ClassInfo) and made.cls.is_network)
 
-    def step(self, since: int, why: str) -> None:
-        """Something was done that makes steps of the loops around that made what it was done with."""
-        for loop in self.loops:
-            if loop.step in ("", IN_VAIN) and not loop.small and since >= loop.iteration:
-                loop.step = why
-
-    def differentiate(self, value: Value, retained: bool | None = False) -> None:
-        """A value, or what it holds, is differentiated. retained: its graph stays for another time; None: perhaps."""
-        for atom, holder in self.within(value):
-            if atom.kind is Kind.NUMBER:
-                continue
-            self.seen.surprises += atom.graph is not Graph.YES
-            self.seen.prove(atom.site)
-            self.seen.roots.add(atom.site)
-            made = self.seen.history(atom) | {site for _, site in atom.past} | {atom.site}
-            self.seen.spend(made, self.followed)
-            self.seen.prove_network(made)
-            if not retained:
-                self.seen.freed |= made
-            if retained is not False or self.is_conditional:
-                self.seen.perhaps_kept |= made
-            self._read_back(atom, holder)
-            self.step(atom.born, TRAINING)
-            for loop in self.loops:
-                loop.trains = True
-                self.seen.trained.add(loop.node)
-
     @property
     def is_conditional(self) -> bool:
         """Whether a condition in the innermost loop decides over what is done now."""
@@ -299,19 +274,7 @@ class Run(Budget):
         around = inside[0].tests if inside else self.tests
         return len(around) > loop.tests or bool(inside and self.tests) or any(each.tests for each in inside[1:])
 
-    def read_back(self, value: Value) -> None:
-        """A value may be differentiated: who keeps it does so for that."""
-        for atom, holder in self.within(value):
-            self._read_back(atom, holder)
-
-    def _read_back(self, atom: Atom, holder: Obj | None) -> None:
-        read = atom.via
-        if holder is not None and holder.node is not None:
-            read |= {holder.node}
-        self.seen.read_back |= read
-        self.seen.read_later.update(site for site in read if not self._is_new(site))
-
-    def _is_new(self, site: Site) -> bool:
+    def is_new(self, site: Site) -> bool:
         """Whether an object was made in this very iteration: who reads it there reads nothing of an earlier one."""
         return bool(self.loops) and self._latest.get(site, 0) >= self.loops[-1].iteration
 
