@@ -17,6 +17,7 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.project import Project
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 from flake8_torchleak.model.values import UNKNOWN, Kind
+from flake8_torchleak.model.wrapped import unwrapped
 
 SAMPLE_METHODS = ("__getitem__", "__getitems__", "__iter__")
 """The methods that a loader calls for samples."""
@@ -247,7 +248,7 @@ class Loaders:
     def _may_pass_on(self, collate: ast.expr | None) -> bool:
         if collate is None or self.is_default(collate):
             return False
-        return self._passes_on(collate) or not isinstance(self.infer.names.definition(collate), FUNCTIONS)
+        return self._passes_on(collate) or not isinstance(self.infer.names.definition(unwrapped(collate)), FUNCTIONS)
 
     def hands_on(self, node: ast.ClassDef) -> Site | None:
         """A loader with workers that is given this class and sends its samples on as they are, for all to see.
@@ -262,6 +263,7 @@ class Loaders:
 
     def _passes_on(self, collate: ast.expr) -> bool:
         """Whether a collate function is seen to compute nothing: `list`, a lambda or a function without such calls."""
+        collate = unwrapped(collate)
         if isinstance(collate, ast.Name) and self.infer.names.qualname(collate) in ("list", "tuple"):
             return True
         found = collate if isinstance(collate, ast.Lambda) else self.infer.names.definition(collate)
@@ -272,7 +274,7 @@ class Loaders:
 
     def _stacks(self, collate: ast.expr | None) -> bool:
         """Whether a collate function of the file puts samples into new arrays."""
-        function = self.infer.names.definition(collate) if collate is not None else None
+        function = self.infer.names.definition(unwrapped(collate)) if collate is not None else None
         if not isinstance(function, FUNCTIONS):
             return False
         return any(last_name(call.func) in _STACKING for call in self.tree.calls(function))
