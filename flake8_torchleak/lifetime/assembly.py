@@ -27,6 +27,7 @@ from flake8_torchleak.lifetime.needing import Needing
 from flake8_torchleak.lifetime.networks import Networks
 from flake8_torchleak.lifetime.operations import Operations
 from flake8_torchleak.lifetime.rebinding import Rebinding
+from flake8_torchleak.lifetime.recalling import Recalling
 from flake8_torchleak.lifetime.run import Part, Run
 from flake8_torchleak.lifetime.statements import Statements
 from flake8_torchleak.lifetime.unseen import Unseen
@@ -59,6 +60,7 @@ def assembled() -> Run:
     run.networks = Networks(run)
     run.operations = Operations(run)
     run.rebinding = Rebinding(run)
+    run.recalling = Recalling(run)
     run.switches = Switches(run)
     run.unseen = Unseen(run)
     run.expressions = Expressions(run)

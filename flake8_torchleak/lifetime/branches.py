@@ -85,7 +85,15 @@ class Branches(Part):
             return self.run.statements.block(arms[0][2])
         ways = [self._arm(*arm) for arm in arms]
         may_skip = may_skip and not _is_one_mode([(test, body) for test, _, body, _ in arms])
-        return self.one_of([*ways, self._skipped(failed)] if may_skip else ways, may_skip=False)
+        if may_skip:
+            ways.append(self._skipped(failed))
+        if len(ways) != 2 or not self.run.recalling.is_asked_again(node.test):
+            return self.one_of(ways, may_skip=False)
+        mark = self.run.journal.mark
+        ended = self._ended(ways, may_skip=False)
+        if all(flow is Flow.NEXT for flow, _ in ended):
+            self.run.recalling.remember(node.test, self.run.journal.before(mark), *(changes for _, changes in ended))
+        return _flow(ended)
 
     def _leave_out(self, body: list[ast.stmt]) -> None:
         """A block is not done in this step, nor in any other but the first: what it stores is stored once."""
@@ -100,6 +108,7 @@ class Branches(Part):
         def execute() -> Flow:
             for each in failed:
                 narrow(self.run, each, False)
+                self.run.recalling.recall(each, False)
             return Flow.NEXT
 
         return execute
@@ -114,6 +123,7 @@ class Branches(Part):
             run.guards.append(limits(run, test, holds))
             run.tests.append(test)
             narrow(run, test, holds)
+            run.recalling.recall(test, holds)
             try:
                 flow = run.statements.block(body)
                 count = ends_at(run, test, holds, run.loops[-1]) if flow is Flow.BREAK and run.loops else None
@@ -213,6 +223,11 @@ class Branches(Part):
 
     def one_of(self, arms: list[Callable[[], Flow]], may_skip: bool) -> Flow:
         """Execute each of several ways from here, of which one is taken; go on with what they leave."""
+        ended = self._ended(arms, may_skip)
+        return Flow.NEXT if may_skip else _flow(ended)
+
+    def _ended(self, arms: list[Callable[[], Flow]], may_skip: bool) -> list[tuple[Flow, Changes]]:
+        """Execute them; how each ended, and what it set."""
         run = self.run
         marks: list[int] = []
         spans: list[tuple[int, int]] = []
@@ -237,10 +252,7 @@ class Branches(Part):
             self.leave(flow, changes)
             if flow in (Flow.BREAK, Flow.RETURN, Flow.RAISE):
                 run.keeper.once(*span, flow)
-        flows = [flow for flow, _ in ended]
-        if may_skip or Flow.NEXT in flows:
-            return Flow.NEXT
-        return min(flows, key=_ORDER.index)
+        return ended
 
     def leave(self, flow: Flow, changes: Changes) -> None:
         """What a way that leaves the block has set counts where it leads to."""
@@ -252,3 +264,9 @@ class Branches(Part):
             (loop.breaks if flow is Flow.BREAK else loop.continues).append(changes)
             if flow is Flow.CONTINUE:
                 loop.continued = run.keeper.mark
+
+
+def _flow(ended: list[tuple[Flow, Changes]]) -> Flow:
+    """How a statement ends of which one way is taken."""
+    flows = [flow for flow, _ in ended]
+    return Flow.NEXT if Flow.NEXT in flows else min(flows, key=_ORDER.index)

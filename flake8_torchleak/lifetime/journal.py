@@ -60,6 +60,10 @@ class Journal:
         """How much was written so far."""
         return len(self._log)
 
+    def since(self, mark: int) -> list[tuple[Fields, Hashable, Value | None]]:
+        """What was set since then, each with what was there before."""
+        return self._log[mark:]
+
     def changes(self, mark: int) -> Changes:
         """What was set since then and holds now."""
         found: Changes = {}

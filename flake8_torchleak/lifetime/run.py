@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.lifetime.networks import Networks
     from flake8_torchleak.lifetime.operations import Operations
     from flake8_torchleak.lifetime.rebinding import Rebinding
+    from flake8_torchleak.lifetime.recalling import Recalling
     from flake8_torchleak.lifetime.statements import Statements
     from flake8_torchleak.lifetime.unseen import Unseen
 
@@ -101,6 +102,7 @@ class Run(Budget):
     networks: Networks
     operations: Operations
     rebinding: Rebinding
+    recalling: Recalling
     statements: Statements
     switches: Switches
     unseen: Unseen

@@ -35,7 +35,7 @@ class Place:
     """One module: the linted one, or another file of its project."""
 
     def __init__(self, path: str, root: ast.Module | None, file: File | None, finder: Finder | None) -> None:
-        self.path, self._root, self._file, self._finder = path, root, file, finder
+        self.path, self.root, self._file, self._finder = path, root, file, finder
         self.libraries: dict[str, Value] = {}
         """Of dotted names that are imported here: what those are that the project does not define."""
 
@@ -56,7 +56,7 @@ class Place:
 
     @cached_property
     def _statements(self) -> dict[str, list[ast.stmt]]:
-        return binding(self._root.body) if self._root is not None else {}
+        return binding(self.root.body) if self.root is not None else {}
 
     def binding(self, name: str) -> list[ast.stmt]:
         """The top-level statements that bind a name, in order."""
@@ -67,7 +67,7 @@ class Place:
     @cached_property
     def stars(self) -> list[str]:
         """The modules all of whose names are imported here (`from x import *`), the last one first."""
-        found = self._root.body if self._root is not None else self._file.stars if self._file is not None else []
+        found = self.root.body if self.root is not None else self._file.stars if self._file is not None else []
         stars = [s for s in found if isinstance(s, ast.ImportFrom) and s.names[0].name == "*"]
         return ["." * star.level + (star.module or "") for star in reversed(stars)]
 

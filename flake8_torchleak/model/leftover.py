@@ -148,16 +148,13 @@ class _Search:
         Not one that names a package as well, or that finds another module where it lies: Python looks there first.
         """
         others = set(naming(path, _stem(path))) - {path, *users}
-        return any(
-            os.path.dirname(each) == os.path.dirname(path) or self._may_load(each, _stem(path)) for each in others
-        )
+        return any(self._may_load(each, path) for each in others)
 
-    def _may_load(self, path: str, name: str) -> bool:
-        finder = Finder(path)
-        moves = holds(path, self._top, "sys.path")
-        return any(
-            name in _alone(each) and (moves or not finder.imports([each])) for each in statements(path, self._top)
-        )
+    def _may_load(self, importing: str, path: str) -> bool:
+        finder, name = Finder(importing), _stem(path)
+        found = [each for each in statements(importing, self._top) if name in _alone(each)]
+        beside = os.path.dirname(importing) == os.path.dirname(path)
+        return bool(found) and (beside or holds(importing, self._top, "sys.path") or not finder.imports(found))
 
 
 def _alone(statement: ast.Import | ast.ImportFrom) -> list[str]:

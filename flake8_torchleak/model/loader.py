@@ -248,7 +248,7 @@ class Loaders:
     def _may_pass_on(self, collate: ast.expr | None) -> bool:
         if collate is None or self.is_default(collate):
             return False
-        return self._passes_on(collate) or not isinstance(self.infer.names.definition(unwrapped(collate)), FUNCTIONS)
+        return self._passes_on(collate) or not isinstance(self.infer.names.definition(unwrapped(collate)[0]), FUNCTIONS)
 
     def hands_on(self, node: ast.ClassDef) -> Site | None:
         """A loader with workers that is given this class and sends its samples on as they are, for all to see.
@@ -263,7 +263,7 @@ class Loaders:
 
     def _passes_on(self, collate: ast.expr) -> bool:
         """Whether a collate function is seen to compute nothing: `list`, a lambda or a function without such calls."""
-        collate = unwrapped(collate)
+        collate = unwrapped(collate)[0]
         if isinstance(collate, ast.Name) and self.infer.names.qualname(collate) in ("list", "tuple"):
             return True
         found = collate if isinstance(collate, ast.Lambda) else self.infer.names.definition(collate)
@@ -274,7 +274,7 @@ class Loaders:
 
     def _stacks(self, collate: ast.expr | None) -> bool:
         """Whether a collate function of the file puts samples into new arrays."""
-        function = self.infer.names.definition(unwrapped(collate)) if collate is not None else None
+        function = self.infer.names.definition(unwrapped(collate)[0]) if collate is not None else None
         if not isinstance(function, FUNCTIONS):
             return False
         return any(last_name(call.func) in _STACKING for call in self.tree.calls(function))

@@ -24,6 +24,7 @@ from flake8_torchleak.model.servedclass import classes_of, is_chosen
 from flake8_torchleak.model.tracing import only_reads
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import Kind
+from flake8_torchleak.model.wrapped import unwrapped
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -208,11 +209,8 @@ class Served:
 
 
 def _collate(site: Site) -> tuple[ast.expr | None, list[str]]:
-    """The collate function of a loader, and the parameters that `partial` gives it."""
-    collate = site.collate
-    if isinstance(collate, ast.Call) and last_name(collate.func) == "partial" and len(collate.args) == 1:
-        return collate.args[0], [each.arg for each in collate.keywords if each.arg is not None]
-    return collate, []
+    """The collate function of a loader, and the parameters that get something else than the samples."""
+    return unwrapped(site.collate) if site.collate is not None else (None, [])
 
 
 def _named(user: Module, node: ast.expr) -> FunctionNode | None:

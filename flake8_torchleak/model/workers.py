@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.loader import Site, Workers
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.wrapped import unwrapped
 
@@ -45,7 +46,9 @@ class WorkerSide:
 
     def named(self, node: ast.expr) -> list[FunctionNode]:
         """The functions that an argument stands for: by name, as a method, in `partial` or a lambda, as an object."""
-        node = unwrapped(node)
+        if isinstance(node, ast.Call) and last_name(node.func) == "partial" and node.args:
+            node = node.args[0]
+        node, _ = unwrapped(node)
         definition = self.module.names.definition(node)
         if isinstance(definition, FUNCTIONS):
             return [definition]

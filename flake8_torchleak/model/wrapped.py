@@ -7,23 +7,36 @@ import ast
 from flake8_torchleak.model.names import last_name
 
 
-def unwrapped(node: ast.expr) -> ast.expr:
-    """`f` of `partial(f, size=3)` and of `lambda batch: f(batch, 3)`, which hands on first what it is given first."""
+def unwrapped(node: ast.expr) -> tuple[ast.expr, list[str]]:
+    """A function that is called with one thing, and the names of the parameters that get something else.
+
+    `f` of `partial(f, size=3)`, and of `lambda batch: f(batch, size=3)`; what they call, of two in each other.
+    """
+    given: list[str] = []
     while True:
-        inner = _of_partial(node) if isinstance(node, ast.Call) else _called_by(node)
+        inner = _of_partial(node) if isinstance(node, ast.Call) else _of_lambda(node)
         if inner is None:
-            return node
-        node = inner
+            return node, given
+        node, more = inner
+        given += more
 
 
-def _of_partial(call: ast.Call) -> ast.expr | None:
-    return call.args[0] if last_name(call.func) == "partial" and call.args else None
-
-
-def _called_by(node: ast.expr) -> ast.expr | None:
-    """What a lambda does no more than to call, with its first argument as the first."""
-    body = node.body if isinstance(node, ast.Lambda) else None
-    if not isinstance(node, ast.Lambda) or not isinstance(body, ast.Call) or not body.args or not node.args.args:
+def _of_partial(call: ast.Call) -> tuple[ast.expr, list[str]] | None:
+    if last_name(call.func) != "partial" or len(call.args) != 1:
         return None
-    first = body.args[0]
-    return body.func if isinstance(first, ast.Name) and first.id == node.args.args[0].arg else None
+    return call.args[0], [each.arg for each in call.keywords if each.arg is not None]
+
+
+def _of_lambda(node: ast.expr) -> tuple[ast.expr, list[str]] | None:
+    """What a lambda does no more than to call, with its first argument as the first, or by its name."""
+    call = node.body if isinstance(node, ast.Lambda) else None
+    if not isinstance(node, ast.Lambda) or not isinstance(call, ast.Call) or not node.args.args:
+        return None
+    name = node.args.args[0].arg
+    named = [each.arg for each in call.keywords if each.arg is not None and not _is(each.value, name)]
+    handed = _is(call.args[0], name) if call.args else len(named) < len(call.keywords)
+    return (call.func, named) if handed else None
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
