@@ -262,7 +262,7 @@ class Datasets:
         """Whether a class is a PyTorch Dataset: by its bases, or by its shape and how the file uses it."""
         if any(self._is_foreign(base) for base in facts.outer_bases):
             return False
-        if any(self._is_base(base) for each in facts.lineage for base in each.node.bases):
+        if any(map(self._is_base, facts.outer_bases)):
             return True
         return self._is_duck(facts)
 
