@@ -233,6 +233,53 @@ def test_names_that_are_not_in_a_module_beside_in_a_bare_folder(tmp_path: Path) 
     assert severity(tmp_path, text, name="jobs__run", jobs__parts__text="missing = 1") == "warning"
 
 
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, "warning"),  # a folder alone may be any library
+        ({"first": "import tools.text"}, "note"),
+        ({"first": "from tools.other import each", "tools__other": "each = 1"}, "note"),
+        ({"first": "import tools"}, "warning"),
+        ({"first": "import tools.text", "jobs__tools__text": "log = 1"}, "warning"),
+    ],
+)
+def test_names_that_are_not_in_a_module_in_a_bare_folder(tmp_path: Path, files: dict[str, str], expected: str) -> None:
+    assert severity(tmp_path, program(above="from tools.text import log"), tools__text="other = 1", **files) == expected
+
+
+def test_what_lies_above_a_repository_is_not_its_own(tmp_path: Path) -> None:
+    text = program(above="from ...tools import log")
+    assert severity(tmp_path, text, name="jobs__run") == "note"
+    (tmp_path / ".git").rmdir()
+    (tmp_path / ".git").write_text("gitdir: ../.git/modules/jobs\n", encoding="utf-8")  # a part of another one
+    importers.forget()
+    path = tmp_path / "jobs" / "run.py"
+    (found,) = lint(path.read_text(encoding="utf-8"), path=str(path))
+    assert found.severity.value == "warning"
+
+
+@pytest.mark.parametrize(
+    ("made", "names", "expected"),
+    [
+        ("return 1, 2, 3", "a, b", "note"),
+        ("return 1, 2", "a, b, c", "note"),
+        ("return 1, 2", "a, b", "warning"),
+        ("return 1, 2, 3", "a, *b", "warning"),
+        ("return 1, *rest", "a, b, c", "warning"),
+        ("return rest", "a, b, c", "warning"),
+        ("if rest:\n            return 1, 2\n        return 1, 2, 3", "a, b", "warning"),
+        ("if rest:\n            return 1, 2, 4\n        return 1, 2, 3", "a, b", "note"),
+        ("return [1, 2, 3]", "a, b", "warning"),  # lists change
+    ],
+)
+def test_more_names_than_parts(tmp_path: Path, made: str, names: str, expected: str) -> None:
+    """In the function itself, in the caller of a function that does so, and not where it may be left out."""
+    above = f"def parts(rest):\n        {made}\n    def taken(rest):\n        {names} = parts(rest)"
+    assert severity(tmp_path, program(above=above, before=f"{names} = parts(rows)")) == expected
+    assert severity(tmp_path, program(above=above, before="taken(rows)")) == expected
+    assert severity(tmp_path, program(above=above, before=f"if flag: {names} = parts(rows)")) == "warning"
+
+
 BARE = "from tools.text import log"
 
 

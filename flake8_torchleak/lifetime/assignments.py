@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from flake8_torchleak.lifetime import refusing
 from flake8_torchleak.lifetime.journal import Flow
 from flake8_torchleak.lifetime.libraries import INTEGERS
 from flake8_torchleak.lifetime.nodes import walk
@@ -49,6 +50,7 @@ class Assignments(Part):
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value, node: ast.AST) -> None:
         run = self.run
+        refusing.note_parts(run.seen, value, target)
         parts = run.elements.unpacked(value, len(target.elts), target)
         starred = False
         for each, part in zip(target.elts, parts, strict=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from flake8_torchleak.lifetime.batches import is_used_as_tensor
 from flake8_torchleak.lifetime.frames import FORWARD
-from flake8_torchleak.lifetime.graphs import is_in_vain, is_spent, whole
+from flake8_torchleak.lifetime.graphs import is_freed, is_in_vain, is_spent, whole
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
 from flake8_torchleak.lifetime.run import Run
@@ -27,9 +27,10 @@ def is_certain(run: Run, kept: Kept) -> bool:
         return not kept.returned and not any(is_marked(site, INPUT) for site in value.parts)
     if kept.how == "batch":
         return value.kind is Kind.TENSOR or is_used_as_tensor(run, value)
-    if kept.how in ("error", "state", "hook") or is_spent(run, kept):
+    given_back = is_given_back(run, kept)
+    if kept.how in ("error", "state", "hook") or (is_spent(run, kept) and (not given_back or is_freed(run, kept))):
         return True
-    if is_beside_output(run, kept) or is_given_back(run, kept):
+    if is_beside_output(run, kept) or given_back:
         return False
     history = run.seen.history(value)
     supposed = value.made == NAMED and not _is_term(run, value)

@@ -1,4 +1,4 @@
-"""Calls that raise a TypeError for what they are given, and calls of functions that such a call ends."""
+"""Calls that raise for what they are given, values that are taken apart into too many names, and what that ends."""
 
 from __future__ import annotations
 
@@ -45,8 +45,25 @@ def note(seen: Seen, callee: Value, args: Sequence[Value], keywords: Keywords, n
         seen.fitting.add(node)
 
 
+def note_parts(seen: Seen, value: Value, target: ast.Tuple | ast.List) -> None:
+    """A value was taken apart: whether it has as many parts, whichever of these it is."""
+    counts = [None if any(isinstance(each, ast.Starred) for each in target.elts) else _count(atom) for atom in value]
+    if counts and all(count not in (None, len(target.elts)) for count in counts):
+        seen.failing.add(target)
+    else:
+        seen.fitting.add(target)
+
+
+def _count(atom: Atom) -> int | None:
+    """How many parts a tuple has that the program makes as a whole; None for anything else."""
+    made = atom.made
+    if not isinstance(made, Obj) or made.kind != "tuple" or made.fields.keys() != set(range(len(made.fields))):
+        return None
+    return len(made.fields)
+
+
 def failing(seen: Seen) -> frozenset[ast.AST]:
-    """The calls that fail each time that they are followed."""
+    """The calls, and the names that a value is taken apart into, that fail each time that they are followed."""
     return frozenset(seen.failing - seen.fitting)
 
 
@@ -137,14 +154,14 @@ def _is_single(cls: ClassInfo) -> bool:
 
 
 @of_node
-def _come_to(function: FunctionNode) -> tuple[ast.Call, ...]:
-    """The calls of a function that are evaluated whenever it is called, as its statements show."""
+def _come_to(function: FunctionNode) -> tuple[ast.expr, ...]:
+    """What of a function may fail and is evaluated whenever it is called, as its statements show."""
     if isinstance(function, ast.AsyncFunctionDef) or any(isinstance(each, _YIELDS) for each in walk(function)):
         return ()
     return tuple(_calls(function.body))
 
 
-def _calls(body: list[ast.stmt]) -> Iterator[ast.Call]:
+def _calls(body: list[ast.stmt]) -> Iterator[ast.expr]:
     for statement in body:
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
             continue
@@ -158,12 +175,12 @@ def _calls(body: list[ast.stmt]) -> Iterator[ast.Call]:
             return
 
 
-def _evaluated(node: ast.AST) -> Iterator[ast.Call]:
+def _evaluated(node: ast.AST) -> Iterator[ast.expr]:
     stack: list[ast.AST | None] = [node]
     while stack:
         each = stack.pop()
         if each is None or isinstance(each, _PERHAPS):
             continue
-        if isinstance(each, ast.Call):
+        if isinstance(each, (ast.Call, ast.Tuple, ast.List)):
             yield each
         stack += below(each)

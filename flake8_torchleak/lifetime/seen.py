@@ -113,9 +113,11 @@ class Seen:
         """Calls that register a hook whose handle removes it, or goes where it may."""
         self.lent = False
         """Whether code that is not followed was handed a network, or an optimizer, of a program that is whole."""
-        self.failing: set[ast.Call] = set()
-        """Calls that raise for the number or the names of what they are given, or end in such a call."""
-        self.fitting: set[ast.Call] = set()
+        self.failing: set[ast.expr] = set()
+        """Calls that raise for the number or the names of what they are given, or end in what does; and the names that
+        something is taken apart into which has not that many parts.
+        """
+        self.fitting: set[ast.expr] = set()
         """The others, or the same another time."""
         self.supposed: set[Site] = set()
         """Calls that give a network by their names alone."""

@@ -1,4 +1,4 @@
-"""Code that fails around a place: names that nothing binds, calls that do not fit what they call."""
+"""Code that fails around a place: names that nothing binds, calls and assignments that do not fit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def fails(module: Module, node: ast.AST, failing: Callable[[Module], Collection[
     function fail so, and no other file imports the module. A file that is in no project is an example, or a part of
     one, which leaves names to who reads it.
 
-    failing: the calls of a module that were seen to fail where the program was followed.
+    failing: what of a module was seen to fail where the program was followed: calls, and names that a value has not
+    enough parts for, or too many.
     """
     project = module.project
     if project is None or not project.is_marked or (module.path or "").endswith(".ipynb"):
@@ -64,11 +65,22 @@ def _fails_at(module: Module, node: ast.AST, seen: Collection[ast.AST]) -> bool:
         reads = (each for each in within if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
         if any(_is_unbound(module, each) and _is_come_to(module, each, node, scope) for each in reads):
             return True
+    if any(_is_taken_apart(module, each, scope) and _is_come_to(module, each, node, scope) for each in seen):
+        return True
     calls = module.tree.calls(scope)
     by_name = _shows_names(module)
     return any(
         (each in seen or (by_name and _is_refused(module, each))) and _is_come_to(module, each, node, scope)
         for each in calls
+    )
+
+
+def _is_taken_apart(module: Module, target: ast.AST, scope: FunctionNode | ast.Module) -> bool:
+    """Whether it is the names of an assignment in a function, or of the module where that is meant."""
+    if isinstance(target, ast.Call) or not module.tree.is_own(target):
+        return False
+    return (module.tree.function(target) or module.root) is scope and isinstance(
+        module.tree.parents[target], ast.Assign
     )
 
 
@@ -130,7 +142,7 @@ def _is_refused(module: Module, call: ast.Call) -> bool:
     return refuses(function.args, len(call.args), [each.arg for each in call.keywords if each.arg is not None])
 
 
-def _is_come_to(module: Module, name: ast.expr, node: ast.AST, scope: FunctionNode | ast.Module) -> bool:
+def _is_come_to(module: Module, name: ast.AST, node: ast.AST, scope: FunctionNode | ast.Module) -> bool:
     """Whether nothing around a name or call in its function may leave it out that does not hold the node as well."""
     inner: ast.AST = name
     for outer in takewhile(lambda each: each is not scope, module.tree.ancestors(name)):

@@ -88,6 +88,9 @@ _PLAIN_RESULT = re.compile(
     r"acc|correct|num|count|(?:^|_)n(?:_|$)|len|size|idx|index|indices|ids?$|mask|label|target|time|step|ratio|_val$|_value$|_items?$|_$|info|str|name",
     re.IGNORECASE,
 )
+_REPORTED = re.compile(
+    r"(?:^|_)(?:metrics?|acc|accurac(?:y|ies)|f1|iou|correct|hits|counts?|num)(?:_|$)", re.IGNORECASE
+)
 _NOT_A_LOSS = re.compile(
     r"meter|metric|logger|scaler|track|writer|print|plot|log_|_log|record|average|avg|update|history|items|weight|item",
     re.IGNORECASE,
@@ -194,6 +197,12 @@ def _speaks_of_loss(name: str) -> bool:
 def is_plain_result(name: str) -> bool:
     """A name for a part of a model's output that is no floating point tensor (counts, indices, labels)."""
     return bool(_PLAIN_RESULT.search(name)) and not _speaks_of_loss(name)
+
+
+@lru_cache(maxsize=1 << 14)
+def is_reported(name: str) -> bool:
+    """A name for a figure that is reported, and computed for nothing else: a metric, a count."""
+    return bool(_REPORTED.search(name))
 
 
 def is_layer(name: str) -> bool:

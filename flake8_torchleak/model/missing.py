@@ -79,8 +79,14 @@ def _leads_nowhere(path: str, statement: ast.Import | ast.ImportFrom, top: str) 
 def _is_missing(path: str, statement: ast.ImportFrom, top: str) -> bool:
     """Whether a relative import names a module that is no file, folder or extension where it would have to be."""
     folder = upwards(path, statement.level)
-    inside = os.path.commonpath((folder, top)) == top
-    return inside and _ends_at(folder, (statement.module or "").split("."))
+    if os.path.commonpath((folder, top)) != top:
+        return _is_repository(top)
+    return _ends_at(folder, (statement.module or "").split("."))
+
+
+def _is_repository(top: str) -> bool:
+    """Whether a folder is one, and no submodule of another, whose `.git` is a file: nothing above it is its own."""
+    return reader().is_folder(os.path.join(top, ".git"))
 
 
 def _is_nowhere(path: str, name: str, top: str) -> bool:
@@ -100,11 +106,14 @@ def _is_nowhere(path: str, name: str, top: str) -> bool:
     return _ending(top, [head, *rest]) == []
 
 
-def _is_imported_from(homes: list[str], head: str, top: str) -> bool:
-    """Whether some file of the project names a module that lies in a bare folder: no library of that name is meant."""
+def _is_imported_from(homes: list[str], head: str, top: str, apart: str = "") -> bool:
+    """Whether some file of the project names a module that lies in a bare folder: no library of that name is meant.
+
+    apart: a file that does not count.
+    """
     if any(reader().has(home, f"{head}.py") for home in homes):
         return False
-    files = files_below(top)
+    files = [each for each in files_below(top) if each != apart]
     inside = [each for home in homes for each in listing(os.path.join(home, head)) if each.endswith(".py")]
     words = [f"{head}.{each[: -len('.py')]}" for each in inside]
     return len(files) <= _MOST_FILES and any(holds(file, top, word) for file in files for word in words)
@@ -123,7 +132,7 @@ def _is_unbound(path: str, statement: ast.ImportFrom, name: str, top: str) -> bo
     An import of one word may mean a library that is called as something of the project, unless that lies beside a
     script.
     """
-    files = list(_imported(path, statement))
+    files = list(_imported(path, statement)) or _in_folders(path, statement, top)
     if name == "*" or not files or _is_built([name]):
         return False
     folders = {os.path.dirname(each) for each in files if os.path.basename(each) == "__init__.py"}
@@ -135,6 +144,15 @@ def _is_unbound(path: str, statement: ast.ImportFrom, name: str, top: str) -> bo
     # Programs add folders to `sys.path`: another module of that path may be meant.
     others = [] if statement.level else _ending(top, (statement.module or "").split("."))
     return others is not None and not any(holds(each, top, word) for each in others for word in words)
+
+
+def _in_folders(path: str, statement: ast.ImportFrom, top: str) -> list[str]:
+    """The files that an absolute import of a module in a bare folder of the project may mean."""
+    head, *rest = (statement.module or "").split(".")
+    homes = Finder(path).homes(head) if rest and not statement.level else []
+    if not homes or not _is_imported_from(homes, head, top, path):
+        return []
+    return [file for home in homes for file in files_of(os.path.join(home, head, *rest))]
 
 
 def _imported(path: str, statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
