@@ -35,7 +35,18 @@ def is_let_go(module: Module, kept: Kept) -> bool:
                 return True
         if isinstance(parent, ast.Attribute) and parent.attr in _RESETS:
             return True
+        if isinstance(kept.target, ast.Subscript) and _has_entry_anew(module, node, at):
+            return True
     return False
+
+
+def _has_entry_anew(module: Module, node: ast.Attribute, at: ast.AST) -> bool:
+    """Whether another function sets an entry of an attribute to what is not made of it: `self.states[i] = zeros(n)`."""
+    parent, statement = module.tree.parents[node], module.tree.statement(node)
+    is_set = isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store) and parent.value is node
+    if not is_set or not isinstance(statement, ast.Assign) or module.tree.function(node) is module.tree.function(at):
+        return False
+    return all(getattr(each, "attr", "") != node.attr for each in ast.walk(statement.value))
 
 
 def _is_emptied(module: Module, node: ast.Attribute) -> bool:

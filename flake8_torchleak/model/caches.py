@@ -22,7 +22,7 @@ from flake8_torchleak.model.names import defaults, last_name
 from flake8_torchleak.model.present import is_present
 from flake8_torchleak.model.state import StateFacts
 from flake8_torchleak.model.stores import is_bounded
-from flake8_torchleak.model.tree import FunctionNode
+from flake8_torchleak.model.tree import COMPREHENSIONS, LOOPS, FunctionNode
 from flake8_torchleak.model.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -35,6 +35,10 @@ _HOLDERS = frozenset({Kind.LIST, Kind.DICT, Kind.DEQUE, Kind.JSON})
 _SMALL = frozenset({Kind.NUMBER, Kind.NONE, Kind.STRING, Kind.PATH, Kind.FILE, Kind.SHARED, Kind.MODULE})
 """Entries that cost next to nothing, and handles: opening those lazily is the remedy of another rule."""
 _DATA = frozenset({Kind.ARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.JSON, Kind.PICKLE})
+
+
+_MOST_CALLED = 40
+"""Methods that a constructor calls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +55,8 @@ class Growing:
     bound: ast.AST
     chosen: bool
     """Whether it is filled only for who asks for that by an argument that is off by default."""
+    filled: bool
+    """Whether the constructor may have filled it: it runs the same function, in a loop."""
 
 
 def growing(module: Module) -> Iterator[Growing]:
@@ -75,7 +81,7 @@ def growing(module: Module) -> Iterator[Growing]:
             if holder.grows:
                 seen.add(change.node)
                 keyed = change.method in _KEYED
-                shown = (function, dataset, holder.kind, keyed, holder.bound, holder.is_chosen)
+                shown = (function, dataset, holder.kind, keyed, holder.bound, holder.is_chosen, holder.is_filled)
                 yield Growing(change.node, holder.shown, *shown)
 
 
@@ -133,6 +139,26 @@ class _Holder:
         tests = [up.test for up in self.module.tree.ancestors(self.change.node) if isinstance(up, ast.If)]
         read = [self.module.classes.self_attribute(each) for test in tests for each in ast.walk(test)]
         return any(self._is_option(attr) for _, attr in filter(None, read))
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the constructor runs what adds to it in a loop, itself or by methods that it calls."""
+        module, made = self.module, self.dataset.facts.methods.get("__init__")
+        if made is None or self.change.method not in _KEYED:
+            return False
+        adding = {self.function, *(module.tree.function(each) for each in self.change.within)}
+        waiting: list[tuple[FunctionNode, bool]] = [(made, False)]
+        seen = set(waiting)
+        for function, looped in waiting:
+            for call in module.tree.calls(function):
+                callee = module.classes.callee(call)
+                again = looped or any(isinstance(up, (*LOOPS, *COMPREHENSIONS)) for up in module.tree.ancestors(call))
+                if callee is not None and again and callee in adding:
+                    return True
+                if callee is not None and (callee, again) not in seen and len(seen) < _MOST_CALLED:
+                    seen.add((callee, again))
+                    waiting.append((callee, again))
+        return False
 
     def _is_option(self, attr: str) -> bool:
         """Whether an attribute is set once, to a parameter whose default is False or None."""

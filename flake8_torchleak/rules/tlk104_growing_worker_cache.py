@@ -52,8 +52,9 @@ When it stays silent
 - The Dataset is only used without workers, or the program has none for it, in all of its files, settings and scripts,
   or never makes it.
 
-A note, where it is filled only for who asks for that by an argument that is off by default, where no file of the
-project speaks of workers; and for memoized functions that open files: how many there are is not in sight.
+A note, where it is filled only for who asks for that by an argument that is off by default, where the constructor
+fills it in a loop by the same function, where no file of the project speaks of workers; and for memoized functions that
+open files: how many there are is not in sight.
 
 How to fix it
 -------------
@@ -105,8 +106,8 @@ def check(module: Module) -> Iterator[Report]:
                 f"drop the oldest entry of `{_name(each)}` when it is full; or do without it, as by default workers "
                 "end with the epoch, and it with them; or make one tensor of it in `__init__`, which all workers share"
             ),
-            severity=Severity.NOTE if each.chosen or _has_none(module, each.dataset) else Severity.ERROR,
-            why="it is filled only where an argument asks for it" if each.chosen else _NO_WORKERS,
+            severity=Severity.NOTE if each.chosen or each.filled or _has_none(module, each.dataset) else Severity.ERROR,
+            why=_CHOSEN if each.chosen else _FILLED if each.filled else _NO_WORKERS,
         )
     for memo in memos(module):
         if module.reach.is_out(memo.dataset.owner):
@@ -125,6 +126,8 @@ def check(module: Module) -> Iterator[Report]:
         )
 
 
+_CHOSEN = "it is filled only where an argument asks for it"
+_FILLED = "the constructor fills it as well: workers may find there what they look for"
 _NO_WORKERS = "no loader in sight that gets it has workers"
 
 
