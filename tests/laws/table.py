@@ -23,7 +23,7 @@ from flake8_torchleak.config import DEFAULT
 from flake8_torchleak.conventions import resting
 from flake8_torchleak.finding import BOUND, Severity
 from flake8_torchleak.lint import lint
-from tests.laws import helpers, holders, loops, stores, values
+from tests.laws import conditions, helpers, holders, loops, stores, values
 from tests.laws.program import Law, Program, statements
 from tests.training.program import on_disk
 
@@ -66,6 +66,8 @@ LAWS: dict[str, Law] = {
         values.no_grad_decorator,
         values.no_grad_with,
         values.backward_function,
+        conditions.split_if,
+        conditions.under_flag,
     )
 }
 FAMILIES = {"TLK4": ("TLK4",), "TLK6": ("TLK6",), "TLK4+6": ("TLK4", "TLK6"), "all": ("TLK",)}
