@@ -108,9 +108,14 @@ def mean(model, loader):
 def measure(model, loader):
     with torch.no_grad():
         return [model(x) for x in loader if x.sum() > 0]
+
+def tell(model, flag):
+    if flag:
+        model.train()
+        print(flag)
 """
 EXAMPLES = {
-    "rename": ["v13 += v6", "for v15, v16 in v5:", "self.a0 = "],
+    "rename": ["v14 += v7", "for v16, v17 in v6:", "self.a0 = "],
     "outline": ["put(kept, loss)", "total = plus(total, loss)", "def put(where, what):\n    where.append(what)"],
     "outline_module": ["from outlined_helpers import put, plus", "put(outputs, model(x))"],
     "two_level": ["    put_inner(where, what)", "put(kept, loss)"],
@@ -157,6 +162,12 @@ EXAMPLES = {
     "no_grad_decorator": ["@torch.no_grad()\ndef measure("],
     "no_grad_with": ["def shape(model, loader):\n    with torch.no_grad():\n        for x, y in loader:"],
     "backward_function": ["        torch.autograd.backward(loss)\n"],
+    "split_if": ["    if flag:\n        model.train()\n    if flag:\n        print(flag)"],
+    "under_flag": [
+        "if flag1:\n        outputs = []\n    else:\n        outputs = None",
+        "if flag1:\n            outputs.append(model(x))\n    return outputs",
+        "import sys\nflag1 = len(sys.argv)",
+    ],
 }
 
 
@@ -213,6 +224,14 @@ def test_a_law_leaves_what_it_does_not_know(law: str) -> None:
         ("no_grad_with", "@torch.no_grad()\ndef f():\n    yield 1"),
         ("backward_function", "import torch\nengine.backward(loss)\nloss.backward(gradient=x)\nloss.forward()\nx = 1"),
         ("backward_function", "loss.backward()"),
+        ("split_if", "if a():\n    b = 1\n    c = 2"),
+        ("split_if", "if a:\n    a = 1\n    b = 2\nif a:\n    b = 1"),
+        ("split_if", "if a:\n    b = 1\n    c = 1\nelse:\n    d = 2"),
+        ("split_if", "while x:\n    if a:\n        break\n        b = 1"),
+        ("under_flag", "def f(xs):\n    kept = []\n    for x in kept:\n        pass"),
+        ("under_flag", "def f(xs):\n    kept = []\n    def g():\n        kept.append(1)\n    g()"),
+        ("under_flag", "kept = []\nkept.append(1)"),
+        ("under_flag", "def f(xs):\n    kept = [1]\n    kept.append(1)\n    more = []"),
     ],
 )
 def test_a_law_leaves_what_would_mean_something_else(law: str, text: str) -> None:

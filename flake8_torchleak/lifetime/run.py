@@ -320,8 +320,8 @@ class Run(Budget):
     def objects_in(self, value: Value) -> list[Obj]:
         """The objects that a value is, or that those hold: each once, those that hold before those that are held."""
         found: dict[int, Obj] = {}
-        level = [value]
-        for depth in range(DEEPEST + 1):
+        level, depth = [value], 0
+        while level:
             below: list[Value] = []
             for each in level:
                 for atom in each:
@@ -332,7 +332,5 @@ class Run(Budget):
                     if depth < DEEPEST and self.holds(made):
                         self.look(len(made.fields))
                         below += made.fields.values()
-            if not below:
-                break
-            level = below
+            level, depth = below, depth + 1
         return list(found.values())

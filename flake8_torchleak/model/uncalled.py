@@ -37,9 +37,10 @@ _PLAIN = frozenset({"staticmethod", "classmethod"})
 
 def is_uncalled(module: Module, node: ast.AST) -> bool:
     """Whether nothing in the project runs the method around a node, as far as names tell."""
-    project, method = module.project, _method(module, node)
+    project = module.project
     if project is None or not project.is_marked or is_published(project.top):
         return False
+    method = _method(module, node)
     if method is None or may_be_called_unnamed(module, method, _PLAIN):
         return False
     own = os.path.abspath(str(module.path))
@@ -65,10 +66,11 @@ def is_uncalled(module: Module, node: ast.AST) -> bool:
 
 def _method(module: Module, node: ast.AST) -> FunctionNode | None:
     """The method of a class at module level that a node is in, or is."""
-    for each in module.root.body:
-        for inner in each.body if isinstance(each, ast.ClassDef) else ():
-            if isinstance(inner, FUNCTIONS) and module.tree.inside(node, inner):
-                return inner
+    parents = module.tree.parents
+    for each in (node, *module.tree.ancestors(node)):
+        owner = parents.get(each) if isinstance(each, FUNCTIONS) else None
+        if isinstance(each, FUNCTIONS) and isinstance(owner, ast.ClassDef) and parents[owner] is module.root:
+            return each
     return None
 
 

@@ -50,10 +50,10 @@ When it stays silent
   its share, and all together copy it once.
 - It is only counted, or only tested for membership.
 - Its Dataset is only used without workers, or all who make it go through it themselves, without a loader.
-- A program (a project that is no package, of which all files are in sight) has no workers for it: each loader that may
-  get it has 0, as a constant, as the default of a parameter or an option, and in all settings, scripts and notebooks
-  beside the code. Or the program makes loaders, and never makes an object of the class; or its samples read it only
-  behind a flag of the Dataset that is off by default, and that nothing in the program sets.
+- A program (a project that does not tell its readers to install it by its name: all files are in sight) has no workers
+  for it: each loader that may get it has 0, as a constant, as the default of a parameter or an option, and in all
+  settings, scripts and notebooks beside the code. Or the program makes loaders, and never makes an object of the class;
+  or its samples read it only behind a flag of the Dataset that is off by default, and that nothing in the program sets.
 - It is packed already: NumPy, torch, Arrow, a serialised buffer. (A note where samples read it only behind a flag of
   the Dataset that is off by default, where its elements are arrays, of which forked workers copy about 100 bytes each,
   where it is a parsed table of whole numbers, of which Python keeps one object up to 256, where it was unpickled, so

@@ -49,6 +49,7 @@ When it stays silent
 - It sets gradients back (`zero_grad()`), and what the network gives is not only read in the function, an optimizer
   steps, or a method of the same object, or of the network, is called, which may train.
 - A loss, by its name, gets first what a call of an object gave with gradients off.
+- A condition decides between training and evaluation, and all who call the function, in a program, train.
 - Another file differentiates what the function gives: `torch.autograd.grad(train.loss(net, data), weights)`.
 - Code that nobody can see may train: what it gets has a graph, and it was made of the network or an optimizer, or gets
   an optimizer as well (`scaler(loss, optimizer)`).
