@@ -555,6 +555,18 @@ def test_who_calls_it_may_only_train(tmp_path: Path, calls: str, count: int, els
     assert len(found(text, path)) == count
 
 
+def test_a_notebook_may_call_it(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    path = tmp_path / "engine.py"
+    text = f"{SWITCHED}\nrun(net, data, opt)\n"
+    path.write_text(text)
+    importers.forget()
+    assert found(text, path) == []
+    (tmp_path / "demo.ipynb").write_text('{"cells": ["run(net, data, opt, False)"]}')
+    importers.forget()
+    assert len(found(text, path)) == 1
+
+
 def test_a_package_may_be_called_by_anybody(tmp_path: Path) -> None:
     (tmp_path / "setup.py").write_text("from setuptools import setup\nsetup(name='x')\n")
     path = tmp_path / "engine.py"

@@ -280,6 +280,33 @@ def test_more_names_than_parts(tmp_path: Path, made: str, names: str, expected: 
     assert severity(tmp_path, program(above=above, before=f"if flag: {names} = parts(rows)")) == "warning"
 
 
+@pytest.mark.parametrize(
+    ("made", "taken", "expected"),
+    [
+        ("def parts():\n        return 1, 2", "a, b, c = parts()", "note"),
+        ("from lib import timed\n    @timed\n    def parts():\n        return 1, 2", "a, b, c = parts()", "warning"),
+        ("async def parts():\n        return 1, 2", "a, b, c = parts()", "warning"),
+        ("def inner():\n        return 1, 2\n    def parts():\n        return inner()", "a, b, c = parts()", "warning"),
+        ("def parts():\n        return 1, 2", "found = parts()\n        a, b, c = found", "warning"),
+        ("def parts():\n        return 1, 2", "for a, b, c in [parts()]: print(a)", "warning"),
+        ("parts = lambda: (1, 2)", "a, b, c = parts()", "warning"),
+        (
+            "class Parts:\n        def __init__(self): self.x = 1\n        def get(self): return 1, 2",
+            "a, b, c = Parts().get()",
+            "note",
+        ),
+        (
+            "class Parts:\n        def get(self): return 1, 2\n        def use(self): a, b, c = self.get()",
+            "Parts.use(rows)",
+            "warning",  # a class below may give three
+        ),
+    ],
+)
+def test_what_gives_the_parts(tmp_path: Path, made: str, taken: str, expected: str) -> None:
+    """Just what the function returns: no decorator, and no method that a class below may have."""
+    assert severity(tmp_path, program(above=made, before=taken)) == expected
+
+
 BARE = "from tools.text import log"
 
 

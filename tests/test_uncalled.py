@@ -111,5 +111,19 @@ def test_only_so_many_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert severity(tmp_path) == "warning"
 
 
+def test_of_a_class_that_nothing_names_the_users_are_not_in_sight(tmp_path: Path) -> None:
+    put(tmp_path, fitting=FIT.replace("{bases}", "").replace("{decorator}", ""))
+    (tmp_path / ".git").mkdir()
+    importers.forget()
+    path = tmp_path / "fitting.py"
+    found = lint(path.read_text(encoding="utf-8"), path=str(path))
+    assert [each.severity.value for each in found if each.code == "TLK401"] == ["warning"]
+    own = path.read_text(encoding="utf-8") + "\nfitting = Fitting(1, 2)\nfitting.go()\n"
+    path.write_text(own, encoding="utf-8")
+    importers.forget()
+    found = lint(own, path=str(path))
+    assert [each.severity.value for each in found if each.code == "TLK401"] == ["note"]
+
+
 def test_what_cannot_be_read_may_hold_anything(tmp_path: Path) -> None:
     assert severity(tmp_path, broken="fitting.fit(\n") == "warning"

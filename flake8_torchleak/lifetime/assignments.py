@@ -50,7 +50,8 @@ class Assignments(Part):
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Value, node: ast.AST) -> None:
         run = self.run
-        refusing.note_parts(run.seen, value, target)
+        if isinstance(node, ast.Assign):
+            refusing.note_parts(run, value, target, node.value)
         parts = run.elements.unpacked(value, len(target.elts), target)
         starred = False
         for each, part in zip(target.elts, parts, strict=True):

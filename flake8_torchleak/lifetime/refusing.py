@@ -15,6 +15,7 @@ from flake8_torchleak.model.signatures import refuses, spreads
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 if TYPE_CHECKING:
+    from flake8_torchleak.lifetime.run import Run
     from flake8_torchleak.lifetime.seen import Seen
 
 _PERHAPS = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -45,13 +46,15 @@ def note(seen: Seen, callee: Value, args: Sequence[Value], keywords: Keywords, n
         seen.fitting.add(node)
 
 
-def note_parts(seen: Seen, value: Value, target: ast.Tuple | ast.List) -> None:
-    """A value was taken apart: whether it has as many parts, whichever of these it is."""
-    counts = [None if any(isinstance(each, ast.Starred) for each in target.elts) else _count(atom) for atom in value]
-    if counts and all(count not in (None, len(target.elts)) for count in counts):
-        seen.failing.add(target)
+def note_parts(run: Run, value: Value, target: ast.Tuple | ast.List, call: ast.expr | None) -> None:
+    """What a call gives was taken apart: whether it has as many parts, whichever function it is that gives it."""
+    if any(isinstance(each, ast.Starred) for each in target.elts):
+        return
+    counts = {_count(atom) for atom in value}
+    if not counts or not counts.isdisjoint({None, len(target.elts)}) or not _gives(run, value, call):
+        run.seen.fitting.add(target)
     else:
-        seen.fitting.add(target)
+        run.seen.failing.add(target)
 
 
 def _count(atom: Atom) -> int | None:
@@ -60,6 +63,20 @@ def _count(atom: Atom) -> int | None:
     if not isinstance(made, Obj) or made.kind != "tuple" or made.fields.keys() != set(range(len(made.fields))):
         return None
     return len(made.fields)
+
+
+def _gives(run: Run, value: Value, call: ast.expr | None) -> bool:
+    """Whether it is just what the functions return that a call is of: no decorator, or class below, is between."""
+    if not isinstance(call, ast.Call):
+        return False
+    callee = run.evaluate(call.func)
+    functions = [found[0] for atom in callee if _is_certain(atom, call) and (found := _taking(atom)) is not None]
+    if not callee or len(functions) < len(callee):
+        return False
+    if any(isinstance(each, (ast.Lambda, ast.AsyncFunctionDef)) or each.decorator_list for each in functions):
+        return False
+    returned = {node.value for each in functions for node in walk(each) if isinstance(node, ast.Return)}
+    return all(isinstance(atom.made, Obj) and atom.made.node in returned for atom in value)
 
 
 def failing(seen: Seen) -> frozenset[ast.AST]:

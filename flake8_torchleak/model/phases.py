@@ -29,6 +29,7 @@ from flake8_torchleak.model.conditions import (
 )
 from flake8_torchleak.model.elsewhere import calls_elsewhere
 from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.mentions import stands_beside
 from flake8_torchleak.model.names import defaults, last_name, parameters
 from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.ofoutputs import works_on_outputs
@@ -145,11 +146,11 @@ def _only_trains(module: Module, function: FunctionNode, held: Guard, user: Modu
 
 
 def _are_all(module: Module, function: FunctionNode) -> bool:
-    """Whether a program's files show all who call a function: a package's users are not in sight."""
+    """Whether a program's files show all who call a function: no notebook or script, and no user of a package."""
     project = module.project
     if project is None or not project.is_marked or is_published(project.top):
         return False
-    return module.users.are_all(f"{function.name}(")
+    return module.users.are_all(f"{function.name}(") and not stands_beside(project.top, function.name)
 
 
 def _mode_of(module: Module, call: ast.Call, function: FunctionNode) -> Guard | None:

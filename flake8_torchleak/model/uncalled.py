@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.firstparty import text_of, whole
 from flake8_torchleak.model.importers import files_below
 from flake8_torchleak.model.leftover import is_written
-from flake8_torchleak.model.mentions import names
+from flake8_torchleak.model.mentions import mentioning, names
 from flake8_torchleak.model.published import is_published
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.unused import may_be_called_unnamed
@@ -41,14 +41,15 @@ def is_uncalled(module: Module, node: ast.AST) -> bool:
     if project is None or not project.is_marked or is_published(project.top):
         return False
     method = _method(module, node)
-    if method is None or may_be_called_unnamed(module, method, _PLAIN):
+    owner = module.tree.class_of(method) if method is not None else None
+    if method is None or owner is None or may_be_called_unnamed(module, method, _PLAIN):
         return False
     own = os.path.abspath(str(module.path))
     paths = [each for each in files_below(project.top) if each != own]
     if len(paths) >= _MOST_FILES:
         return False
     texts = {own: module.source.text, **{each: text_of(each, project.top) or "" for each in paths}}
-    if any(map(_BY_NAME.search, texts.values())):
+    if any(map(_BY_NAME.search, texts.values())) or not _is_used(module, owner.name, texts, own):
         return False
     asked = [method.name]
     for name in asked:
@@ -62,6 +63,14 @@ def is_uncalled(module: Module, node: ast.AST) -> bool:
                     return False
                 asked += [holder.name] if holder.name not in asked else []
     return True
+
+
+def _is_used(module: Module, name: str, texts: dict[str, str], own: str) -> bool:
+    """Whether something names a class: of one that nothing does the users are not in sight, or `leftover` tells."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    return any(word.search(text) for path, text in texts.items() if path != own) or any(
+        True for _ in mentioning(module.root, name)
+    )
 
 
 def _method(module: Module, node: ast.AST) -> FunctionNode | None:
