@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from flake8_torchleak.lifetime import recalling
 from flake8_torchleak.lint import lint
 
 LOOP = """
@@ -129,3 +130,8 @@ def test_many_variables() -> None:
     assert accumulates(first, LAST.format("keep"), STORE.format("keep")) is False
     late = "if keep:\n    " + "\n    ".join(f"{each} = 1" for each in names) + "\n    kept = []"
     assert accumulates(late, LAST.format("keep"), STORE.format("keep")) is True
+
+
+def test_after_many_changes_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recalling, "_MOST_SINCE", 0)
+    assert accumulates(FIRST.format("keep"), LAST.format("keep"), STORE.format("keep"))
