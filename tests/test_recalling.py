@@ -96,6 +96,17 @@ def test_what_it_asks_may_be_set(between: str, told: bool) -> None:
     assert accumulates(FIRST.format("keep"), LAST.format("keep"), STORE.format("keep"), between) is told
 
 
+def test_a_condition_behind_one_that_never_holds() -> None:
+    """What is remembered is of the first condition that may hold, not of the one that `if` begins with."""
+    first = "never = False\nif never:\n    pass\nelif keep:\n    kept = []"
+    assert not accumulates(first, LAST.format("keep"), STORE.format("keep"), "if never:\n    print(1)")
+
+
+def test_where_none_of_several_conditions_held_before() -> None:
+    last = "if other:\n    pass\nelif keep:\n    kept = torch.stack(kept)"
+    assert not accumulates(FIRST.format("keep"), last, STORE.format("keep"))
+
+
 def test_attributes_may_be_set() -> None:
     first, last, inside = FIRST.format("args.keep"), LAST.format("args.keep"), STORE.format("args.keep")
     assert not accumulates(first, last, inside, "args.other = 1")

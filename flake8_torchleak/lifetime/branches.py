@@ -87,12 +87,13 @@ class Branches(Part):
         may_skip = may_skip and not _is_one_mode([(test, body) for test, _, body, _ in arms])
         if may_skip:
             ways.append(self._skipped(failed))
-        if len(ways) != 2 or not self.run.recalling.is_asked_again(node.test):
+        first = arms[0][0]
+        if len(ways) != 2 or not self.run.recalling.is_asked_again(first):
             return self.one_of(ways, may_skip=False)
         mark = self.run.journal.mark
         ended = self._ended(ways, may_skip=False)
         if all(flow is Flow.NEXT for flow, _ in ended):
-            self.run.recalling.remember(node.test, self.run.journal.before(mark), *(changes for _, changes in ended))
+            self.run.recalling.remember(first, self.run.journal.before(mark), *(changes for _, changes in ended))
         return _flow(ended)
 
     def _leave_out(self, body: list[ast.stmt]) -> None:
@@ -104,11 +105,15 @@ class Branches(Part):
             if isinstance(each, (ast.stmt, ast.Call)):
                 self.run.keeper.contain(each)
 
+    def _know(self, test: ast.expr, holds: bool) -> None:
+        """A way is taken where a condition holds, or does not."""
+        narrow(self.run, test, holds)
+        self.run.recalling.recall(test, holds)
+
     def _skipped(self, failed: tuple[ast.expr, ...]) -> Callable[[], Flow]:
         def execute() -> Flow:
             for each in failed:
-                narrow(self.run, each, False)
-                self.run.recalling.recall(each, False)
+                self._know(each, False)
             return Flow.NEXT
 
         return execute
@@ -119,11 +124,10 @@ class Branches(Part):
         def execute() -> Flow:
             run = self.run
             for each in failed:
-                narrow(run, each, False)
+                self._know(each, False)
             run.guards.append(limits(run, test, holds))
             run.tests.append(test)
-            narrow(run, test, holds)
-            run.recalling.recall(test, holds)
+            self._know(test, holds)
             try:
                 flow = run.statements.block(body)
                 count = ends_at(run, test, holds, run.loops[-1]) if flow is Flow.BREAK and run.loops else None
