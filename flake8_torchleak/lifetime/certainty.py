@@ -7,19 +7,20 @@ from collections.abc import Iterable
 
 from flake8_torchleak.lifetime.batches import is_used_as_tensor
 from flake8_torchleak.lifetime.frames import FORWARD
-from flake8_torchleak.lifetime.graphs import is_freed, is_in_vain, is_spent, whole
+from flake8_torchleak.lifetime.graphs import is_in_vain, is_spent, whole
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.libraries import NAMED
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.showing import is_beside_output, is_given_back, is_of_unseen
 from flake8_torchleak.lifetime.values import BY_CALL, BY_LOSS, BY_NAME, INPUT, LEAF, Atom, Kind, Site, is_marked
+from flake8_torchleak.model import hints
 from flake8_torchleak.model.sums import same
 
 
 def is_certain(run: Run, kept: Kept) -> bool:
     """Whether nothing but what the program shows says that something large is kept."""
     value = kept.value
-    if kept.is_graph and (is_beside_loss(run, value) or is_of_unseen(kept) or kept.loop.of_rows):
+    if kept.is_graph and (is_beside_loss(run, value) or is_of_unseen(kept) or kept.loop.of_rows or _is_figure(value)):
         return False
     if kept.is_graph and kept.loop.of_round and kept.local and kept.one_pass:
         return False  # made anew in each round, of parts of one input
@@ -27,10 +28,9 @@ def is_certain(run: Run, kept: Kept) -> bool:
         return not kept.returned and not any(is_marked(site, INPUT) for site in value.parts)
     if kept.how == "batch":
         return value.kind is Kind.TENSOR or is_used_as_tensor(run, value)
-    given_back = is_given_back(run, kept)
-    if kept.how in ("error", "state", "hook") or (is_spent(run, kept) and (not given_back or is_freed(run, kept))):
+    if kept.how in ("error", "state", "hook") or is_spent(run, kept):
         return True
-    if is_beside_output(run, kept) or given_back:
+    if is_beside_output(run, kept) or is_given_back(run, kept):
         return False
     history = run.seen.history(value)
     supposed = value.made == NAMED and not _is_term(run, value)
@@ -46,6 +46,12 @@ def is_certain(run: Run, kept: Kept) -> bool:
         if kept.loop.optimizes or not handed_on:
             return True  # once the optimizer has changed the parameters, nobody can differentiate what is kept
     return kept.how == "sum" and any(is_marked(site, LEAF) for site in value.parts)
+
+
+def _is_figure(value: Atom) -> bool:
+    """Whether something is what an output calls a metric or a count: it may be no tensor."""
+    key = value.site.slice if isinstance(value.site, ast.Subscript) else None
+    return isinstance(key, ast.Constant) and isinstance(key.value, str) and hints.is_reported(key.value)
 
 
 def _is_term(run: Run, value: Atom) -> bool:

@@ -293,8 +293,6 @@ class Expressions(Part):
                     atom = atom.but(kind=Kind.UNKNOWN, graph=Graph.MAYBE)  # no loader has keys: it holds some
                 if isinstance(name, str) and (atom.site, ELEMENTS) in run.seen.proven and hints.is_loss(name):
                     selector = ELEMENTS  # what a loop took of them was differentiated
-                if isinstance(name, str) and atom.graph is Graph.YES and hints.is_reported(name):
-                    atom = atom.but(graph=Graph.MAYBE)
                 part = run.make.part(atom, selector)
                 if atom.graph is Graph.YES:  # a tensor, or a container of tensors: an operation of its own
                     part = run.make.view(node, part[0]) if _is_view(index) else run.make.result(node, [part])

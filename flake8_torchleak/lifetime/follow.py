@@ -315,8 +315,7 @@ class Runner:
 
     def _given_back(self, result: Value) -> Value:
         """What a function returns that nobody was seen to call: somebody may differentiate it."""
-        carrying = [atom for atom, _ in self.run.within(result) if atom.graph is Graph.YES]
-        self.run.seen.given_back.update(site for atom in carrying for site in (atom.site, *atom.parts))
+        self.run.seen.given_back.update(atom.site for atom in result if atom.graph is Graph.YES)
         self.run.seen.given_back.update(made.node for made in self.run.objects_in(result))
         return result
 
