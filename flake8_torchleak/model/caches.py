@@ -15,14 +15,15 @@ from flake8_torchleak.model.contents import holds_file, is_decoded
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import MANY, numbers
+from flake8_torchleak.model.filled import is_chosen, is_filled
 from flake8_torchleak.model.handles import opened
 from flake8_torchleak.model.inplace import changed_in
 from flake8_torchleak.model.memos import follows
-from flake8_torchleak.model.names import defaults, last_name
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.present import is_present
 from flake8_torchleak.model.state import StateFacts
 from flake8_torchleak.model.stores import is_bounded
-from flake8_torchleak.model.tree import COMPREHENSIONS, LOOPS, FunctionNode
+from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.model.values import Kind, Value
 
 if TYPE_CHECKING:
@@ -35,10 +36,6 @@ _HOLDERS = frozenset({Kind.LIST, Kind.DICT, Kind.DEQUE, Kind.JSON})
 _SMALL = frozenset({Kind.NUMBER, Kind.NONE, Kind.STRING, Kind.PATH, Kind.FILE, Kind.SHARED, Kind.MODULE})
 """Entries that cost next to nothing, and handles: opening those lazily is the remedy of another rule."""
 _DATA = frozenset({Kind.ARRAY, Kind.TENSOR, Kind.LIST, Kind.TUPLE, Kind.DICT, Kind.JSON, Kind.PICKLE})
-
-
-_MOST_CALLED = 40
-"""Methods that a constructor calls."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +78,9 @@ def growing(module: Module) -> Iterator[Growing]:
             if holder.grows:
                 seen.add(change.node)
                 keyed = change.method in _KEYED
-                shown = (function, dataset, holder.kind, keyed, holder.bound, holder.is_chosen, holder.is_filled)
+                chosen = is_chosen(module, dataset, change)
+                filled = keyed and is_filled(module, dataset, function, change)
+                shown = (function, dataset, holder.kind, keyed, holder.bound, chosen, filled)
                 yield Growing(change.node, holder.shown, *shown)
 
 
@@ -132,43 +131,6 @@ class _Holder:
         """What grows, in words of the source: it, or a part."""
         part = self.change.target
         return f"{self.name}[{ast.unparse(part.slice)}]" if isinstance(part, ast.Subscript) else self.name
-
-    @property
-    def is_chosen(self) -> bool:
-        """Whether a flag of the object decides, that its constructor sets from an argument that is off by default."""
-        tests = [up.test for up in self.module.tree.ancestors(self.change.node) if isinstance(up, ast.If)]
-        read = [self.module.classes.self_attribute(each) for test in tests for each in ast.walk(test)]
-        return any(self._is_option(attr) for _, attr in filter(None, read))
-
-    @property
-    def is_filled(self) -> bool:
-        """Whether the constructor runs what adds to it in a loop, itself or by methods that it calls."""
-        module, made = self.module, self.dataset.facts.methods.get("__init__")
-        if made is None or self.change.method not in _KEYED:
-            return False
-        adding = {self.function, *(module.tree.function(each) for each in self.change.within)}
-        waiting: list[tuple[FunctionNode, bool]] = [(made, False)]
-        seen = set(waiting)
-        for function, looped in waiting:
-            for call in module.tree.calls(function):
-                callee = module.classes.callee(call)
-                again = looped or any(isinstance(up, (*LOOPS, *COMPREHENSIONS)) for up in module.tree.ancestors(call))
-                if callee is not None and again and callee in adding:
-                    return True
-                if callee is not None and (callee, again) not in seen and len(seen) < _MOST_CALLED:
-                    seen.add((callee, again))
-                    waiting.append((callee, again))
-        return False
-
-    def _is_option(self, attr: str) -> bool:
-        """Whether an attribute is set once, to a parameter whose default is False or None."""
-        definitions = self.dataset.facts.attributes.get(f"self.{attr}", [])
-        value = definitions[0].value if len(definitions) == 1 else None
-        function = self.module.tree.function(definitions[0].node) if definitions else None
-        if not isinstance(value, ast.Name) or function is None:
-            return False
-        default = next((each for given, each in defaults(function).items() if given.arg == value.id), None)
-        return isinstance(default, ast.Constant) and default.value in (False, None)
 
     @property
     def bound(self) -> ast.AST:

@@ -11,15 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from flake8_torchleak.model.reading import Question, Reader
-from flake8_torchleak.model.signs import Seen, digest, sign, status
+from flake8_torchleak.model.signs import Seen, sign, status
+from flake8_torchleak.shells.cache.answers import ALONE, OF_FILES, OF_FOLDERS, is_of_place, mark_of, row_of
 
 Row = list[Any]
 """[kind, number of the place (of a table, for one of its rows), the answer in short, further arguments]."""
-
-_OF_FILES = frozenset({"text", "imports", "holds"})
-_OF_FOLDERS = frozenset({"names", "has"})
-_ALONE = frozenset({"real", "is_folder"})
-"""Kinds that cost no more than to see whether anything is new."""
 
 _MANY = 100
 """Files after which a run is taken for one over most of what is known."""
@@ -69,8 +65,6 @@ class Evidence:
         self._watched, self._text = watched, details
         self._answers: dict[int, bool] = {}
         self._is_many = False
-        self._whole: bool | None = None
-        """Whether all that there was has its answers, once that was asked."""
         self._same: dict[int, bool] = {}
         self._tables: dict[int, bool] = {}
         self.is_new = False
@@ -119,15 +113,15 @@ class Evidence:
 
         Most files ask the same: where many are looked up everything is asked once, and then only whether it all held.
         """
-        if self._is_many and self._whole is None:
-            self._whole = self._is_whole()
-        return bool(self._whole) or all(map(self.holds, self.asked[path]))
+        return (self._is_many and self._is_whole) or all(map(self.holds, self.asked[path]))
 
     def expect(self, count: int) -> None:
         """So many files are going to be looked up."""
         self._is_many = count > _MANY
 
+    @cached_property
     def _is_whole(self) -> bool:
+        """Whether all that there was has its answers."""
         files, folders, alone = self._watched
         return (
             all(self._is_same(at, False) for at in files)
@@ -137,15 +131,15 @@ class Evidence:
 
     def _holds(self, question: Row) -> bool:
         kind, at, mark, rest = question
-        if kind in _ALONE:
+        if kind in ALONE:
             path = self.places[at][0]
-            return _mark(self.reader, kind, path, rest) == str(mark)
-        if kind in _OF_FILES or kind in _OF_FOLDERS:
-            is_folder = kind in _OF_FOLDERS
+            return mark_of(self.reader, kind, path, rest) == str(mark)
+        if kind in OF_FILES or kind in OF_FOLDERS:
+            is_folder = kind in OF_FOLDERS
             if self._is_same(at, is_folder):
                 return True
             path = self.places[at][0]
-            if _mark(self.reader, kind, path, rest) != str(mark):
+            if mark_of(self.reader, kind, path, rest) != str(mark):
                 return False
             # From now on it belongs to what is there now, so that it need not be asked again.
             question[1], self.is_new = self._place(path, self._seen(path, is_folder)), True
@@ -155,7 +149,7 @@ class Evidence:
             self._tables[at] = all(self.holds(each) for each in made_of)
         if self._tables[at]:
             return True
-        if _row(self.reader, name, arguments, rest) != str(mark):
+        if row_of(self.reader, name, arguments, rest) != str(mark):
             return False
         question[1], self.is_new = self._table(name, arguments), True
         return True
@@ -195,14 +189,14 @@ class Evidence:
         if known is not None:
             return known
         kind, path, *rest = asked
-        if kind in _OF_FILES or kind in _OF_FOLDERS:
-            at = self._place(path, self._seen(path, kind in _OF_FOLDERS))
-            question = [kind, at, _mark(self.reader, kind, path, rest), rest]
-        elif kind in _ALONE:
-            question = [kind, self._place(path, Seen("", "")), _mark(self.reader, kind, path, rest), rest]
+        if kind in OF_FILES or kind in OF_FOLDERS:
+            at = self._place(path, self._seen(path, kind in OF_FOLDERS))
+            question = [kind, at, mark_of(self.reader, kind, path, rest), rest]
+        elif kind in ALONE:
+            question = [kind, self._place(path, Seen("", "")), mark_of(self.reader, kind, path, rest), rest]
         else:
             arguments, key = [path, *rest[:-1]], rest[-1:]
-            question = [kind, self._table(kind, arguments), _row(self.reader, kind, arguments, key), key]
+            question = [kind, self._table(kind, arguments), row_of(self.reader, kind, arguments, key), key]
         number = self._numbers[asked] = len(self.questions)
         self.questions.append(question)
         self._answers[number] = self.is_new = True
@@ -293,10 +287,10 @@ class Evidence:
             if is_of_place(kind):
                 home = places.setdefault(at, len(places))
                 kept.append([kind, home, mark, rest])
-                if kind in _ALONE:
+                if kind in ALONE:
                     alone.append(kept[-1])
                 else:
-                    (folders if kind in _OF_FOLDERS else files)[home] = None
+                    (folders if kind in OF_FOLDERS else files)[home] = None
             else:
                 if at not in order:
                     order[at] = len(order)
@@ -307,43 +301,3 @@ class Evidence:
         numbers = {path: [renumbered[each] for each in found] for path, found in asked.items()}
         text = json.dumps([whole, kept, numbers], ensure_ascii=False, separators=(",", ":"))
         return [self.places[at] for at in places], [list(files), list(folders), alone], text
-
-
-def is_of_place(kind: str) -> bool:
-    """Whether a question is about a file or folder, and not for a row of a table."""
-    return kind in _OF_FILES or kind in _OF_FOLDERS or kind in _ALONE
-
-
-def _mark(reader: Reader, kind: str, path: str, rest: Sequence[str]) -> str:
-    """The answer to a question, in short."""
-    if kind == "text":
-        return reader.files[path].digest  # it has been looked at for what the question belongs to
-    if kind == "names":
-        return reader.folders[path].digest
-    if kind == "imports":
-        if path not in reader.marks:
-            reader.imports(path)
-        return reader.marks[path]
-    if kind == "real":
-        real = reader.real(path)
-        return "" if real == path else real
-    if kind == "holds":
-        (word,) = rest
-        return "y" if reader.holds(path, word) else ""
-    if kind == "has":
-        (name,) = rest
-        return "y" if reader.has(path, name) else ""
-    return "y" if reader.is_folder(path) else ""
-
-
-def _row(reader: Reader, name: str, arguments: Sequence[str], rest: Sequence[str]) -> str:
-    """A row of a table, in short. Raises ValueError for a table that there is not."""
-    from flake8_torchleak.model.tables import TABLES
-
-    make = TABLES.get(name)
-    if make is None:
-        raise ValueError(f"no table {name!r:.80}")
-    top, marked = arguments
-    (key,) = rest
-    row = reader.row(make, (top, marked), key)
-    return "-" if row is None else digest("\0".join(row))

@@ -1,0 +1,56 @@
+"""When a container that samples add to is filled: only for who asks for that, or before there are workers."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchleak.model.bindings import Mutation
+from flake8_torchleak.model.dataset import DatasetFacts
+from flake8_torchleak.model.names import defaults
+from flake8_torchleak.model.tree import COMPREHENSIONS, LOOPS, FunctionNode
+
+if TYPE_CHECKING:
+    from flake8_torchleak.model.module import Module
+
+_MOST_CALLED = 40
+"""Methods that a constructor calls."""
+
+
+def is_chosen(module: Module, dataset: DatasetFacts, change: Mutation) -> bool:
+    """Whether a flag of the object decides, that its constructor sets from an argument that is off by default."""
+    tests = [up.test for up in module.tree.ancestors(change.node) if isinstance(up, ast.If)]
+    read = [module.classes.self_attribute(each) for test in tests for each in ast.walk(test)]
+    return any(_is_option(module, dataset, attr) for _, attr in filter(None, read))
+
+
+def _is_option(module: Module, dataset: DatasetFacts, attr: str) -> bool:
+    """Whether an attribute is set once, to a parameter whose default is False or None."""
+    definitions = dataset.facts.attributes.get(f"self.{attr}", [])
+    value = definitions[0].value if len(definitions) == 1 else None
+    function = module.tree.function(definitions[0].node) if definitions else None
+    if not isinstance(value, ast.Name) or function is None:
+        return False
+    default = next((each for given, each in defaults(function).items() if given.arg == value.id), None)
+    return isinstance(default, ast.Constant) and default.value in (False, None)
+
+
+def is_filled(module: Module, dataset: DatasetFacts, function: FunctionNode, change: Mutation) -> bool:
+    """Whether the constructor runs what adds to it in a loop, itself or by methods that it calls.
+
+    function: the one that samples run, in which it is added to.
+    """
+    made = dataset.facts.methods.get("__init__")
+    if made is None:
+        return False
+    adding = {function, *(module.tree.function(each) for each in change.within)}
+    waiting: list[tuple[FunctionNode, bool]] = [(made, False)]
+    for caller, looped in waiting:
+        for call in module.tree.calls(caller):
+            callee = module.classes.callee(call)
+            again = looped or any(isinstance(up, (*LOOPS, *COMPREHENSIONS)) for up in module.tree.ancestors(call))
+            if callee is not None and again and callee in adding:
+                return True
+            if callee is not None and (callee, again) not in waiting and len(waiting) < _MOST_CALLED:
+                waiting.append((callee, again))
+    return False
