@@ -8,7 +8,6 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.few import numbers
-from flake8_torchleak.model.published import is_published
 from flake8_torchleak.model.state import READS, StateFacts, Use
 from flake8_torchleak.model.tree import FUNCTIONS
 
@@ -67,7 +66,7 @@ def _is_asked(module: Module, test: ast.expr) -> bool | None:
 def is_never_run(module: Module, dataset: DatasetFacts, nodes: Iterable[ast.AST]) -> bool:
     """Whether a program runs none of these for samples: each is behind a flag of the Dataset that nothing sets."""
     project = module.project
-    if project is None or not project.is_marked or is_published(project.top):
+    if project is None or not project.is_program:
         return False  # who sets it is not in sight
     return all(any(_is_as_it_is(module, dataset, test) for test in _unmet(module, dataset, node)) for node in nodes)
 

@@ -22,7 +22,7 @@ from flake8_torchleak.model.mentions import (
     programs,
     stands_beside,
 )
-from flake8_torchleak.model.published import is_published, readmes
+from flake8_torchleak.model.published import readmes
 from flake8_torchleak.model.reading import made, reader
 from flake8_torchleak.model.tree import FUNCTIONS
 
@@ -49,7 +49,7 @@ def is_left_over(module: Module, node: ast.AST) -> bool:
     if project is None or definition is None or definition.decorator_list:
         return False
     path = os.path.abspath(str(module.path))
-    if os.path.basename(path) == "__init__.py" or is_published(project.top):
+    if os.path.basename(path) == "__init__.py" or project.is_published:
         return False
     return _Search(project.top).is_unused(path, module.root, module.source.text, definition.name)
 
@@ -60,7 +60,7 @@ def is_named_nowhere(module: Module, node: ast.ClassDef) -> bool:
     Then it does not matter who imports its module, or how; not where some file gets at modules by names it works out.
     """
     project = module.project
-    if project is None or not project.is_marked or is_published(project.top):
+    if project is None or not project.is_program:
         return False
     path = os.path.abspath(str(module.path))
     paths = [each for each in files_below(project.top) if each != path]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from flake8_torchleak.model.firstparty import holds, listing, text_of
 from flake8_torchleak.model.importers import SKIPPED, files_below
 from flake8_torchleak.model.reading import reader
-from flake8_torchleak.model.tree import FUNCTIONS
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -28,6 +28,13 @@ _BY_TEXT = re.compile(
     r"|\b(?:import_module|__subclasses__|getmembers|sys\.modules)\b"
 )
 """How a program gets at what is defined in a module without naming it."""
+
+
+GETTING = ("getattr(", "attrgetter(", "methodcaller(", "eval(", "exec(")
+_BY_NAME = re.compile(
+    r"\b(?:getattr|attrgetter|methodcaller)\((?!\s*[\w.\[\]]+\s*,\s*[\"'])|(?<!def )(?<![\w.])(?:eval|exec)\("
+)
+"""How a program gets an attribute by a name that it works out: with one of the words above."""
 
 
 def looks_up(root: ast.Module, text: str) -> bool:
@@ -58,6 +65,11 @@ def gets_by_text(text: str) -> bool:
     return _BY_TEXT.search(text) is not None
 
 
+def gets_by_name(text: str) -> bool:
+    """Whether a file gets attributes of objects by names that it works out."""
+    return _BY_NAME.search(text) is not None
+
+
 def mentioning(
     root: ast.Module, name: str, is_near: Callable[[str], bool] = lambda _: True
 ) -> Iterator[Definition | None]:
@@ -69,7 +81,7 @@ def mentioning(
     far = _far(root, is_near)
 
     def is_mentioned(statement: ast.stmt) -> bool:
-        return any(names(node, name) and not _is_of(node, far) for node in ast.walk(statement))
+        return any(_is_named(node, name) and not _is_of(node, far) for node in ast.walk(statement))
 
     for statement in root.body:
         if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
@@ -77,6 +89,20 @@ def mentioning(
                 yield statement
         elif not _is_list_of_names(statement) and is_mentioned(statement):
             yield None
+
+
+def functions_naming(root: ast.Module, name: str) -> Iterator[FunctionNode | None]:
+    """The functions and methods of a file that mention a name, but those that are called so; None for other places."""
+    stack: list[ast.AST] = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, FUNCTIONS):
+            if node.name != name and any(_is_named(each, name) for each in ast.walk(node)):
+                yield node
+        elif _is_named(node, name):
+            yield None
+        else:
+            stack += ast.iter_child_nodes(node)
 
 
 def _far(root: ast.Module, is_near: Callable[[str], bool]) -> set[str]:
@@ -99,8 +125,7 @@ def _is_of(node: ast.AST, names: set[str]) -> bool:
     return False
 
 
-def names(node: ast.AST, name: str) -> bool:
-    """Whether a node is a name, an attribute or a text with this name in it, or imports it under another one."""
+def _is_named(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.Name):
         return node.id == name
     if isinstance(node, ast.Attribute):

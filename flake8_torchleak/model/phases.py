@@ -34,7 +34,6 @@ from flake8_torchleak.model.names import defaults, last_name, parameters
 from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.ofoutputs import works_on_outputs
 from flake8_torchleak.model.passes import passes
-from flake8_torchleak.model.published import is_published
 from flake8_torchleak.model.release.fate import Fate
 from flake8_torchleak.model.rounds import Round
 from flake8_torchleak.model.running import is_forward
@@ -148,7 +147,7 @@ def _only_trains(module: Module, function: FunctionNode, held: Guard, user: Modu
 def _are_all(module: Module, function: FunctionNode) -> bool:
     """Whether a program's files show all who call a function: no notebook or script, and no user of a package."""
     project = module.project
-    if project is None or not project.is_marked or is_published(project.top):
+    if project is None or not project.is_program:
         return False
     return module.users.are_all(f"{function.name}(") and not stands_beside(project.top, function.name)
 

@@ -20,6 +20,7 @@ from flake8_torchleak.model.firstparty import Finder, holds, listing, parsed, te
 from flake8_torchleak.model.importers import importers
 from flake8_torchleak.model.index import Index
 from flake8_torchleak.model.names import BY_STAR, last_name
+from flake8_torchleak.model.published import is_published
 from flake8_torchleak.model.reading import made, reader
 from flake8_torchleak.model.tree import FUNCTIONS, Tree
 
@@ -209,6 +210,16 @@ class Project:
     def is_marked(self) -> bool:
         """Whether that folder is known to be a project's, so that all its files are in sight."""
         return self._finder.is_marked
+
+    @property
+    def is_published(self) -> bool:
+        """Whether others install it, so that who uses its names is not in sight."""
+        return is_published(self._finder.top)
+
+    @property
+    def is_program(self) -> bool:
+        """Whether all of its files are in sight, and with them all who use its names."""
+        return self.is_marked and not self.is_published
 
     @cached_property
     def is_test(self) -> bool:

@@ -12,7 +12,6 @@ from flake8_torchleak.model.importers import naming
 from flake8_torchleak.model.leftout import is_never_read
 from flake8_torchleak.model.leftover import gets_modules, is_left_over, is_named_nowhere
 from flake8_torchleak.model.loader import Site
-from flake8_torchleak.model.published import is_published
 from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.remember import remembered
 
@@ -41,7 +40,7 @@ class Reach:
     def meets_no_workers(self, dataset: DatasetFacts) -> bool:
         """Whether a program, in all of its files, settings and scripts, has no workers for what may be of the class."""
         name, project = dataset.facts.node.name, self.module.project
-        if project is None or is_published(project.top):
+        if project is None or not project.is_program:
             return False  # a package's users are not in sight
         unknown, own = self._given(ANY), self._given(name)
         if not unknown and not self.module.classes.own_calls(*dataset.made_as) and not self._is_imported(name):
@@ -80,20 +79,20 @@ class Reach:
         return (
             project is not None
             and self._given(place_of(os.path.abspath(str(self.module.path)), site.call)) == {NONE}
-            and not is_published(project.top)
+            and project.is_program
         )
 
     def sends_no_batches(self) -> bool:
         """Whether a program makes loaders, and none of them leaves batches in the memory that workers share."""
         project = self.module.project
-        return project is not None and self._given(SENDING) == {NONE} and not is_published(project.top)
+        return project is not None and self._given(SENDING) == {NONE} and project.is_program
 
     def is_out(self, dataset: DatasetFacts) -> bool:
         """Whether the project shows that no worker ever gets an object of the class."""
         if self.is_unused(dataset) or self.meets_no_workers(dataset):
             return True
         served, project = self.module.served, self.module.project
-        if project is not None and not is_published(project.top) and served.gets_no_workers(dataset):
+        if project is not None and not project.is_published and served.gets_no_workers(dataset):
             return True
         return served.has_no_workers(dataset) or served.is_in_no_loader(dataset)
 

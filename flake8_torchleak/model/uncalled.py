@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import ast
 import os
-import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.firstparty import text_of, whole
+from flake8_torchleak.model.firstparty import holds, text_of, whole
 from flake8_torchleak.model.importers import files_below
 from flake8_torchleak.model.leftover import is_written
-from flake8_torchleak.model.mentions import mentioning, names
-from flake8_torchleak.model.published import is_published
+from flake8_torchleak.model.mentions import GETTING, functions_naming, gets_by_name, mentioning
+from flake8_torchleak.model.reading import made
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.unused import may_be_called_unnamed
 
@@ -27,10 +25,6 @@ _MOST_FILES = 600
 """Files of a project whose texts are searched."""
 _MOST_LEVELS = 4
 """Methods that name the method that names it, and so on."""
-_BY_NAME = re.compile(
-    r"\b(?:getattr|attrgetter|methodcaller)\((?!\s*[\w.\[\]]+\s*,\s*[\"'])|(?<!def )(?<![\w.])(?:eval|exec)\("
-)
-"""How a program gets an attribute by a name that it works out."""
 _PLAIN = frozenset({"staticmethod", "classmethod"})
 """Decorators that leave it to others to call the method."""
 
@@ -38,39 +32,42 @@ _PLAIN = frozenset({"staticmethod", "classmethod"})
 def is_uncalled(module: Module, node: ast.AST) -> bool:
     """Whether nothing in the project runs the method around a node, as far as names tell."""
     project = module.project
-    if project is None or not project.is_marked or is_published(project.top):
+    if project is None or not project.is_program:
         return False
     method = _method(module, node)
     owner = module.tree.class_of(method) if method is not None else None
     if method is None or owner is None or may_be_called_unnamed(module, method, _PLAIN):
         return False
     own = os.path.abspath(str(module.path))
-    paths = [each for each in files_below(project.top) if each != own]
-    if len(paths) >= _MOST_FILES:
+    others = [each for each in files_below(project.top) if each != own]
+    if len(others) >= _MOST_FILES or gets_by_name(module.source.text):
         return False
-    texts = {own: module.source.text, **{each: text_of(each, project.top) or "" for each in paths}}
-    if any(map(_BY_NAME.search, texts.values())) or not _is_used(module, owner.name, texts, own):
+    if any(_gets_by_name(each, project.top) for each in others) or not _is_used(module, owner.name, others):
         return False
     asked = [method.name]
     for name in asked:
         if is_written(project.top, name):
             return False
-        word = re.compile(rf"\b{re.escape(name)}\b")
-        for path in (each for each, text in texts.items() if word.search(text)):
-            root = module.root if path == own else _root(path, project.top)
-            for holder in _holders(root, name) if root is not None else [None]:
+        roots = [module.root, *(_root(each, project.top) for each in others if holds(each, project.top, name))]
+        for root in roots:
+            for holder in functions_naming(root, name) if root is not None else [None]:
                 if holder is None or holder.decorator_list or _is_special(holder) or len(asked) == _MOST_LEVELS:
                     return False
                 asked += [holder.name] if holder.name not in asked else []
     return True
 
 
-def _is_used(module: Module, name: str, texts: dict[str, str], own: str) -> bool:
+@made(_MOST_FILES)
+def _gets_by_name(path: str, top: str) -> bool:
+    """Whether a file gets attributes by names that it works out."""
+    return any(holds(path, top, word) for word in GETTING) and gets_by_name(text_of(path, top) or "")
+
+
+def _is_used(module: Module, name: str, others: list[str]) -> bool:
     """Whether something names a class: of one that nothing does the users are not in sight, or `leftover` tells."""
-    word = re.compile(rf"\b{re.escape(name)}\b")
-    return any(word.search(text) for path, text in texts.items() if path != own) or any(
-        True for _ in mentioning(module.root, name)
-    )
+    assert module.project is not None
+    named = any(holds(each, module.project.top, name) for each in others)
+    return named or any(True for _ in mentioning(module.root, name))
 
 
 def _method(module: Module, node: ast.AST) -> FunctionNode | None:
@@ -86,20 +83,6 @@ def _method(module: Module, node: ast.AST) -> FunctionNode | None:
 def _root(path: str, top: str) -> ast.Module | None:
     found = whole(path, top)
     return found[1] if found is not None else None
-
-
-def _holders(root: ast.Module, name: str) -> Iterator[FunctionNode | None]:
-    """The functions and methods that mention a name, but those of this name; None for what is in none."""
-    stack: list[ast.AST] = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, FUNCTIONS):
-            if node.name != name and any(names(each, name) for each in ast.walk(node)):
-                yield node
-        elif names(node, name):
-            yield None
-        else:
-            stack += ast.iter_child_nodes(node)
 
 
 def _is_special(function: FunctionNode) -> bool:

@@ -16,7 +16,6 @@ from flake8_torchleak.model.importers import files_below
 from flake8_torchleak.model.leftover import is_written
 from flake8_torchleak.model.mentions import gets_by_text
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.published import is_published
 from flake8_torchleak.model.tree import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def unused(module: Module, node: ast.AST) -> str:
     file in no project, in a project of many files.
     """
     project = module.project
-    if project is None or not project.is_marked or is_published(project.top):
+    if project is None or not project.is_program:
         return ""
     own = os.path.abspath(str(module.path))
     others = [each for each in files_below(project.top) if each != own]
