@@ -56,6 +56,15 @@ def test_a_cache_that_the_constructor_fills(made: str, index: str, severity: str
     assert [each.severity.value for each in found] == [severity]
 
 
+def test_without_a_constructor_nothing_fills_it() -> None:
+    text = CACHE.format(made="pass", index="pass")
+    start, end = text.index("    def __init__"), text.index("    def __len__")
+    found = [
+        each for each in lint(f"{text[:start]}    ids, cache = names, {{}}\n\n{text[end:]}") if each.code == "TLK104"
+    ]
+    assert [each.severity.value for each in found] == ["error"]
+
+
 CELL = """
 import torch
 from torch import nn
