@@ -48,7 +48,9 @@ loader = DataLoader(Cases(names), num_workers=4)
         ("self.index()", "for case in self.ids: print(self.load(case).shape)", "note"),
         ("self.index()", "self.index(); self.load(self.ids[0])", "error"),
         ("for case in ids: self.index()", "self.load(self.ids[0])", "note"),
-        ("for case in ids: print(case)", "for case in self.ids: self.load(case)", "error"),  # which nobody calls
+        ("for case in ids: print(case)", "for case in self.ids: self.load(case)", "note"),  # which others may call
+        ("for case in ids: print(case)", "for i in range(len(self.ids)): self.__getitem__(i)", "note"),
+        ("for case in ids: print(case)", "self.load(self.ids[0])", "error"),
     ],
 )
 def test_a_cache_that_the_constructor_fills(made: str, index: str, severity: str) -> None:

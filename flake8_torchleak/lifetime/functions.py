@@ -60,7 +60,7 @@ class Functions(Part):
                 return run.calls.method(made.receiver, made.builtin, list(args), _expression(node), keywords)
             *bound, receiver = args or [ANYTHING]  # `methodcaller("add", 1)(x)`
             return run.calls.method(receiver, made.builtin, bound, _expression(node), keywords)
-        decorated = (
+        decorated = gradmode.is_of_metric(made) or (
             not isinstance(made.node, ast.Lambda)
             and bool(made.node.decorator_list)
             and gradmode.decorated_off(run, made.node, made.place, node is made.node)

@@ -175,6 +175,14 @@ def decorated_off(run: Run, node: FunctionNode, place: Place, alone: bool) -> bo
     return any(_mode_of(run, each, place) is False for each in node.decorator_list if each not in followed)
 
 
+def is_of_metric(made: Function) -> bool:
+    """Whether it is the `update` of a metric, which torchmetrics runs without gradients (1.9, measured)."""
+    owner = made.owner
+    if not isinstance(owner, ClassInfo) or getattr(made.node, "name", "") != "update":
+        return False
+    return any(each.startswith("torchmetrics.") for each in owner.foreign)
+
+
 def ends_off(run: Run, body: list[ast.stmt], own: Place) -> bool:
     """Whether a switch that is thrown in a module, or a constructor, the last one, turns gradients off for good.
 

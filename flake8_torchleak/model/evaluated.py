@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.modes import SWITCHED
+from flake8_torchleak.model.modes import MEANT, SWITCHED
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.rounds import Round
@@ -55,6 +55,11 @@ class Evaluation:
     def is_cut(self) -> bool:
         """Whether it is told for outputs that are only used without their graph."""
         return any(text == WITHOUT_GRAPH for _, text in self.evidence)
+
+    @property
+    def is_meant(self) -> bool:
+        """Whether the program means to turn gradients off, and does not."""
+        return any(text == MEANT for _, text in self.evidence)
 
     @property
     def is_switched(self) -> bool:

@@ -58,8 +58,8 @@ def _trains_elsewhere(module: Module, scope: Scope) -> bool:
 
 
 def _candidates(module: Module) -> list[Scope]:
-    """Scopes that put a model in evaluation mode, that evaluate beside training, or whose name speaks of it."""
-    found: dict[Scope, None] = dict.fromkeys(_switching(module))
+    """Scopes that mean to turn gradients off, put a model in evaluation mode, evaluate beside training, or say so."""
+    found: dict[Scope, None] = dict.fromkeys([*module.grad.without_effect, *_switching(module)])
     for function in module.tree.all(*FUNCTIONS):
         if hints.is_evaluation(function.name):
             found[function] = None

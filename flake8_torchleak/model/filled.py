@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 _MOST_CALLED = 40
-"""Methods that a constructor calls."""
+"""Methods, and those that they call."""
 
 
 def is_chosen(module: Module, dataset: DatasetFacts, change: Mutation) -> bool:
@@ -36,15 +36,12 @@ def _is_option(module: Module, dataset: DatasetFacts, attr: str) -> bool:
 
 
 def is_filled(module: Module, dataset: DatasetFacts, function: FunctionNode, change: Mutation) -> bool:
-    """Whether the constructor runs what adds to it in a loop, itself or by methods that it calls.
+    """Whether the constructor, or a method that no sample runs, runs what adds to it in a loop, itself or by methods.
 
     function: the one that samples run, in which it is added to.
     """
-    made = dataset.facts.methods.get("__init__")
-    if made is None:
-        return False
     adding = {function, *(module.tree.function(each) for each in change.within)}
-    waiting: list[tuple[FunctionNode, bool]] = [(made, False)]
+    waiting = [(each, False) for each in dataset.facts.methods.values() if each not in dataset.calls_in]
     for caller, looped in waiting:
         for call in module.tree.calls(caller):
             callee = module.classes.callee(call)

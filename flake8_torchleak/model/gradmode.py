@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from enum import Enum
+from functools import cached_property
 
 from flake8_torchleak.config import Config
 from flake8_torchleak.model.classes import ClassTable
@@ -11,7 +12,7 @@ from flake8_torchleak.model.climb import Climb
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.hints import GRAD_OFF, turns_grad_off
 from flake8_torchleak.model.names import Names, last_name
-from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Scope, Tree
 
 _OFF = frozenset(GRAD_OFF)
 _SWITCH = "set_grad_enabled"
@@ -79,6 +80,15 @@ class GradMode:
         if mode is None:
             mode = self._contexts[node] = self._worst([self.manager(each.context_expr) for each in node.items])
         return mode
+
+    @cached_property
+    def without_effect(self) -> dict[Scope, list[ast.Call]]:
+        """Scope -> where it makes `torch.no_grad()` and does nothing with it: gradients stay on behind it."""
+        found: dict[Scope, list[ast.Call]] = {}
+        for call in self.classes.own_calls(*GRAD_OFF):
+            if isinstance(self.tree.parents[call], ast.Expr):
+                found.setdefault(self.tree.scope(call), []).append(call)
+        return found
 
     def turned_off(self, node: ast.AST) -> bool:
         """Whether the function around a place turns gradients off there itself, whoever calls it."""

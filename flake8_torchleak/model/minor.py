@@ -56,6 +56,8 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
         return FROZEN  # who is told by use was asked whether its network is frozen
     if _ends_soon(module, loop):
         return "the loop ends after a few rounds"
+    if evaluation.is_meant:
+        return ""
     if _is_for_show(module, evaluation):
         return "by its name it shows a few samples"
     if evaluation.by_use and _gets_out(module, evaluation.call):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SWITCHED = "`eval()` does not turn autograd off"
 """What a note says of what put a network in evaluation mode."""
+MEANT = "without `with`, this turns nothing off"
+"""What a note says of `torch.no_grad()` as a statement."""
 _OF_NETWORKS = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict"})
 
 

@@ -101,9 +101,16 @@ def _set_anew(module: Module, facts: ClassFacts) -> ast.AST | None:
     }
     for function in facts.all_functions:
         for key, definitions in module.flow.definitions(function).items() if function is not builder else ():
-            if key.partition(".")[2] in empty:
-                return definitions[0].statement
+            made = [each for each in definitions if not _is_given(each.value, function)]
+            if key.partition(".")[2] in empty and made:
+                return made[0].statement
     return None
+
+
+def _is_given(value: ast.expr | None, function: FunctionNode) -> bool:
+    """Whether a value is a constant, or a property is set to it: who sets it knows whether it has a graph."""
+    is_setter = any(isinstance(each, ast.Attribute) and each.attr == "setter" for each in function.decorator_list)
+    return isinstance(value, ast.Constant) or (is_setter and isinstance(value, ast.Name))
 
 
 def _is_over_batches(module: Module, loop: Loop) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.beside import trained_beside
 from flake8_torchleak.model.bindings import key_of
-from flake8_torchleak.model.modes import SWITCHED
+from flake8_torchleak.model.modes import MEANT, SWITCHED
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.rounds import Round, iterables, targets
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, Scope
@@ -22,6 +22,9 @@ def evidence_of(
     module: Module, scope: Scope, call: ast.Call, around: Round, over: Round | None
 ) -> tuple[tuple[ast.AST, str], ...]:
     """The places that show it, each in words; () where nothing does. over: the loop around that goes over batches."""
+    meant = next((each for each in module.grad.without_effect.get(scope, ()) if _is_behind(module, call, each)), None)
+    if meant is not None:
+        return ((meant, MEANT),)
     switched = module.loops.modes.evaluates(call)
     if switched is not None and _is_of(module, switched, call):
         return ((switched, SWITCHED),)
@@ -31,6 +34,12 @@ def evidence_of(
     if named and (over is not None or _feeds(module, around, call)):
         return ((scope, "an evaluation function, by its name"),)
     return trained_beside(module, scope, call, over)
+
+
+def _is_behind(module: Module, call: ast.Call, above: ast.Call) -> bool:
+    """Whether a call stands in the block of a statement above, or below that."""
+    start, end = module.tree.block(module.tree.statement(above))
+    return start <= module.tree.number(call) < end and above.lineno < call.lineno
 
 
 def over_batches(module: Module, call: ast.Call, around: Round) -> Round | None:

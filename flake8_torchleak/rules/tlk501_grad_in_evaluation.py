@@ -65,6 +65,9 @@ When it stays silent
 measured with transformers 5.24 and diffusers 0.42. `encode` of a SentenceTransformer and `predict` of a CrossEncoder
 turn gradients off themselves (sentence-transformers 6.2).
 
+`torch.no_grad()` as a statement says what is meant, and does nothing: a loop behind it is told of, whatever it is
+called, and whatever it goes over.
+
 A note where the loop goes over no loader, the network is not put in evaluation mode (here, or by all who call the
 function from other files), and nothing shows that it is run beside training; where there is no loop, or one that makes
 each input by itself, of a path, a number, noise or the answer to the last output, in no loop over batches, or one that
