@@ -52,9 +52,9 @@ When it stays silent
 - The Dataset is only used without workers, or the program has none for it, in all of its files, settings and scripts,
   or never makes it.
 
-A note, where it is filled only for who asks for that by an argument that is off by default, where the constructor,
-or a method that no sample runs, fills it in a loop by the same function, where no file of the project speaks of workers; and for memoized functions that
-open files: how many there are is not in sight.
+A note, where it is filled only for who asks for that by an argument that is off by default, where the constructor, or a
+method that no sample runs, fills it in a loop by the same function, where no file of the project speaks of workers; and
+for memoized functions that open files: how many there are is not in sight.
 
 How to fix it
 -------------
