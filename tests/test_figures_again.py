@@ -136,3 +136,33 @@ def test_what_the_message_says(tmp_path: Path) -> None:
         (only,) = findings(tmp_path, files)
         assert only.message.endswith(f"call `plt.close(fig)` {end}")
         assert not only.fixes
+
+
+BASE = """
+import torch
+
+class Base:
+    def fit(self, loader):
+        for x in loader:
+            self.{called}(x)
+
+    def draw(self, x):
+        raise NotImplementedError
+"""
+HEIR = """
+import torch
+from base import Base
+from plots import recons
+
+class Trainer(Base):
+    def draw(self, x):
+        recons(x)
+"""
+
+
+@pytest.mark.parametrize(("called", "count"), [("draw", 1), ("learn", 0)])
+def test_a_method_that_a_base_in_another_file_calls(tmp_path: Path, called: str, count: int) -> None:
+    files = {"plots": PLOTS.format(inside="pass"), "heir": HEIR, "base": BASE.format(called=called)}
+    found = findings(tmp_path, files)
+    told = [note.text for each in found for note in each.notes]
+    assert told == ["called again and again, by way of base.py, line 6"] * count

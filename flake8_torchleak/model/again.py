@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.elsewhere import calls_elsewhere
+from flake8_torchleak.model.elsewhere import answers_elsewhere
 from flake8_torchleak.model.gradmode import HOOKS_WITHOUT_GRAD
 from flake8_torchleak.model.tree import FunctionNode, Loop
 
@@ -36,17 +36,24 @@ def called_again(module: Module, function: FunctionNode, settles: Settles, level
     """What shows that a function is called again and again by somebody who does not settle the matter."""
     if function.name in _HOOKS and module.tree.class_of(function) is not None:
         return Again(function, "a framework calls this again and again")
+    owner = module.classes.around(function)
+    if owner is not None:
+        owner.outer_bases  # noqa: B018 - they are looked up, as they may call what the class overrides
     for call in module.classes.calls_of(function):
         found = None if module.tree.inside(call, function) or settles(module, call) else _at(module, call, levels)
         if found is not None:
             return found
-    for user, call in calls_elsewhere(module, function) if levels else ():
+
+    def found_by(user: Module, call: ast.Call) -> Again | None:
         found = None if settles(user, call) else _at(user, call, levels)
-        if found is not None:
-            line = getattr(found.where, "lineno", 1)
-            where = f"by way of {PurePath(str(user.path)).name}, line {line}"
-            return Again(function, f"called again and again, {where}")
-    return None
+        if found is None:
+            return None
+        line, file = getattr(found.where, "lineno", 1), user.attached.files.get(user.tree.module_of(found.where))
+        name = PurePath(str(user.path if file is None else file.path)).name
+        return Again(function, f"called again and again, by way of {name}, line {line}")
+
+    answers = answers_elsewhere(module, function, found_by) if levels else ()
+    return next((each for each in answers if each is not None), None)
 
 
 def loop_around(module: Module, call: ast.Call) -> Loop | None:

@@ -33,8 +33,9 @@ handed to a call; it has a number (it is used again); the loop goes over a few f
 does not save it: at the end of a cell all of its figures are closed (matplotlib 3.11, inline).
 
 A function's figures count where it is called in a loop, or in a method that a framework calls again and again, through
-up to three callers of callers, in other files too. What it returns counts where the caller drops it, saves it or only
-calls methods of it. `wandb.Image(fig)` draws a figure and leaves it open (wandb 0.31); what else gets one may close it.
+up to three callers of callers, in other files too, and where a base of its class calls what it overrides. What it
+returns counts where the caller drops it, saves it or only calls methods of it. `wandb.Image(fig)` draws a figure and
+leaves it open (wandb 0.31); what else gets one may close it.
 
 How to fix it
 -------------
