@@ -36,7 +36,7 @@ _PARTS = frozenset({"begin", "cursor", "get_node", "extractfile", "buffers"})
 """Methods whose result is bound to the handle."""
 _BUILDERS = frozenset({"__init__", "__post_init__", "load_data_list"})
 """What runs when a Dataset is built; the last by mmengine's constructor."""
-_MOST_DEPTH = 10
+_MOST_DEPTH = 16
 _OTHER_USES = frozenset({"close", "filename", "name", "mode", "closed"})
 
 
@@ -94,13 +94,27 @@ def _may_write(call: ast.Call) -> bool:
     return any(getattr(each, "value", True) is not False for each in given)
 
 
-_Asked = dict[ast.AST, int]
-"""Expressions that gave no handle -> the depth to which each was looked into: many variables are made of each other."""
+_SAME = frozenset({"list", "tuple", "sorted", "reversed"})
+"""Functions that give what they are given, in another order or another container."""
 
 
-def opened(module: Module, node: ast.expr) -> Handle | None:
-    """The handle that an expression gives, or gives a part or a container of; None if it may be anything else."""
-    return _opened(module, node, _MOST_DEPTH, {})
+class _Asked(dict[ast.AST, int]):
+    """Expressions that gave no handle -> the depth to which each was looked into, as many are made of each other.
+
+    dataset: the one whose methods are meant: a class overrides what its base calls.
+    """
+
+    def __init__(self, dataset: DatasetFacts | None) -> None:
+        super().__init__()
+        self.dataset = dataset
+
+
+def opened(module: Module, node: ast.expr, dataset: DatasetFacts | None = None) -> Handle | None:
+    """The handle that an expression gives, or gives a part or a container of; None if it may be anything else.
+
+    dataset: the Dataset that it is of, if it is of one: what its base calls may be its own.
+    """
+    return _opened(module, node, _MOST_DEPTH, _Asked(dataset))
 
 
 def _opened(module: Module, node: ast.expr, depth: int, asked: _Asked) -> Handle | None:
@@ -157,11 +171,29 @@ def _call(module: Module, node: ast.Call, depth: int, asked: _Asked) -> Handle |
         handle = _opened(module, node.func.value, depth - 1, asked)
         if handle is None or node.func.attr in _PARTS or handle.what in _HIERARCHIES:
             return handle
-    helper = module.classes.callee(node)
+    if qualname in _SAME and len(node.args) == 1:
+        return _opened(module, node.args[0], depth - 1, asked)
+    if qualname == "map" and len(node.args) == 2 and _may_give_back(module, node.args[0]):
+        return _opened(module, node.args[1], depth - 1, asked)
+    helper = asked.dataset.resolve(node) if asked.dataset is not None else module.classes.callee(node)
     if helper is None:
         return None
     returned = (n.value for n in module.tree.within(helper) if isinstance(n, ast.Return) and n.value is not None)
     return next((h for each in returned if (h := _opened(module, each, depth - 1, asked)) is not None), None)
+
+
+def _may_give_back(module: Module, function: ast.expr) -> bool:
+    """Whether a `lambda` gives back what it is given, at least in one case."""
+    found = [function]
+    if isinstance(function, ast.Name):
+        found = [each.value for each in module.flow.reaching(function.id, function) if each.value is not None]
+    for each in found:
+        if isinstance(each, ast.Lambda):
+            arms = [each.body.body, each.body.orelse] if isinstance(each.body, ast.IfExp) else [each.body]
+            given = {parameter.arg for parameter in each.args.args}
+            if any(isinstance(arm, ast.Name) and arm.id in given for arm in arms):
+                return True
+    return False
 
 
 def _reads(index: ast.expr) -> bool:
@@ -226,7 +258,7 @@ def _kept(module: Module, dataset: DatasetFacts, attr: str, building: list[Funct
             return None
         places += [(change.node, each) for change in changes for each in change.elements]
     for place, value in places:
-        handle = opened(module, value) if value is not None else None
+        handle = opened(module, value, dataset) if value is not None else None
         read = next((each for each in state.reads if _uses(module, each)), None)
         if handle is not None and read is not None and not _opens_too(module, dataset, handle):
             own = module.tree.function(handle.call) in building
@@ -255,7 +287,7 @@ def _uses(module: Module, read: Read) -> bool:
 def _opens_too(module: Module, dataset: DatasetFacts, handle: Handle) -> bool:
     """Whether sample functions open such a handle too: for workers, where the Dataset tells them apart."""
     calls = (call for function in dataset.calls_in for call in module.tree.calls(function))
-    found = (opened(module, call) for call in calls if last_name(call.func) not in (*_PARTS, "get"))
+    found = (opened(module, call, dataset) for call in calls if last_name(call.func) not in (*_PARTS, "get"))
     runs = module.tree.function(handle.call) in dataset.calls_in  # or a method gives a part of what is open already
     return any(
         each is not None and each.what == handle.what and (runs or each.call is not handle.call) for each in found
