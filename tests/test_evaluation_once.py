@@ -131,7 +131,7 @@ def test_handlers_that_run_the_network_of_their_module(switch: str, count: int) 
 
 
 def test_a_file_that_knows_of_no_grad_is_not_looked_through_for_it() -> None:
-    text = HANDLER.format(switch="net.eval()") + "\ndef other():\n    torch.no_grad()\n"
+    text = HANDLER.format(switch="net.eval()") + "\ndef other():\n    with torch.no_grad():\n        pass\n"
     assert told(text) == []
 
 
@@ -145,7 +145,8 @@ def test_a_file_that_knows_of_it_and_has_a_loop_that_evaluates() -> None:
             print(net(x).max())
 
     def other():
-        torch.no_grad()
+        with torch.no_grad():
+            pass
     """
     assert told(text) == ["print(net(x).max())"]
 

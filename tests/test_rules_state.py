@@ -172,7 +172,7 @@ def test_a_memo_gets_a_bound_and_other_growth_no_fix() -> None:
         ("self.h = [h5py.File(p) for p in data]", "return self.h[0]['x'][i]", "", True),
         ("self.h = None\nfor self.h in [1]:\n    pass", "return self.h['x'][i]", "", False),
         ("self.h = h5py.File(root)", "return 0 if self.h is None else self.h.filename", "", False),
-        ("self.h = h5py.File(root)['a']['b']['c']['d']['e']['f']['g']['h']['i']['j']", "return self.h[i]", "", False),
+        (f"self.h = h5py.File(root){16 * '[0]'}", "return self.h[i]", "", False),
         ("self.h = np.load('a.npz')", "return torch.tensor(self.h['x'][i])", "", True),
         ("self.h = np.load('a.npz', mmap_mode='r')", "return torch.tensor(self.h['x'][i])", "", False),
         (

@@ -171,15 +171,36 @@ def _call(module: Module, node: ast.Call, depth: int, asked: _Asked) -> Handle |
         handle = _opened(module, node.func.value, depth - 1, asked)
         if handle is None or node.func.attr in _PARTS or handle.what in _HIERARCHIES:
             return handle
-    if qualname in _SAME and len(node.args) == 1:
-        return _opened(module, node.args[0], depth - 1, asked)
-    if qualname == "map" and len(node.args) == 2 and _may_give_back(module, node.args[0]):
-        return _opened(module, node.args[1], depth - 1, asked)
-    helper = asked.dataset.resolve(node) if asked.dataset is not None else module.classes.callee(node)
-    if helper is None:
+    if qualname in _SAME or qualname == "map":
+        return _of_elements(module, node, depth, asked)
+    return next((h for each in _returned(module, node, asked) if (h := _opened(module, each, depth - 1, asked))), None)
+
+
+def _returned(module: Module, call: ast.Call, asked: _Asked) -> list[ast.expr]:
+    """What a function of the file gives that a call runs."""
+    helper = asked.dataset.resolve(call) if asked.dataset is not None else module.classes.callee(call)
+    within = module.tree.within(helper) if helper is not None else ()
+    return [each.value for each in within if isinstance(each, ast.Return) and each.value is not None]
+
+
+def _of_elements(module: Module, node: ast.expr, depth: int, asked: _Asked) -> Handle | None:
+    """The handle that an element of a container is; the elements of what is itself open are read from it."""
+    inner: list[ast.expr] = []
+    if depth <= 0:
         return None
-    returned = (n.value for n in module.tree.within(helper) if isinstance(n, ast.Return) and n.value is not None)
-    return next((h for each in returned if (h := _opened(module, each, depth - 1, asked)) is not None), None)
+    if isinstance(node, (ast.List, ast.Tuple, ast.ListComp)):
+        return _opened(module, node, depth, asked)
+    if isinstance(node, ast.Name):
+        inner = [d.value for d in module.flow.reaching(node.id, node) if d.how is How.ASSIGN and d.value is not None]
+    elif isinstance(node, ast.Call):
+        qualname = module.names.qualname(node.func)
+        if qualname in _SAME and len(node.args) == 1:
+            inner = node.args
+        elif qualname == "map" and len(node.args) == 2 and _may_give_back(module, node.args[0]):
+            inner = node.args[1:]
+        else:
+            inner = _returned(module, node, asked)
+    return next((h for each in inner if (h := _of_elements(module, each, depth - 1, asked)) is not None), None)
 
 
 def _may_give_back(module: Module, function: ast.expr) -> bool:
