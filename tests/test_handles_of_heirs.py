@@ -76,3 +76,26 @@ def test_a_base_that_opens_nothing_is_no_finding() -> None:
     text = VOLUMES.format(check="pass", mode="'r'", part="file[name]").replace('Lazy("a', 'Volumes("a')
     text = text.replace("class Lazy(Volumes)", "class Lazy")
     assert [each.code for each in lint(text) if each.code == "TLK105"] == []
+
+
+def test_containers_that_are_made_of_each_other_end() -> None:
+    """Each name may be any of several values, which name the others: nothing is looked into twice."""
+    names = "abcdefghijkl"
+    swaps = "\n            ".join(f"if path == {a!r}: {a} = list({b})" for a in names for b in names if a != b)
+    text = f"""
+import h5py
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, path):
+        {" = ".join(names)} = []
+        while path:
+            {swaps}
+        self.parts = list(a)
+
+    def __getitem__(self, i):
+        return self.parts[i]
+
+loader = DataLoader(Rows("a"), num_workers=4)
+"""
+    assert [each.code for each in lint(text) if each.code == "TLK105"] == []

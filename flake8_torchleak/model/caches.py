@@ -16,10 +16,10 @@ from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import MANY, numbers
 from flake8_torchleak.model.filled import is_chosen, is_filled
-from flake8_torchleak.model.handles import opened
 from flake8_torchleak.model.inplace import changed_in
 from flake8_torchleak.model.memos import follows
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.opening import opened
 from flake8_torchleak.model.present import is_present
 from flake8_torchleak.model.state import StateFacts
 from flake8_torchleak.model.stores import is_bounded

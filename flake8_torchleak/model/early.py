@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from flake8_torchleak.model.attributes import is_property
 from flake8_torchleak.model.bindings import How
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.handles import Handle, opened
 from flake8_torchleak.model.holdings import Holding, asked
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.opening import Handle, opened
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.dataset import Asked, DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
 from flake8_torchleak.model.few import narrowed
-from flake8_torchleak.model.handles import opened
 from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.opening import opened
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 from flake8_torchleak.model.values import Kind, Size
 

@@ -12,10 +12,10 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.handles import OPENS
 from flake8_torchleak.model.library import INDEXES, PARSES
 from flake8_torchleak.model.modes import behind, bindings_of
 from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.opening import OPENS
 from flake8_torchleak.words import holds_any
 
 if TYPE_CHECKING:

@@ -85,9 +85,10 @@ from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.early import Early, early
-from flake8_torchleak.model.handles import Handle, Shared, is_only_read, shared
+from flake8_torchleak.model.handles import Shared, is_only_read, shared
 from flake8_torchleak.model.holdings import Holding
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.opening import Handle
 from flake8_torchleak.model.starting import are_spawned, may_be_spawned
 from flake8_torchleak.model.state import StateFacts
 from flake8_torchleak.model.values import Kind
