@@ -96,7 +96,7 @@ def by_statements(subjects: frozenset[Subject], outline: Outline, bases: tuple[s
 
 def _may_evaluate(outline: Outline) -> bool:
     knows = holds_any(outline.text, hints.KNOWS_GRAD)
-    if outline.may_evaluate or (outline.evaluating and not knows) or prospect.makes_in_vain(outline.text):
+    if outline.may_evaluate or (outline.evaluating and not knows) or prospect.may_be_without_effect(outline.text):
         return True
     if outline.may_evaluate_beside or outline.goes_over_loader or outline.may_train_by_turns:
         return True

@@ -181,6 +181,9 @@ class Packed(Scans):
 def test_a_method_that_is_left_to_the_class_below(declared: str) -> None:
     text = "import abc\n" + program("self.f = self.opened(paths)", "return self.f.read(str(i))", declared)
     assert told(text.replace(LOADER, OPENERS + LOADER.replace("Scans", "Packed")), "TLK105")
+    assert not told(text, "TLK105")  # without that class
+    nothing = OPENERS.replace("zipfile.ZipFile(path)", "path")
+    assert not told(text.replace(LOADER, nothing + LOADER.replace("Scans", "Packed")), "TLK105")
 
 
 FIRST = [

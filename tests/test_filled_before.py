@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from flake8_torchleak.lint import lint
+from flake8_torchleak.model import importers
 
 CACHE = """
 import numpy as np
@@ -48,13 +51,34 @@ loader = DataLoader(Cases(names), num_workers=4)
         ("self.index()", "for case in self.ids: print(self.load(case).shape)", "note"),
         ("self.index()", "self.index(); self.load(self.ids[0])", "error"),
         ("for case in ids: self.index()", "self.load(self.ids[0])", "note"),
-        ("for case in ids: print(case)", "for case in self.ids: self.load(case)", "note"),  # which others may call
-        ("for case in ids: print(case)", "for i in range(len(self.ids)): self.__getitem__(i)", "note"),
-        ("for case in ids: print(case)", "self.load(self.ids[0])", "error"),
+        ("for case in ids: print(case)", "for case in self.ids: self.load(case)", "error"),  # which nobody calls
     ],
 )
 def test_a_cache_that_the_constructor_fills(made: str, index: str, severity: str) -> None:
     found = [each for each in lint(CACHE.format(made=made, index=index)) if each.code == "TLK104"]
+    assert [each.severity.value for each in found] == [severity]
+
+
+@pytest.mark.parametrize(
+    ("index", "main", "severity"),
+    [
+        ("for case in self.ids: self.load(case)", "", "error"),  # which nobody calls
+        ("for case in self.ids: self.load(case)", "cases.index()", "note"),
+        ("for i in range(len(self.ids)): self.__getitem__(i)", "cases.index()", "note"),
+        ("self.load(self.ids[0])", "cases.index()", "error"),
+        ("for case in self.ids: self.load(case); self.index()", "", "error"),  # none but itself
+    ],
+)
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_cache_that_a_method_fills(tmp_path: Path, index: str, main: str, severity: str, is_elsewhere: bool) -> None:
+    text, path = CACHE.format(made="pass", index=index), tmp_path / "cases.py"
+    (tmp_path / ".git").mkdir()
+    program = f"from cases import Cases\n\ncases = Cases(names)\n{main}\n"
+    path.write_text(text if is_elsewhere else f"{text}\ncases = Cases(names)\n{main}\n")
+    if is_elsewhere:
+        (tmp_path / "main.py").write_text(program)
+    importers.forget()
+    found = [each for each in lint(path.read_text(), path=str(path)) if each.code == "TLK104"]
     assert [each.severity.value for each in found] == [severity]
 
 

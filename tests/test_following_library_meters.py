@@ -53,3 +53,39 @@ def test_meters_that_sum(library: str) -> None:
 )
 def test_what_carries_no_graph_or_starts_anew(library: str, last: str, first: str) -> None:
     assert not found(library, last, first)
+
+
+METRIC = """
+import torch
+from torchmetrics import {imported}
+
+class Score({base}):
+    def __init__(self):
+        super().__init__()
+        self.total, self.seen = torch.tensor(0.0), []
+    def update(self, value):
+        self.total += (value * 2).sum()
+        self.seen.append({kept})
+
+def fit(loader, optimizer):
+    net, score = torch.nn.Linear(2, 1), Score()
+    for x, y in loader:
+        loss = (net(x) - y).square().mean()
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        score.update(loss)
+    return score
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "base", "kept", "count"),
+    [
+        ("Metric", "Metric", "1", 0),
+        ("Metric", "Metric", "value", 1),  # made before, with its history
+        ("Metric", "torch.nn.Module", "1", 1),
+    ],
+)
+def test_sums_of_a_metric_that_torchmetrics_updates(imported: str, base: str, kept: str, count: int) -> None:
+    """Measured with torchmetrics 1.9: the sum has no history, what `update` appends has."""
+    text = METRIC.format(imported=imported, base=base, kept=kept)
+    assert len([each for each in lint(text) if each.code == "TLK403"]) == count

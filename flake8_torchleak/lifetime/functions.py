@@ -60,12 +60,12 @@ class Functions(Part):
                 return run.calls.method(made.receiver, made.builtin, list(args), _expression(node), keywords)
             *bound, receiver = args or [ANYTHING]  # `methodcaller("add", 1)(x)`
             return run.calls.method(receiver, made.builtin, bound, _expression(node), keywords)
-        decorated = gradmode.is_of_metric(made) or (
+        without = gradmode.is_of_metric(made) or (
             not isinstance(made.node, ast.Lambda)
             and bool(made.node.decorator_list)
             and gradmode.decorated_off(run, made.node, made.place, node is made.node)
         )
-        off = (bool(run.grad_off) or decorated) and not gradmode.may_turn_on(made.node)
+        off = (bool(run.grad_off) or without) and not gradmode.may_turn_on(made.node)
         if not made.place.is_own and not matters(run, made, args, keywords, off):
             for each in (made.receiver, *args, *keywords.values()):
                 run.lend(each)
@@ -88,7 +88,7 @@ class Functions(Part):
         mark = run.journal.mark
         # Behind what may run out of steps: what is set from here on is put back in the end.
         frame.tests, run.tests = tests, []
-        run.grad_off += made.off or decorated
+        run.grad_off += made.off or without
         run.frames.append(frame)
         try:
             if isinstance(made.node, ast.Lambda):
@@ -99,7 +99,7 @@ class Functions(Part):
         finally:
             run.frames.pop()
             run.switches.yielding(frame, before)
-            if made.off or decorated or scope.yields:
+            if made.off or without or scope.yields:
                 run.grad_off = before  # a switch that is thrown in any other stays as it is
             run.tests, run.guards = tests, guards
         run.journal.add(frame.exits)

@@ -176,11 +176,11 @@ def decorated_off(run: Run, node: FunctionNode, place: Place, alone: bool) -> bo
 
 
 def is_of_metric(made: Function) -> bool:
-    """Whether it is the `update` of a metric, which torchmetrics runs without gradients (1.9, measured)."""
+    """Whether it is the `update` of a metric that a library runs without gradients."""
     owner = made.owner
     if not isinstance(owner, ClassInfo) or getattr(made.node, "name", "") != "update":
         return False
-    return any(each.startswith("torchmetrics.") for each in owner.foreign)
+    return any(map(hints.updates_without_grad, owner.foreign))
 
 
 def ends_off(run: Run, body: list[ast.stmt], own: Place) -> bool:

@@ -37,8 +37,8 @@ def called_again(module: Module, function: FunctionNode, settles: Settles, level
     if function.name in _HOOKS and module.tree.class_of(function) is not None:
         return Again(function, "a framework calls this again and again")
     owner = module.classes.around(function)
-    if owner is not None:
-        owner.outer_bases  # noqa: B018 - they are looked up, as they may call what the class overrides
+    for base in owner.outer_bases if owner is not None else ():
+        module.names.definition(base)  # have it looked up: it may call what the class overrides
     for call in module.classes.calls_of(function):
         found = None if module.tree.inside(call, function) or settles(module, call) else _at(module, call, levels)
         if found is not None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 _MOST_CALLED = 40
-"""Methods, and those that they call."""
+"""Methods that one calls."""
 
 
 def is_chosen(module: Module, dataset: DatasetFacts, change: Mutation) -> bool:
@@ -36,12 +36,18 @@ def _is_option(module: Module, dataset: DatasetFacts, attr: str) -> bool:
 
 
 def is_filled(module: Module, dataset: DatasetFacts, function: FunctionNode, change: Mutation) -> bool:
-    """Whether the constructor, or a method that no sample runs, runs what adds to it in a loop, itself or by methods.
+    """Whether the constructor runs what adds to it in a loop, itself or by methods; or a method that something calls.
 
     function: the one that samples run, in which it is added to.
     """
     adding = {function, *(module.tree.function(each) for each in change.within)}
-    waiting = [(each, False) for each in dataset.facts.methods.values() if each not in dataset.calls_in]
+    methods = (each for each in dataset.facts.methods.values() if each not in dataset.calls_in)
+    return any(_fills(module, each, adding) and _is_run(module, each) for each in methods)
+
+
+def _fills(module: Module, method: FunctionNode, adding: set[FunctionNode | None]) -> bool:
+    """Whether a method runs one of some functions in a loop, itself or by methods that it calls."""
+    waiting = [(method, False)]
     for caller, looped in waiting:
         for call in module.tree.calls(caller):
             callee = module.classes.callee(call)
@@ -51,3 +57,11 @@ def is_filled(module: Module, dataset: DatasetFacts, function: FunctionNode, cha
             if callee is not None and (callee, again) not in waiting and len(waiting) < _MOST_CALLED:
                 waiting.append((callee, again))
     return False
+
+
+def _is_run(module: Module, method: FunctionNode) -> bool:
+    """Whether a method is the constructor, or something calls one of its name, in this file or in one that uses it."""
+    if method.name == "__init__":
+        return True
+    own = (each for each in module.classes.calls_of(method) if not module.tree.inside(each, method))
+    return any(True for _ in own) or bool(module.users.paths(f".{method.name}("))

@@ -236,6 +236,11 @@ def is_dataset(name: str) -> bool:
     return bool(_DATASETISH.search(name))
 
 
+def updates_without_grad(base: str) -> bool:
+    """A dotted name of torchmetrics, which runs `update` of what is made of its classes without gradients (1.9)."""
+    return base.startswith("torchmetrics.")
+
+
 def turns_grad_off(name: str) -> bool:
     """The name of a decorator or context manager of the project that speaks of inference."""
     return bool(_GRAD_OFF.search(name))

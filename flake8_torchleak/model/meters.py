@@ -102,7 +102,7 @@ def _is_released(module: Module, function: FunctionNode, owner: ClassFacts | Non
     if any(isinstance(word, str) and hints.is_evaluation(word) for word in words):
         return True
     bases = owner.outer_bases if owner is not None else []
-    return keeping.sums and any("torchmetrics" in module.names.qualname(base) for base in bases)
+    return keeping.sums and any(hints.updates_without_grad(module.names.qualname(base)) for base in bases)
 
 
 def _may_carry(

@@ -36,7 +36,7 @@ _AT_TOP = re.compile(r"""\n(?!class |def |async |from |import |[\s#@)\]}"'])(.+)
 _BEHIND_IMPORT = re.compile(r"\n(?:from|import)\b[^\n#]*;")
 _BLOCK = re.compile(r"(?:\r?\n(?:[ \t#][^\n]*)?)*")
 """The lines below a statement that are its block."""
-_IN_VAIN = re.compile(rf"^[ \t]*(?:\w+\.)*(?:{'|'.join(hints.GRAD_OFF)})\(", re.MULTILINE)
+_WITHOUT_EFFECT = re.compile(rf"^[ \t]*(?:\w+\.)*(?:{'|'.join(hints.GRAD_OFF)})\(", re.MULTILINE)
 _IMPORTING = re.compile(r"\n[ \t]*from\b[^\n(]*\([^)]*\)")
 _ASSIGNED = re.compile(r"(?:[^=(]*[^=!<>(]=(?!=)[ \t]*)+(?:([^\W\d]\w*)|[(\\\r]|$)")
 """What an assignment's value starts with."""
@@ -63,14 +63,14 @@ def may_step(text: str) -> bool:
 
 def may_evaluate(text: str) -> bool:
     """Whether there may be an evaluation: a switch of modes, training, weights that are read, a loader, a name."""
-    if holds_any(text, (*_SWITCHING, *TRAINING, *hints.PREPARES)) or names_loader(text) or makes_in_vain(text):
+    if holds_any(text, (*_SWITCHING, *TRAINING, *hints.PREPARES)) or names_loader(text) or may_be_without_effect(text):
         return True
     return any(map(hints.is_evaluation, _DEFINED.findall(text))) or may_be_unneeded(text)
 
 
-def makes_in_vain(text: str) -> bool:
+def may_be_without_effect(text: str) -> bool:
     """Whether a line may be nothing but `torch.no_grad()`, which turns nothing off."""
-    return holds_any(text, hints.GRAD_OFF) and _IN_VAIN.search(text) is not None
+    return holds_any(text, hints.GRAD_OFF) and _WITHOUT_EFFECT.search(text) is not None
 
 
 @lru_cache(maxsize=1)

@@ -53,8 +53,8 @@ When it stays silent
   or never makes it.
 
 A note, where it is filled only for who asks for that by an argument that is off by default, where the constructor, or a
-method that no sample runs, fills it in a loop by the same function, where no file of the project speaks of workers; and
-for memoized functions that open files: how many there are is not in sight.
+method that something calls and no sample runs, fills it in a loop by the same function, where no file of the project
+speaks of workers; and for memoized functions that open files: how many there are is not in sight.
 
 How to fix it
 -------------
@@ -127,7 +127,7 @@ def check(module: Module) -> Iterator[Report]:
 
 
 _CHOSEN = "it is filled only where an argument asks for it"
-_FILLED = "a method fills it before: workers may find there what they look for"
+_FILLED = "a method fills it in a loop: if that is before the workers start, they find there what they look for"
 _NO_WORKERS = "no loader in sight that gets it has workers"
 
 

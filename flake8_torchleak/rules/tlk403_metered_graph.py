@@ -48,6 +48,8 @@ When it stays silent
 --------------------
 The class releases its argument, is found neither here nor in the project, or starts anew each step; it has one slot for
 each name of its keyword arguments (`self.last[k] = values[k]`), which are taken for the same ones in each call.
+A metric of torchmetrics adds up in `update`, which the library runs without gradients (1.9: the sum has no history,
+what is appended there has).
 
 How to fix it
 -------------
