@@ -137,9 +137,10 @@ class _Opening:
 
     def _is_asked(self, node: ast.expr, depth: int, of_elements: bool) -> bool:
         """Whether an expression was looked into before, at least as deep; from now on it was."""
-        asked = depth <= self._asked.get((node, of_elements), 0)
-        self._asked[node, of_elements] = max(depth, self._asked.get((node, of_elements), 0))
-        return asked
+        if depth <= self._asked.get((node, of_elements), 0):
+            return True
+        self._asked[node, of_elements] = depth
+        return False
 
 
 def _first(search: Callable[[ast.expr, int], Handle | None], inner: Iterable[ast.expr], depth: int) -> Handle | None:
