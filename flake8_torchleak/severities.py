@@ -43,6 +43,8 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
         return "it is kept for one sample, or one round, and then made anew"
     if kept.how == "batch" and (kept.at in run.keeper.moved or kept.value.held in run.seen.pinned):
         return "the batch may be moved or pinned: then it is a copy"
+    if kept.how == "batch" and kept.value.site in run.seen.entries:
+        return "of an array of one dimension an entry is a number, which is a copy"
     if not is_certain(run, kept) or is_cut_elsewhere(run, kept):
         return "it is not certain that it keeps a graph: names, or code that is not seen, say so"
     if is_of_one_update(run, kept):

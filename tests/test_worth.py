@@ -490,3 +490,27 @@ def test_caches_without_workers_by_default() -> None:
     text = SLOTS.format("again(self.streams[0])") + "loader = DataLoader(Streams([]), num_workers=args.workers)\n"
     assert of("TLK104", text) == ["error"]
     assert of("TLK104", text + "parser.add_argument('--workers', default=0)\n") == ["note"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ("y.numpy()", "error"),
+        ("y.numpy()[:2]", "error"),
+        ("y.numpy()[0]", "note"),
+        ("y.numpy()[0, :]", "error"),
+        ("y[0]", "error"),  # of one dimension, too: a tensor in the same memory
+    ],
+)
+def test_an_entry_of_an_array_may_be_a_number(kept: str, expected: str) -> None:
+    """Run on numpy 2.4: of one dimension it is a number, a copy; of more a view."""
+    text = f"""
+from torch.utils.data import DataLoader
+
+def collect(data, index):
+    kept = []
+    for x, y in DataLoader(data, batch_size=8, num_workers=4):
+        kept.append({kept})
+    return kept
+"""
+    assert [each.severity.value for each in lint(text) if each.code == "TLK404"] == [expected]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.deciding import decided
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.narrowing import GIVING_NUMBERS, narrowed, releasing
@@ -283,6 +284,8 @@ class Expressions(Part):
                     found.append(varying(entry, vary))
             elif atom.kind is Kind.TENSOR:
                 at = number(vary=vary)
+                if atom.made == table.ARRAY and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
+                    run.seen.entries.add(node)
                 found.append(run.make.view(node, atom, at) if _is_view(index) else run.make.result(node, [(atom,), at]))
             elif atom.kind is Kind.NUMBER:
                 many = atom.made is Mark.ARRAY and is_slice

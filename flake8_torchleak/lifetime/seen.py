@@ -88,6 +88,8 @@ class Seen:
         """Sites of what is used as only tensors are: handed to a network or a function of torch."""
         self.named_tensors: set[Site] = set()
         """Sites of parts of batches that are taken for tensors by a name."""
+        self.entries: set[Site] = set()
+        """Subscripts of an array by one index: of one dimension it gives a number, which is a copy."""
         self.escaped: set[Site] = set()
         """Containers that code nobody can see was handed."""
         self.placed: set[Site] = set()
