@@ -55,7 +55,7 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
         return "something may cut it off: else the next step would fail"
     if kept.how == "batch" and kept.value.held not in run.seen.loaders:
         return "" if module.config.assume_workers == "yes" else "this file shows no loader with workers that gives it"
-    if kept.is_graph and (_is_of_teacher(kept, module) or (kept.evaluating and may_be_frozen(module))):
+    if kept.is_graph and _may_be_frozen(kept, module):
         return FROZEN
     if kept.is_graph and may_lose_parameters(module):
         return PLAIN_TENSORS
@@ -69,10 +69,12 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
     return ""
 
 
-def _is_of_teacher(kept: Kept, module: Module) -> bool:
-    """Whether an evaluation keeps it, of a teacher that may be frozen."""
+def _may_be_frozen(kept: Kept, module: Module) -> bool:
+    """Whether an evaluation keeps it, of a network that may be frozen: a teacher, or one that something freezes."""
     found = module.evaluation(kept.node)
-    return found is not None and seems_taught(module, found.call)
+    if found is not None and seems_taught(module, found.call):
+        return True
+    return kept.evaluating and may_be_frozen(module, found.call if found is not None else None)
 
 
 def _is_old(kept: Kept, module: Module) -> bool:

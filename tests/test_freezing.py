@@ -48,8 +48,20 @@ def test_what_freezes(text: str, freezes: bool) -> None:
 @pytest.mark.parametrize(
     ("caller", "expected"),
     [
-        ("for each in net.head.parameters(): each.requires_grad = False", "note"),
         ("net.freeze()", "note"),
+        ("net.requires_grad_(learns)", "note"),
+        ("# net.requires_grad_(learns)", "warning"),
+        ("for each in net.parameters(): each.requires_grad = learns", "note"),
+        ("for part in net.children():\n    for each in part.parameters(): each.requires_grad = False", "note"),
+        (
+            "for part in net.children():\n    if part:\n        for each in part.parameters(): each.requires_grad = 0",
+            "warning",
+        ),
+        ("for each in net.parameters():\n    if each.ndim > 1: each.requires_grad = False", "warning"),
+        ("for each in net.head.parameters(): each.requires_grad = False", "warning"),
+        ("for each in rest: each.requires_grad = False", "warning"),
+        ("other.requires_grad_(learns)", "warning"),
+        ("mine = other.requires_grad_(learns)\nother.requires_grad = False\nevaluate(other, [1])", "note"),
         ("net.requires_grad_(True)", "warning"),
         ("net.freeze_bn()", "warning"),
     ],
@@ -81,3 +93,42 @@ def test_callers_below_a_folder_that_a_script_adds(tmp_path: Path) -> None:
     importers.forget()
     assert importers.importers(str(path), (), 9)[0] == [str(tmp_path / "tools" / "main.py")]
     assert lint(path.read_text(encoding="utf-8"), path=str(path)) == []
+
+
+HELPER = """
+    from torch import nn
+    from torch.utils.data import DataLoader
+
+    def run(net, x):
+        return net(x)
+
+    def evaluate(net: nn.Module, rows):
+        net.eval()
+        for x in DataLoader(rows):
+            print({call})
+
+    def start(net, other, learns):
+        {freezing}
+        evaluate(net, [1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("freezing", "call", "expected"),
+    [
+        ("pass", "net(x)", "warning"),
+        ("net.requires_grad_(learns)", "net(x)", "note"),
+        ("net.requires_grad_(learns)", "net.forward(x)", "note"),
+        ("net.head.requires_grad_(learns)", "net(x)", "warning"),
+        ("other.requires_grad_(learns)", "net(x)", "warning"),
+        ("other.requires_grad_(learns)", "run(net, x)", "note"),  # which may be handed that one
+        ("for each in other: each.requires_grad = learns", "run(net, x)", "warning"),
+    ],
+)
+def test_in_its_own_file(tmp_path: Path, freezing: str, call: str, expected: str) -> None:
+    put(tmp_path, run=HELPER.format(freezing=freezing, call=call))
+    (tmp_path / ".git").mkdir()
+    path = tmp_path / "run.py"
+    importers.forget()
+    found = lint(path.read_text(encoding="utf-8"), path=str(path))
+    assert [each.severity.value for each in found if each.code == "TLK501"] == [expected]

@@ -43,7 +43,7 @@ def severities(text: str) -> list[str]:
         ("net.requires_grad_()\n    evaluate(net, loader)", "warning"),
         ("net.requires_grad_(False)\n    evaluate(other, loader)", "note"),
         ("net.requires_grad_(False)\n    evaluate(net, loader)\n    evaluate(other, loader)", "note"),
-        ("for p in other.parameters(): p.requires_grad = False\n    evaluate(net, loader)", "note"),
+        ("for p in other.parameters(): p.requires_grad = False\n    evaluate(net, loader)", "warning"),
         ("for p in net.modules(): p.requires_grad = False\n    evaluate(net, loader)", "note"),
         ("for p in list(net.parameters()): p.requires_grad = False\n    evaluate(net, loader)", ""),
         ("for p in net.parameters(): p.requires_grad = True\n    evaluate(net, loader)", "warning"),
@@ -51,7 +51,7 @@ def severities(text: str) -> list[str]:
         ("for p in net.parameters(): print(p)\n    evaluate(net, loader)", "warning"),
         (
             "for p in net.parameters():\n        if p.dim() > 1: p.requires_grad = False\n    evaluate(net, loader)",
-            "note",
+            "warning",
         ),
         ("net.requires_grad_(False)\n    evaluate(nn.Linear(2, 2), loader)", "note"),
         ("evaluate(loader=loader)", "warning"),
@@ -61,7 +61,7 @@ def severities(text: str) -> list[str]:
 def test_networks_that_callers_freeze(body: str, expected: str) -> None:
     """Run on torch: after `requires_grad_(False)` no output has a grad_fn; after that, a new layer records itself.
 
-    Where others are frozen, it is a note.
+    Where what may be the same one by its name is frozen, it is a note.
     """
     assert severities(PROGRAM.format(body)) == ([expected] if expected else [])
 
@@ -87,7 +87,9 @@ class Teacher:
         for x, y in loader:
             print(self.head(x))
 """
-    assert severities(text) == ["note"]
+    assert severities(text) == ["warning"]
+    frozen = text.replace("self.net.parameters()", "self.head.parameters()")
+    assert severities(frozen) == ["warning"]
 
 
 BESIDE = """

@@ -515,7 +515,8 @@ TRAINS = """
     ("before", "inside", "told"),
     [
         ("pass", "print(net(x).argmax().item())", ["warning"]),
-        ("net.words.weight.requires_grad = args.learn", "print(net(x).argmax().item())", ["note"]),  # perhaps frozen
+        ("net.words.weight.requires_grad = args.learn", "print(net(x).argmax().item())", ["warning"]),  # a part
+        ("net.requires_grad = args.learn", "print(net(x).argmax().item())", ["note"]),  # perhaps frozen
         ("pass", "x.requires_grad = True; print(torch.autograd.grad(net(x).sum(), x))", []),
     ],
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.firstparty import Finder, text_of
 from flake8_torchleak.model.names import last_name, parameters
+from flake8_torchleak.model.tree import FUNCTIONS, LOOPS
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -21,6 +22,9 @@ _FREEZES = re.compile(rf"\.{_WORD}\s*=(?!=|\s*True\b)|\b{_WORD}_\((?!\s*(?:{_WOR
 `net.freeze()`. A keyword of a function that makes tensors does not."""
 
 
+_PARTS = ("parameters", "named_parameters", "children", "named_children", "modules", "named_modules")
+"""Methods of a network that give all that it consists of."""
+
 _LOSES = re.compile(r"(?<!\bself)\._parameters\.(?:pop|clear)\(")
 """What takes the parameters out of a network, which has plain tensors in their place: stochastic weight averaging.
 
@@ -28,16 +32,54 @@ _LOSES = re.compile(r"(?<!\bself)\._parameters\.(?:pop|clear)\(")
 """
 
 
-def may_be_frozen(module: Module) -> bool:
-    """Whether a file, or one that imports it, freezes parameters: of how large a part of a network nobody sees.
+class _Freeze(NamedTuple):
+    """Where gradients of parameters are turned off, or may be.
 
-    Without gradients in its parameters a network builds no graph, and a small one where only its last layers learn.
+    network: the variable of the network whose they are, "" if that is not seen; is_whole: whether they are all of them.
     """
-    return bool(_FREEZES.search(module.source.text)) or _may_be_frozen_elsewhere(module)
+
+    network: str
+    node: ast.AST
+    is_whole: bool
+
+
+def may_be_frozen(module: Module, call: ast.Call | None) -> bool:
+    """Whether a file, or one that imports it, freezes all of what may be the network of a call, by what it is called.
+
+    Without gradients in its parameters a network builds no graph; where a part of them is frozen, it builds one. For
+    no call, or one of a function of the project, it may be any network.
+    """
+    called = "" if call is None or module.classes.callee(call) is not None else key_of(call.func)
+    if _FREEZES.search(module.source.text):
+        whole = [each for each in _freezing(module) if each.is_whole]
+        names = {name for each in whole for name in _names(module, each.network, each.node)}
+        if any(not called or _is_part(called, each) for each in names):
+            return True
+    made = {each.name for each in module.tree.all(*FUNCTIONS, ast.ClassDef)}
+    return any(
+        found
+        for word in (_WORD, ".freeze()")
+        for _, found in module.users.answers(lambda user: _hands_over(user, called, made), word)
+    )
+
+
+def _hands_over(user: Module, called: str, made: set[str]) -> bool:
+    """Whether a file freezes all of a network that it calls as another file does, or that it hands over to that.
+
+    made: the functions and classes of the other file.
+    """
+    whole = {each.network for each in _freezing(user) if each.is_whole}
+    if not called or any(each.rpartition(".")[2] in called.split(".") for each in whole):
+        return bool(whole)
+    calls = (each for each in user.tree.all(ast.Call) if last_name(each.func) in made)
+    return any(key_of(each) in whole for call in calls for each in (*call.args, *(k.value for k in call.keywords)))
 
 
 def may_freeze(module: Module, call: ast.Call) -> bool:
-    """The same of the network of a call: not where the file freezes others alone."""
+    """Whether a file, or one that imports it, freezes parameters: of how large a part of a network nobody sees.
+
+    Not where the file freezes other networks alone.
+    """
     return may_freeze_here(module, call) or _may_be_frozen_elsewhere(module)
 
 
@@ -93,7 +135,7 @@ def _is_imported(module: Module, sought: re.Pattern[str]) -> bool:
 def may_freeze_here(module: Module, call: ast.Call) -> bool:
     """Whether a file freezes the network of a call, by its name, or by what it is called where that is done."""
     called = key_of(call.func)
-    frozen = (name for text, node in _freezing(module) for name in _names(module, text, node))
+    frozen = (name for each in _freezing(module) for name in _names(module, each.network, each.node))
     return any(not each or _is_part(each, called) or _is_part(called, each) for each in frozen)
 
 
@@ -111,8 +153,8 @@ def _is_part(name: str, whole: str) -> bool:
     return name == whole or name.startswith(f"{whole}.")
 
 
-def _freezing(module: Module) -> Iterator[tuple[str, ast.AST]]:
-    """Where the file turns gradients of parameters off, or may, with the network's name; "" if that is not seen."""
+def _freezing(module: Module) -> Iterator[_Freeze]:
+    """Where the file turns gradients of parameters off, or may."""
     for node in module.tree.all(ast.Attribute):
         up = module.tree.parents[node]
         if node.attr == _WORD and isinstance(node.ctx, ast.Store):
@@ -124,18 +166,24 @@ def _freezing(module: Module) -> Iterator[tuple[str, ast.AST]]:
         else:
             continue
         if getattr(told, "value", None) is not True:
-            yield _owner(module, node.value), node
+            yield _Freeze(*_owner(module, node.value, module.tree.statement(node)))
 
 
-def _owner(module: Module, frozen: ast.expr) -> str:
-    """The network that something is, or one of whose parameters, a loop's."""
+def _owner(module: Module, frozen: ast.expr, statement: ast.stmt) -> tuple[str, ast.AST, bool]:
+    """The network that something is, or one of whose parameters, a loop's; and whether the loop does it to all of them.
+
+    statement: what is done to it.
+    """
     ways = module.flow.reaching(frozen.id, frozen) if isinstance(frozen, ast.Name) else []
-    over = next((each.value for each in ways if each.how is How.ITERATE), None)
-    if over is None:
-        return key_of(frozen)
-    asked = over.func if isinstance(over, ast.Call) else None
-    is_asked = isinstance(asked, ast.Attribute) and asked.attr in ("parameters", "named_parameters")
-    return key_of(asked.value) if isinstance(asked, ast.Attribute) and is_asked else ""
+    loop = next((each for each in ways if each.how is How.ITERATE), None)
+    if loop is None:
+        return key_of(frozen), frozen, bool(key_of(frozen))
+    asked = loop.value.func if isinstance(loop.value, ast.Call) else None
+    if not isinstance(asked, ast.Attribute) or asked.attr not in _PARTS:
+        return "", frozen, False
+    around = module.tree.parents[statement]
+    network, _, is_whole = _owner(module, asked.value, around) if isinstance(around, LOOPS) else ("", None, False)
+    return network or key_of(asked.value), frozen, is_whole
 
 
 def _may_be_frozen_elsewhere(module: Module) -> bool:

@@ -52,7 +52,7 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
         return "the `.detach()` behind the call is the only sign that it builds a graph"
     if may_lose_parameters(module):
         return PLAIN_TENSORS
-    if not evaluation.by_use and (may_be_frozen(module) or seems_taught(module, evaluation.call)):
+    if not evaluation.by_use and (may_be_frozen(module, evaluation.call) or seems_taught(module, evaluation.call)):
         return FROZEN  # who is told by use was asked whether its network is frozen
     if _ends_soon(module, loop):
         return "the loop ends after a few rounds"
