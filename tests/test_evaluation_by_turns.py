@@ -562,7 +562,7 @@ def test_a_notebook_may_call_it(tmp_path: Path) -> None:
     path.write_text(text)
     importers.forget()
     assert found(text, path) == []
-    (tmp_path / "demo.ipynb").write_text('{"cells": ["run(net, data, opt, False)"]}')
+    (tmp_path / "demo.ipynb").write_text('{"cells": [{"cell_type": "code", "source": "run(net, data, opt, False)"}]}')
     importers.forget()
     assert len(found(text, path)) == 1
 

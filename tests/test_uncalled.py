@@ -79,7 +79,8 @@ def test_who_names_a_method(tmp_path: Path, main: str, rest: str, expected: str)
     [
         ("(object)", "", "note"),
         ("(Trainer)", "", "warning"),  # which may call it
-        ("", "@torch.enable_grad()\n        ", "warning"),
+        ("", "@torch.enable_grad()\n        ", "note"),  # which only wraps it
+        ("", "@torch.jit.export\n        ", "warning"),
         ("", "@register\n        ", "warning"),
     ],
 )
@@ -127,3 +128,88 @@ def test_of_a_class_that_nothing_names_the_users_are_not_in_sight(tmp_path: Path
 
 def test_what_cannot_be_read_may_hold_anything(tmp_path: Path) -> None:
     assert severity(tmp_path, broken="fitting.fit(\n") == "warning"
+
+
+OTHER = """class {name}{bases}:
+    def fit(self, data):
+        pass
+    def go(self):
+        self.fit(1)
+{name}().go()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "bases", "rest", "expected"),
+    [
+        ("Other", "", "", "note"),  # its own method
+        ("Fitting", "", "", "note"),  # another class of that name
+        ("Other", "(Fitting)", "from fitting import Fitting\n", "warning"),
+        ("Other", "(Base)", "from fitting import Fitting\nclass Base(Fitting): pass\n", "warning"),
+        ("Other", "", "from fitting import Fitting\nclass Both(Fitting): pass\n", "note"),
+        ("Fitting", "(Fitting)", "from fitting import Fitting\n", "warning"),
+    ],
+)
+def test_objects_of_other_classes_speak_of_methods_of_their_own(
+    tmp_path: Path, name: str, bases: str, rest: str, expected: str
+) -> None:
+    assert severity(tmp_path, other=rest + OTHER.format(name=name, bases=bases)) == expected
+
+
+def test_a_class_that_derives_from_both_may_have_either_method(tmp_path: Path) -> None:
+    both = OTHER.format(name="Other", bases="") + "from fitting import Fitting\nclass Both(Other, Fitting): pass\n"
+    assert severity(tmp_path, other=both) == "warning"
+
+
+@pytest.mark.parametrize(
+    ("bases", "expected"),
+    [("", "note"), ("(object)", "note"), ("(Fitting)", "note"), ("(pl.LightningModule)", "warning")],
+)
+def test_who_names_it_may_be_run_by_a_framework(tmp_path: Path, bases: str, expected: str) -> None:
+    user = f"class Lit{bases}:\n    def training_step(self, batch):\n        self.fitting.fit(batch)\n"
+    assert severity(tmp_path, main=f"import pytorch_lightning as pl\n{user}") == expected
+
+
+@pytest.mark.parametrize(
+    ("main", "expected"),
+    [
+        ("import steps\ngetattr(steps, name)(1)\n", "note"),  # of a module
+        ("import lib.steps as steps\ngetattr(steps, name)(1)\n", "note"),
+        ("from lib import steps\ngetattr(steps, name)(1)\n", "warning"),  # which may be an object
+        ("for name in ('go', 'stop'):\n    getattr(fitting, name)(1)\n", "note"),
+        ("for name in ('go', 'fit'):\n    getattr(fitting, name)(1)\n", "warning"),
+        ("WORDS = ['go', 'stop']\nall(getattr(fitting, name) for name in WORDS)\n", "note"),
+        ("WORDS = ['go']\nWORDS = more\nall(getattr(fitting, name) for name in WORDS)\n", "warning"),
+        ("WORDS = MORE = ['go']\nWORDS += more\nall(getattr(fitting, name) for name in WORDS)\n", "warning"),
+        ("for name in words():\n    getattr(fitting, name)(1)\n", "warning"),
+        ("for name, _ in ('go', 'on'):\n    getattr(fitting, name)(1)\n", "warning"),
+        ("def run(name):\n    getattr(fitting, name)(1)\nfor name in ('go',):\n    run(name)\n", "warning"),
+        ("with open(1) as name:\n    getattr(fitting, name)(1)\n", "warning"),
+        ("from operator import methodcaller\nmethodcaller('go')(fitting)\n", "note"),
+        ("from operator import methodcaller\nmethodcaller(name)(fitting)\n", "warning"),
+    ],
+)
+def test_names_that_are_worked_out(tmp_path: Path, main: str, expected: str) -> None:
+    assert severity(tmp_path, main=main) == expected
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("from fitting import fit, go\\ngo()", "note"),
+        ("from fitting import (\\n    fit,\\n    go)\\ngo()", "note"),
+        ("from fitting import fit as go\\ngo()", "warning"),
+        ("from fitting import go\\nfit()", "warning"),
+    ],
+)
+def test_what_a_notebook_only_imports(tmp_path: Path, cell: str, expected: str) -> None:
+    code = f'{{"cell_type": "code", "source": ["{cell}"], "outputs": ["fit"]}}'
+    text = f'{{"cells": [{code}, {{"cell_type": "markdown", "source": "fit"}}, 1]}}'
+    (tmp_path / "demo.ipynb").write_text(text, encoding="utf-8")
+    assert severity(tmp_path) == expected
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", '{"worksheets": ["fit"]}', "fit"])
+def test_notebooks_of_other_versions_may_say_anything(tmp_path: Path, text: str) -> None:
+    (tmp_path / "demo.ipynb").write_text(text, encoding="utf-8")
+    assert severity(tmp_path) == ("warning" if "fit" in text else "note")

@@ -11,6 +11,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.decorating import may_register
 from flake8_torchleak.model.firstparty import Finder, holds, text_of, whole
 from flake8_torchleak.model.importers import files_below, importers, naming, statements
 from flake8_torchleak.model.mentions import (
@@ -46,7 +47,7 @@ def is_left_over(module: Module, node: ast.AST) -> bool:
     """
     project = module.project
     definition = _outermost(module, node) if project is not None else None
-    if project is None or definition is None or definition.decorator_list:
+    if project is None or definition is None or may_register(definition):
         return False
     path = os.path.abspath(str(module.path))
     if os.path.basename(path) == "__init__.py" or project.is_published:
@@ -71,7 +72,7 @@ def is_named_nowhere(module: Module, node: ast.ClassDef) -> bool:
     asked: list[Definition] = [definition] if (definition := _outermost(module, node)) is not None else []
     for each in asked:
         word = re.compile(rf"\b{each.name}\b")
-        if each.decorator_list or stands_beside(project.top, each.name) or any(map(word.search, others)):
+        if may_register(each) or stands_beside(project.top, each.name) or any(map(word.search, others)):
             return False
         for holder in mentioning(module.root, each.name):
             if holder is None or len(asked) == _MOST_LEVELS:
@@ -136,7 +137,7 @@ class _Search:
 
     def _is_unused_too(self, path: str, root: ast.Module, text: str, holder: Definition | None) -> bool:
         """Whether what mentions a name is left over itself."""
-        if holder is None or holder.decorator_list or os.path.basename(path) == "__init__.py":
+        if holder is None or may_register(holder) or os.path.basename(path) == "__init__.py":
             return False
         if (path, holder.name) in self._asked:
             return True

@@ -6,6 +6,7 @@ import ast
 import os
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from flake8_torchleak.model.firstparty import holds, listing, text_of
 from flake8_torchleak.model.importers import SKIPPED, files_below
@@ -23,18 +24,13 @@ _MOST_PROGRAMS = 600
 _SETTINGS = (".bash", ".cfg", ".gin", ".ini", ".ipynb", ".json", ".jsonnet", ".sh", ".slurm", ".toml", ".yaml", ".yml")
 """What names a program's modules and classes beside its code."""
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_IMPORTS = re.compile(r"^[ \t]*from[ \t]+\S+[ \t]+import[ \t]+(?:\([^()]*\)|(?![^\n]*\bas\b)[^\n(]*)$", re.MULTILINE)
+"""Imports that let what they import keep its name."""
 _BY_TEXT = re.compile(
     r"(?<!def )(?<![\w.])(?:eval|exec|globals|__import__)\("
     r"|\b(?:import_module|__subclasses__|getmembers|sys\.modules)\b"
 )
 """How a program gets at what is defined in a module without naming it."""
-
-
-GETTING = ("getattr(", "attrgetter(", "methodcaller(", "eval(", "exec(")
-_BY_NAME = re.compile(
-    r"\b(?:getattr|attrgetter|methodcaller)\((?!\s*[\w.\[\]]+\s*,\s*[\"'])|(?<!def )(?<![\w.])(?:eval|exec)\("
-)
-"""How a program gets an attribute by a name that it works out: with one of the words above."""
 
 
 def looks_up(root: ast.Module, text: str) -> bool:
@@ -65,11 +61,6 @@ def gets_by_text(text: str) -> bool:
     return _BY_TEXT.search(text) is not None
 
 
-def gets_by_name(text: str) -> bool:
-    """Whether a file gets attributes of objects by names that it works out."""
-    return _BY_NAME.search(text) is not None
-
-
 def mentioning(
     root: ast.Module, name: str, is_near: Callable[[str], bool] = lambda _: True
 ) -> Iterator[Definition | None]:
@@ -91,18 +82,38 @@ def mentioning(
             yield None
 
 
-def functions_naming(root: ast.Module, name: str) -> Iterator[FunctionNode | None]:
-    """The functions and methods of a file that mention a name, but those that are called so; None for other places."""
-    stack: list[ast.AST] = [root]
+class Naming(NamedTuple):
+    """A function, or method of a class, that mentions a name; None for what is in no function."""
+
+    function: FunctionNode | None
+    owner: ast.ClassDef | None
+
+
+def functions_naming(
+    root: ast.Module, name: str, is_apart: Callable[[ast.ClassDef], bool] = lambda _: False
+) -> Iterator[Naming]:
+    """What in a file mentions a name, but for the functions that are called so.
+
+    is_apart: whether the objects of a class are none that is meant: what they get of themselves does not count.
+    """
+    stack: list[tuple[ast.AST, ast.ClassDef | None]] = [(root, None)]
     while stack:
-        node = stack.pop()
+        node, owner = stack.pop()
         if isinstance(node, FUNCTIONS):
-            if node.name != name and any(_is_named(each, name) for each in ast.walk(node)):
-                yield node
+            own = node.args.args[0].arg if owner is not None and node.args.args and is_apart(owner) else ""
+            said = (each for each in ast.walk(node) if _is_named(each, name))
+            if node.name != name and not all(_is_got_of(each, own) for each in said):
+                yield Naming(node, owner)
         elif _is_named(node, name):
-            yield None
+            yield Naming(None, None)
         else:
-            stack += ast.iter_child_nodes(node)
+            inner = node if isinstance(node, ast.ClassDef) else owner
+            stack += [(each, inner) for each in ast.iter_child_nodes(node)]
+
+
+def _is_got_of(node: ast.AST, name: str) -> bool:
+    """Whether it is an attribute of a variable."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
 
 
 def _far(root: ast.Module, is_near: Callable[[str], bool]) -> set[str]:
@@ -163,7 +174,26 @@ def names_beside(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
     texts = texts_beside(top)
     if texts is None:
         return None
-    return dict.fromkeys((name for path in texts for name in _NAME.findall(text_of(path, top) or "")), ("",))
+    said = (_said(path, text_of(path, top) or "") for path in texts)
+    return dict.fromkeys((name for text in said for name in _NAME.findall(text)), ("",))
+
+
+def _said(path: str, text: str) -> str:
+    """The part of a text that may run something by its name: of a notebook the code, without what it only imports."""
+    if not path.endswith(".ipynb"):
+        return text
+    import json  # most projects have no notebook
+
+    try:
+        notebook = json.loads(text)
+    except ValueError:
+        return text
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        return text  # of another version, or no notebook
+    code = (each.get("source") for each in cells if isinstance(each, dict) and each.get("cell_type") == "code")
+    lines = ("".join(each) if isinstance(each, list) else str(each) for each in code)
+    return "\n".join(_IMPORTS.sub("", each) for each in lines)
 
 
 def texts_beside(top: str) -> list[str] | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.model.decorating import may_register
 from flake8_torchleak.model.firstparty import holds, text_of
 from flake8_torchleak.model.importers import files_below
 from flake8_torchleak.model.leftover import is_written
@@ -28,7 +28,7 @@ _DEFINING = (
     ast.If, ast.Try,
 )  # fmt: skip
 """Statements at the top of a module that other files import."""
-_BARE = frozenset({"object", "Module", "Dataset", "IterableDataset", "Function", "Enum", "ABC", "NamedTuple"})
+BARE = frozenset({"object", "Module", "Dataset", "IterableDataset", "Function", "Enum", "ABC", "NamedTuple"})
 """Base classes, by their last name, that call no methods but those below."""
 _CALLED = frozenset({"forward", "backward", "setup_context", "extra_repr", "vmap", "jvp"})
 """Methods that such a class calls."""
@@ -76,12 +76,9 @@ def _defines(statement: ast.stmt, made: set[str]) -> bool:
     return isinstance(statement, (ast.Expr, *_DEFINING))
 
 
-def may_be_called_unnamed(module: Module, node: ast.AST, plain: Collection[str] = ()) -> bool:
-    """Whether who defines something need not name it again: it is registered, or a class above it calls it.
-
-    plain: decorators that register nothing.
-    """
-    if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) or any(last_name(e) not in plain for e in node.decorator_list):
+def may_be_called_unnamed(module: Module, node: ast.AST) -> bool:
+    """Whether who defines something need not name it again: it is registered, or a class above it calls it."""
+    if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) or may_register(node):
         return True
     if isinstance(node, ast.ClassDef):
         return bool(node.keywords)
@@ -90,7 +87,7 @@ def may_be_called_unnamed(module: Module, node: ast.AST, plain: Collection[str] 
         return False
     if node.name in _CALLED or (node.name.startswith("__") and node.name.endswith("__")):
         return True
-    return not all(last_name(base) in _BARE for base in module.classes.all[owner].outer_bases)
+    return not all(last_name(base) in BARE for base in module.classes.all[owner].outer_bases)
 
 
 def _is_named(module: Module, name: str, own: str, others: list[str], top: str) -> bool:
