@@ -25,6 +25,8 @@ from flake8_torchleak.model.failing import fails
 from flake8_torchleak.model.leftover import is_left_over
 from flake8_torchleak.model.missing import is_broken
 from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.model.replaced import is_replaced
+from flake8_torchleak.model.shelved import shelf
 from flake8_torchleak.model.uncalled import is_uncalled
 from flake8_torchleak.model.unused import unused
 from flake8_torchleak.words import holds_any
@@ -155,8 +157,12 @@ class Rule:
             why.append("what the module imports of its own project is not there")
         elif fails(module, report.node, _failing):
             why.append("the code around it fails")
+        elif is_replaced(module, report.node):
+            why.append("another definition takes the name of what it is in")
         elif severity is not Severity.NOTE and (is_left_over(module, report.node) or is_uncalled(module, report.node)):
             why.append("nothing in the project runs it, as far as names tell")
+        elif severity is not Severity.NOTE and (folder := shelf(module)):
+            why.append(f"by the name of its folder, `{folder}`, it is not in use, or another project's")
         elif why and (reason := unused(module, report.node)):
             why.append(reason)
         else:

@@ -19,7 +19,7 @@ Capture = pytest.CaptureFixture[str]
 
 NAME = ".torchleak-baseline.json"
 TWICE = LEAK.replace("        total += loss\n", "        total += loss\n        total += loss\n")
-OTHER = LEAK.replace("total", "other")
+OTHER = LEAK.replace("total", "other").replace("def train(", "def train_other(")
 
 
 @pytest.fixture(autouse=True)
