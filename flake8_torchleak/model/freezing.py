@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import How, key_of
 from flake8_torchleak.model.firstparty import Finder, text_of
 from flake8_torchleak.model.names import last_name, parameters
-from flake8_torchleak.model.tree import FUNCTIONS, LOOPS
+from flake8_torchleak.model.tree import FUNCTIONS, LOOPS, FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -61,6 +61,12 @@ def may_be_frozen(module: Module, call: ast.Call | None) -> bool:
         for word in (_WORD, ".freeze()")
         for _, found in module.users.answers(lambda user: _hands_over(user, called, made), word)
     )
+
+
+def frozen_in(module: Module, function: FunctionNode) -> set[str]:
+    """The networks of which a function freezes all, by its own variables for them."""
+    nodes = (each for each in ast.walk(function) if isinstance(each, ast.Attribute))
+    return {each.network for each in _freezes(module, nodes) if each.is_whole}
 
 
 def _hands_over(user: Module, called: str, made: set[str]) -> bool:
@@ -155,7 +161,11 @@ def _is_part(name: str, whole: str) -> bool:
 
 def _freezing(module: Module) -> Iterator[_Freeze]:
     """Where the file turns gradients of parameters off, or may."""
-    for node in module.tree.all(ast.Attribute):
+    return _freezes(module, module.tree.all(ast.Attribute))
+
+
+def _freezes(module: Module, nodes: Iterable[ast.Attribute]) -> Iterator[_Freeze]:
+    for node in nodes:
         up = module.tree.parents[node]
         if node.attr == _WORD and isinstance(node.ctx, ast.Store):
             told = getattr(up, "value", None)

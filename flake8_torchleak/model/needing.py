@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import How, key_of
-from flake8_torchleak.model.classes import ClassFacts
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+from flake8_torchleak.model.networkclasses import classes_of
+from flake8_torchleak.model.tree import FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -20,8 +19,6 @@ _ATTACKS = re.compile(r"attack|adversar|(?:^|_)(?:pgd|fgsm|deepfool)(?:_|$)|sali
 _DIFFERENTIATES = frozenset({"enable_grad", "retain_grad", "jacobian", "hessian", "vjp", "jvp"})
 _DEEPEST = 3
 """Calls within calls that are looked into."""
-_MOST_VALUES = 6
-"""Values that an expression may come from, one after the other."""
 
 
 def needs_grad(module: Module, scope: ast.AST) -> bool:
@@ -82,7 +79,7 @@ def _differentiates(module: Module, function: FunctionNode, depth: int) -> bool:
 
 def _network_asks(module: Module, call: ast.Call) -> bool:
     """Whether what is called is a network whose forward pass differentiates."""
-    for facts in _classes(module, call.func, _MOST_VALUES):
+    for facts in classes_of(module, call.func):
         forward = facts.methods.get("forward")
         if forward is not None and (_differentiates(module, forward, _DEEPEST) or _adapts(module, forward, _DEEPEST)):
             return True
@@ -96,57 +93,3 @@ def _adapts(module: Module, function: FunctionNode, depth: int) -> bool:
         return True
     helpers = (module.classes.callee(call) for call in calls) if depth else ()
     return any(each is not None and _adapts(module, each, depth - 1) for each in helpers)
-
-
-def _classes(module: Module, made: ast.expr, depth: int) -> Iterator[ClassFacts]:
-    """The classes of what an expression gives: made there, wrapped, handed in by callers of the file."""
-    if not depth:
-        return
-    if isinstance(made, ast.Call):
-        for one in _in_table(module, made.func):  # `MODELS[name](config)`
-            yield from _classes(module, ast.copy_location(ast.Call(one, [], []), made), depth - 1)
-        # Of a factory in another file the name says that it makes a network, its text often not.
-        found = module.names.definition(made.func, last_name(made.func)[:1].isupper())
-        if isinstance(found, ast.ClassDef):
-            facts = module.classes.all.get(found)
-            yield from [facts] if facts is not None else []
-        elif isinstance(found, FUNCTIONS):
-            for given in module.tree.within(found):
-                if isinstance(given, ast.Return) and given.value is not None:
-                    yield from _classes(module, given.value, depth - 1)
-        else:  # a wrapper, or a method that gives the network itself
-            for inner in [*made.args[:1], *([made.func.value] if isinstance(made.func, ast.Attribute) else [])]:
-                yield from _classes(module, inner, depth - 1)
-        return
-    owned = module.classes.self_attribute(made)
-    key = key_of(made)
-    definitions = owned[0].attributes.get(f"self.{owned[1]}", []) if owned is not None else []
-    if owned is None and key:
-        definitions = module.flow.reaching(key, made)
-    for each in definitions:
-        if each.value is not None and each.is_plain:
-            yield from _classes(module, each.value, depth - 1)
-        elif each.how is How.PARAMETER and isinstance(each.node, ast.arg):
-            yield from _handed_in(module, each.node, each.statement, depth)
-
-
-def _in_table(module: Module, made: ast.expr) -> list[ast.expr]:
-    """What a table of classes holds, from which one is taken by its name."""
-    if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "get":
-        table = made.func.value
-    elif isinstance(made, ast.Subscript):
-        table = made.value
-    else:
-        return []
-    values = [each.value for each in module.flow.reaching(key_of(table), table)] if key_of(table) else []
-    return [each for value in values if isinstance(value, ast.Dict) for each in value.values]
-
-
-def _handed_in(module: Module, parameter: ast.arg, function: ast.AST, depth: int) -> Iterator[ClassFacts]:
-    """The classes of what callers in the file hand over for a parameter."""
-    if not isinstance(function, FUNCTIONS):
-        return
-    for call in module.classes.calls_of(function):
-        given = module.classes.argument(call, parameter, function)
-        if given is not None and not module.tree.inside(call, function):
-            yield from _classes(module, given, depth - 1)
