@@ -87,6 +87,11 @@ import it and all that these import of the project have no `backward`, ask for n
 call `set_grad_enabled`, and use no library that trains. Only in projects, and for outputs that are used as tensors;
 a note where code that nobody sees gets the output, and nothing if that gets the network as well.
 
+A note where all of the network may be frozen: by a variable of its name, in this file or one that uses it, or by what
+those hand over. What freezes a part leaves the graph of the rest. Measured, eight 512-wide layers and a head, batch 64:
+a pass saves 1,180 KB, 131 KB with the layers frozen, and 1,180 KB with the head frozen. So it is a note where the
+network's class freezes all but a head of linear layers, or runs the rest without gradients.
+
 A network that runs once a call, in no loop (predictors, request handlers), is a note where it is in evaluation mode by
 an `eval()` above, its own among them (`self.eval()` in a network's method), or where its output is only read. Such
 files are not read for it if they speak of `no_grad` and have nothing else to evaluate. One that is called in a loop is
