@@ -9,9 +9,10 @@ from typing import Any
 from flake8_torchleak.lifetime import libraries as table
 from flake8_torchleak.lifetime.deciding import decided
 from flake8_torchleak.lifetime.frames import Function
+from flake8_torchleak.lifetime.heap import MOST_ENTRIES
 from flake8_torchleak.lifetime.narrowing import GIVING_NUMBERS, narrowed, releasing
 from flake8_torchleak.lifetime.overloading import operated
-from flake8_torchleak.lifetime.run import DEEPEST_NESTING, MOST_ENTRIES, Part, Run
+from flake8_torchleak.lifetime.run import DEEPEST_NESTING, Part, Run
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
     ELEMENTS,

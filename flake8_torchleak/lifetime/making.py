@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from flake8_torchleak.lifetime.heap import DEEPEST
 from flake8_torchleak.lifetime.libraries import NAMED
-from flake8_torchleak.lifetime.run import DEEPEST, Part
+from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import (
     ELEMENTS,
     LEAF,

@@ -7,10 +7,11 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.lifetime.heap import DEEPEST
 from flake8_torchleak.lifetime.identity import inside, is_below, is_network, key_of, learns, whole_of
 from flake8_torchleak.lifetime.journal import Fields
 from flake8_torchleak.lifetime.libraries import EACH
-from flake8_torchleak.lifetime.run import DEEPEST, Part
+from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import Atom, Kind, Obj, Value, join
 
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.lifetime.heap import DEEPEST
 from flake8_torchleak.lifetime.identity import inside, is_below, key_of, learns, whole_of
 from flake8_torchleak.lifetime.journal import Certain, Fields
 from flake8_torchleak.lifetime.libraries import PARAMETERS
 from flake8_torchleak.lifetime.nodes import of_node
-from flake8_torchleak.lifetime.run import DEEPEST, Part
+from flake8_torchleak.lifetime.run import Part
 from flake8_torchleak.lifetime.values import Atom, Graph, Kind, Obj, Value, constant, join, number
 from flake8_torchleak.model.names import last_name
 

@@ -1,17 +1,14 @@
-"""One run through a program: where it is, what time it is there, and what is done to what it follows."""
+"""One run through a program: where it is, and what is done to what it follows."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
-from flake8_torchleak.lifetime.budget import Budget
-from flake8_torchleak.lifetime.frames import Frame, Loop
-from flake8_torchleak.lifetime.journal import Journal
-from flake8_torchleak.lifetime.seen import Seen
-from flake8_torchleak.lifetime.values import ELEMENTS, HANDLE, Atom, Graph, Kind, Obj, Site, Value, join, objects
-from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.lifetime.frames import Loop
+from flake8_torchleak.lifetime.heap import Heap
+from flake8_torchleak.lifetime.values import HANDLE, Atom, Graph, Kind, Obj, Site, Value, objects
 from flake8_torchleak.model.tree import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -45,14 +42,6 @@ if TYPE_CHECKING:
     from flake8_torchleak.lifetime.unseen import Unseen
 
 
-DEEPEST = 3
-"""Containers in containers that are looked into for what carries history."""
-_MOST_WITHIN = 24
-"""Atoms that are looked at of those that a value holds."""
-_NO_HOLDERS: tuple[Obj | None, ...] = (None,) * _MOST_WITHIN
-MOST_ENTRIES = 32
-"""Keys of a container that are told apart; what has other ones is among those that any key may be."""
-_CONTAINERS = frozenset({"list", "tuple", "dict", "set", "deque", "generator"})
 _LEARNING = frozenset({Kind.NETWORK, Kind.OPTIMIZER})
 """What may be trained by whoever is handed it."""
 MOST_FRAMES = 10
@@ -74,7 +63,7 @@ class Part:
         self.run = run
 
 
-class Run(Budget):
+class Run(Heap):
     """The state of one run; its parts are set by `assembly.py`."""
 
     evaluate: Evaluates
@@ -109,12 +98,9 @@ class Run(Budget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.journal = Journal()
-        self.clock = 1
         self.left_out = False
         """Whether what carries history, or memory of a batch, was handed to a call that is too deep to be followed."""
         self.nesting = 0
-        self.frames: list[Frame] = []
         self.loops: list[Loop] = []
         self.loop_count = 0
         self.grad_off = 0
@@ -133,27 +119,10 @@ class Run(Budget):
         """What the `except` blocks around have caught."""
         self.tests: list[ast.expr] = []
         """The conditions of the branches around."""
-        self.seen = Seen()
-        self.objects: list[Obj] = []
-        """All that were made: who takes the run apart empties them."""
         self.visited: set[ast.AST] = set()
         """Functions that were followed."""
         self.lasting: set[int] = set()
         """Containers, by identity, that were made where there was none yet."""
-        self._latest: dict[Site, int] = {}
-        """What makes objects -> when it made one last."""
-        self.open: dict[tuple[Site, int], Obj] = {}
-        """What was set of values of which nothing else is known, by their site and when they were made."""
-
-    def tick(self) -> int:
-        """A later time than any before."""
-        self.clock += 1
-        return self.clock
-
-    @property
-    def frame(self) -> Frame:
-        """The call that is being followed."""
-        return self.frames[-1]
 
     @property
     def followed(self) -> Iterator[ast.AST]:
@@ -171,101 +140,6 @@ class Run(Budget):
         """Whether no further call is to be followed."""
         return len(self.frames) > MOST_FRAMES or self.nesting > DEEPEST_NESTING
 
-    def new(self, kind: str, node: ast.AST | None, cls: ClassInfo | None = None) -> Obj:
-        """A new object."""
-        made = self.object(kind, node, self.tick(), cls)
-        if node is not None:
-            self._latest[node] = made.born
-        return made
-
-    def object(self, kind: str, node: ast.AST | None, born: int, cls: ClassInfo | None = None) -> Obj:
-        """An object that was made at a certain time: 0 is before all that is followed."""
-        made = Obj(kind, node, born, cls)
-        self.objects.append(made)
-        return made
-
-    def of(self, made: Obj) -> Value:
-        """The value that an object is."""
-        return (Atom(Kind.OBJECT, made.node, made=made, born=made.born),)
-
-    def put(self, made: Obj, name: Hashable, value: Value) -> None:
-        """Set a field of an object; of a container that has many, one of those whose key is not known."""
-        fields = made.fields
-        if made.kind != "frame":
-            self.place(value)
-            self._leave(made, value)
-        if len(fields) >= MOST_ENTRIES and name not in fields and made.kind in _CONTAINERS:
-            self.add(made, value)
-        else:
-            self.journal.put(fields, name, value)
-
-    def add(self, made: Obj, value: Value) -> None:
-        """Put something among an object's elements."""
-        self.place(value)
-        self._leave(made, value)
-        self.journal.put(made.fields, ELEMENTS, join([made.fields.get(ELEMENTS, ()), value]))
-
-    def place(self, value: Value) -> None:
-        """A value is put into something that may outlive the variable which it is in."""
-        for atom in value:
-            if isinstance(atom.made, Obj):
-                self.seen.placed.add(atom.made.node)
-            elif atom.graph is Graph.YES:
-                self.seen.placed.add(atom.site)
-            elif atom.made == HANDLE:
-                self.seen.unhooked.add(atom.site)
-
-    def _leave(self, made: Obj, value: Value) -> None:
-        """Calls that leave what carries history in an object that was there before them give it, as by a return."""
-        if made.born < self.frames[-1].entered and self.carries(value):
-            later = (each.function for each in self.frames if made.born < each.entered)
-            self.seen.giving.update(each.node for each in later if each is not None and each.node is not None)
-
-    def within(self, value: Value) -> Iterator[tuple[Atom, Obj | None]]:
-        """What a value is, or what the containers hold that it is, with the innermost container of each."""
-        if self.open:
-            return self._within(value)
-        for atom in value:
-            if isinstance(atom.made, Obj):
-                return self._within(value)
-        return zip(value[:_MOST_WITHIN], _NO_HOLDERS, strict=False)  # most are neither
-
-    def _within(self, value: Value) -> Iterator[tuple[Atom, Obj | None]]:
-        stack: list[tuple[Value, int, Obj | None]] = [(value, 0, None)]
-        seen: set[int] = set()
-        count = 0
-        while stack:
-            each, depth, holder = stack.pop()
-            for atom in each:
-                made = atom.made
-                if isinstance(made, Obj):
-                    if depth < DEEPEST and id(made) not in seen and self.holds(made):
-                        seen.add(id(made))
-                        self.look(len(made.fields))
-                        stack += [(inner, depth + 1, made) for inner in made.fields.values()]
-                    continue
-                count += 1
-                if count > _MOST_WITHIN:
-                    return
-                parts = self.open.get((atom.site, atom.born)) if self.open else None
-                if parts is not None and depth < DEEPEST:  # some of it was replaced: the rest is not known
-                    self.look(len(parts.fields))
-                    stack += [(inner, depth + 1, holder) for inner in parts.fields.values()]
-                    released = any(each.graph is Graph.NO for inner in parts.fields.values() for each in inner)
-                    atom = atom.but(graph=Graph.NO if released else min(atom.graph, Graph.MAYBE))
-                yield atom, holder
-
-    def carries(self, value: Value) -> bool:
-        """Whether a value, or what it holds, carries history or has its memory in a batch."""
-        return any(atom.graph is Graph.YES or atom.held is not None for atom, _ in self.within(value))
-
-    @staticmethod
-    def holds(made: Obj) -> bool:
-        """Whether what an object has is what somebody means who hands the object on: not of networks, trainers."""
-        if made.kind != "instance":
-            return made.kind != "frame"
-        return not (isinstance(made.cls, ClassInfo) and made.cls.is_network)
-
     @property
     def is_conditional(self) -> bool:
         """Whether a condition in the innermost loop decides over what is done now."""
@@ -278,7 +152,7 @@ class Run(Budget):
 
     def is_new(self, site: Site) -> bool:
         """Whether an object was made in this very iteration: who reads it there reads nothing of an earlier one."""
-        return bool(self.loops) and self._latest.get(site, 0) >= self.loops[-1].iteration
+        return bool(self.loops) and self.latest.get(site, 0) >= self.loops[-1].iteration
 
     def empty(self, atom: Atom) -> None:
         """What a value is is emptied, or loses an element: for the loops in whose iteration it was not made."""
@@ -316,21 +190,3 @@ class Run(Budget):
     def learns(self, value: Value) -> bool:
         """Whether a value is a network, an optimizer or a part of one, or holds such."""
         return any(atom.kind in _LEARNING for atom, _ in self.within(value))
-
-    def objects_in(self, value: Value) -> list[Obj]:
-        """The objects that a value is, or that those hold: each once, those that hold before those that are held."""
-        found: dict[int, Obj] = {}
-        level, depth = [value], 0
-        while level:
-            below: list[Value] = []
-            for each in level:
-                for atom in each:
-                    made = atom.made
-                    if made.__class__ is not Obj or made.kind == "frame" or id(made) in found:
-                        continue
-                    found[id(made)] = made
-                    if depth < DEEPEST and self.holds(made):
-                        self.look(len(made.fields))
-                        below += made.fields.values()
-            level, depth = below, depth + 1
-        return list(found.values())
