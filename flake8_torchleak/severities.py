@@ -66,6 +66,8 @@ def _why_little(kept: Kept, found: Followed, known: Worth, module: Module) -> st
     freed, renewed = known is Worth.NODES or is_freed(run, kept), kept.at in run.keeper.renewed
     if kept.is_graph and freed and (renewed or kept.of_update or is_of_micro_steps(run, kept)):
         return "backward frees the activations, and it starts anew after some steps"
+    if kept.how == "store" and freed and kept.anew and is_let_go(run, kept):
+        return "backward frees the activations, and what keeps it is made anew for each pass"
     return ""
 
 

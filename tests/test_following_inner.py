@@ -42,6 +42,8 @@ def stepwise(around: str, loop: str, body: str = STEP, after: str = MEAN, head: 
     return program(lines)
 
 
+KEEP = "save(losses)"
+"""Else what is freed and made anew in each epoch is a note."""
 BACKWARD = "loss = nn.functional.mse_loss(net(x), y)\nloss.backward()\n"
 SILENT = {
     "networks, in a step over batches": stepwise("x, y in loader", "net, opt in zip(nets, opts)"),
@@ -164,9 +166,9 @@ REPORTED = {
             print(torch.stack(losses).mean().item())
     """),
     "slices in epochs": stepwise(
-        "epoch in range(total)", "i in range(0, len(env), 32)", STEP.replace("net(x), y", "net(env[i:i + 32]), n")
+        "epoch in range(total)", "i in range(0, len(env), 32)", STEP.replace("net(x), y", "net(env[i:i + 32]), n"), KEEP
     ),
-    "batches in epochs": stepwise("epoch in range(total)", "x, y in batches"),
+    "batches in epochs": stepwise("epoch in range(total)", "x, y in batches", after=KEEP),
     "batches of a loader, one step for all": program("""
         def f(net, opt, loader: DataLoader):
             losses = []

@@ -514,3 +514,35 @@ def collect(data, index):
     return kept
 """
     assert [each.severity.value for each in lint(text) if each.code == "TLK404"] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("around", "made", "behind", "expected"),
+    [
+        ("for epoch in range(9):", "losses = []", "print(sum(losses))", "note"),
+        ("while more():", "losses = []", "print(sum(losses))", "note"),
+        ("if more():", "losses = []", "print(sum(losses))", "warning"),  # it may be all of the training
+        ("for epoch in range(9):", "pass", "print(sum(losses))", "warning"),
+        ("for epoch in range(9):", "losses = []", "kept.append(losses)", "warning"),
+        ("for epoch in range(9):", "losses = []", "show(losses)", "warning"),
+        ("for epoch in range(9):", "losses = kept[epoch]", "print(sum(losses))", "warning"),
+    ],
+)
+def test_freed_graphs_in_what_is_made_anew_each_epoch(around: str, made: str, behind: str, expected: str) -> None:
+    """Of eleven such findings that readers judged none was worth a change: small networks, or a few steps."""
+    text = f"""
+from torch.utils.data import DataLoader
+
+def train(model, data, opt, kept):
+    losses = []
+    {around}
+        {made}
+        for x in DataLoader(data):
+            loss = model(x).mean()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            losses.append(loss)
+        {behind}
+"""
+    assert [each.severity.value for each in lint(text) if each.code == "TLK402"] == [expected]

@@ -12,6 +12,7 @@ from flake8_torchleak.lifetime.outliving import (
     gets_one_pass,
     is_bounded,
     is_lasting,
+    is_made_anew,
     is_renewed,
     is_within_step,
     may_hold,
@@ -219,5 +220,6 @@ class Keeper(Part):
                 frozenset(a.made.node for a in table if isinstance(a.made, Obj) and a.made.node is not None),
                 (bool(holders or table) or isinstance(target, ast.Name)) and is_of_update(run, loop, holders or table),
                 conditional=run.is_conditional,
+                anew=local and is_made_anew(run, loop, holders),
             )
         )

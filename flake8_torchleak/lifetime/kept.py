@@ -57,6 +57,8 @@ class Kept:
     """Under which names what goes on with an earlier value stands when the step is over."""
     conditional: bool = False
     """Whether a condition in the loop decides over it."""
+    anew: bool = False
+    """Whether there are loops around, and each makes the holder anew: it is let go with one pass over the data."""
     nodes: bool = False
     """Whether what it was differentiated with freed all but the nodes of its graph, for certain."""
     dead: bool = False

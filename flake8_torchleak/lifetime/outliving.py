@@ -8,6 +8,7 @@ from flake8_torchleak.lifetime.frames import BATCHES, Loop
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.values import NO_LOOPS, Atom, Kind, Obj
 from flake8_torchleak.lifetime.world import ClassInfo
+from flake8_torchleak.model.tree import LOOPS
 
 _CONTAINERS = frozenset({"list", "dict", "set", "deque", "instance", "generator"})
 
@@ -43,6 +44,12 @@ def gets_one_pass(run: Run, loop: Loop, holders: list[Atom]) -> bool:
     """Whether what a step adds to was made for this one pass: in the iteration that each loop around is in."""
     outer = run.loops[: run.loops.index(loop)] if loop in run.loops else []
     return all(born_of(atom) >= each.iteration for each in outer for atom in holders)
+
+
+def is_made_anew(run: Run, loop: Loop, holders: list[Atom]) -> bool:
+    """Whether loops around a step make what it adds to in each of their iterations, as epochs do."""
+    outer = run.loops[: run.loops.index(loop)] if loop in run.loops else []
+    return any(isinstance(each.node, LOOPS) for each in outer) and gets_one_pass(run, loop, holders)
 
 
 def carried(run: Run, found: list[tuple[Atom, Obj | None]]) -> Loop | None:
