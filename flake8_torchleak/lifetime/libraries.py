@@ -54,6 +54,8 @@ OF_WHOLE = frozenset({"LongTensor", "IntTensor", "BoolTensor", "ByteTensor", "ra
 """Functions of torch that give tensors of whole numbers, whatever they are told."""
 INTEGERS = "whole numbers"
 """Marks a tensor of whole numbers: what is copied into it has no history there."""
+AS_ANOTHER = frozenset({"expand_as", "reshape_as", "to", "type_as", "view_as"})
+"""Methods that take shape, type or place of another tensor, and nothing of its history: measured on torch 2.13."""
 WHOLE_ARGUMENTS = {
     "ctc_loss": {1: "targets", 2: "input_lengths", 3: "target_lengths"},
     "gather": {2: "index"},

@@ -118,10 +118,13 @@ class Operations(Part):
         if name.endswith("_") and not name.endswith("__") and receiver is not None:
             if atom.kind is Kind.TENSOR or name in ("detach_", "requires_grad_"):
                 return self.in_place((atom,), name, args, keywords, node, receiver)
+        if name in table.AS_ANOTHER:
+            others = []
         if (effect := TENSOR_METHODS.get(name)) is not None and effect.sharing in (Sharing.VIEW, Sharing.STRIDED):
             return _as_tensor(run.make.view(node, atom, *others))
         row = "Tensor.where" if name == "where" else name
-        result = _as_tensor(run.make.result(node, self._with_history(row, [(atom,), *args], keywords)))
+        joined = self._with_history(row, [(atom,), *args], keywords) if others else [(atom,)]
+        result = _as_tensor(run.make.result(node, joined))
         return run.make.view_of(atom, result) if _shares(name, args, keywords) else result
 
     def _with_indices(self, atom: Atom, args: list[Value], node: ast.expr) -> Value:
