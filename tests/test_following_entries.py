@@ -322,3 +322,5 @@ def test_a_grid_of_images_has_no_history() -> None:
     text += "    for x, y in loader:\n        out = model(x)\n        out.sum().backward()\n        opt.step()\n"
     text += "        kept.append({}(out))\n    return kept\n"
     assert codes(text.format("make_grid", "make_grid")) == []
+    assert codes(text.format("draw_bounding_boxes", "draw_bounding_boxes")) == []
+    assert codes(text.replace("utils", "ops").format("box_convert", "box_convert")) == ["TLK402"]

@@ -90,6 +90,8 @@ class Foreign(Part):
             return tuple(each.but(made=table.METER) for each in run.make.unknown(node, Graph.NO))
         if path.startswith(("torch.utils.", "torch.distributed", "torch.cuda", "torch.backends", "torch.save")):
             return PLAIN if not path.startswith("torch.utils.checkpoint") else run.make.result(node, args)
+        if path.startswith("torchvision.utils."):
+            return run.make.tensor(node, Graph.NO)  # all of them turn gradients off (torchvision 0.28)
         if path in table.CARRYING:
             return run.make.result(node, [*args, *keywords.values()])
         if path.startswith("torch.distributions.") and name[:1].isupper():
