@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,31 @@ def test_a_module_of_the_same_name_may_be_another(
     files = {place: text, "used__main": USED, "used__steps_too": "", **({"elsewhere__steps": ""} if beside else {})}
     found = severity(tmp_path, place="used__steps", **files)
     assert found == ("note" if beside and "sys" not in text else expected)
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("", "note"),
+        ("\n    fit(1, 2, 3)\n", "warning"),
+        ("\n    def once():\n        fit(1, 2, 3)\n", "note"),
+        ("\n    def once():\n        fit(1, 2, 3)\n        once()\n", "note"),
+        ("\n    def once():\n        fit(1, 2, 3)\n    once()\n", "warning"),
+        ("\n    @command\n    def once():\n        fit(1, 2, 3)\n", "warning"),
+        ("\n    RUN = ['fit']\n", "warning"),
+        ("\n    run = globals()[input()]\n", "warning"),
+    ],
+)
+def test_cells_of_a_notebook_name_what_is_run(rest: str, expected: str) -> None:
+    text = textwrap.dedent(f"{STEPS}{rest}\n    other()\n")
+    (found,) = lint(text, path="demo.ipynb")
+    assert found.severity.value == expected
+    if expected == "note":
+        (found,) = lint(text.replace("\nother()\n", ""), path="demo.ipynb")
+        assert found.severity.value == "warning"  # nothing of it is used
+
+
+def test_what_stands_in_no_definition_of_a_notebook_is_run() -> None:
+    text = "import torch\nkept, data = [], [torch.ones(1, 1)]\nmodel = torch.nn.Linear(1, 1)\n"
+    text += "model.register_forward_hook(lambda m, i, o: kept.append(o))\nfor x in data:\n    model(x)\n"
+    assert [each.severity.value for each in lint(text, path="demo.ipynb") if each.code == "TLK604"] == ["error"]

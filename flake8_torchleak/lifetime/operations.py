@@ -123,7 +123,9 @@ class Operations(Part):
         if (effect := TENSOR_METHODS.get(name)) is not None and effect.sharing in (Sharing.VIEW, Sharing.STRIDED):
             return _as_tensor(run.make.view(node, atom, *others))
         row = "Tensor.where" if name == "where" else name
-        joined = self._with_history(row, [(atom,), *args], keywords) if others else [(atom,)]
+        joined: list[Value] = [(atom,)]
+        if others:
+            joined = self._with_history(row, [(atom,), *args], keywords)
         result = _as_tensor(run.make.result(node, joined))
         return run.make.view_of(atom, result) if _shares(name, args, keywords) else result
 

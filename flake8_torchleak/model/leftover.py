@@ -43,8 +43,11 @@ _MOST_LEVELS = 4
 def is_left_over(module: Module, node: ast.AST) -> bool:
     """Whether nothing in the project runs the function or class at module level around a node, as far as names tell.
 
-    Only where its module is run as a program, lies among programs, or other files import it: its use would be seen.
+    Only where its module is run as a program, lies among programs, or other files import it: its use would be seen. A
+    notebook is run, and nothing imports it.
     """
+    if (module.path or "").endswith(".ipynb"):
+        return _is_left_in_notebook(module, node)
     project = module.project
     definition = _outermost(module, node) if project is not None else None
     if project is None or definition is None or may_register(definition):
@@ -53,6 +56,26 @@ def is_left_over(module: Module, node: ast.AST) -> bool:
     if os.path.basename(path) == "__init__.py" or project.is_published:
         return False
     return _Search(project.top).is_unused(path, module.root, module.source.text, definition.name)
+
+
+def _is_left_in_notebook(module: Module, node: ast.AST) -> bool:
+    """Whether no cell of a notebook names the function or class around a node but in what none names itself.
+
+    Not where none uses any definition: the notebook is one of examples, or is still written.
+    """
+    definition = _outermost(module, node)
+    if definition is None or looks_up(module.root, module.source.text):
+        return False
+    made = (each for each in module.root.body if isinstance(each, (*FUNCTIONS, ast.ClassDef)))
+    if not any(holder is None for each in made for holder in mentioning(module.root, each.name)):
+        return False
+    asked: list[Definition] = [definition]
+    for each in asked:
+        for holder in mentioning(module.root, each.name):
+            if holder is None:
+                return False
+            asked += [holder] if holder not in asked else []
+    return not any(map(may_register, asked))
 
 
 def is_named_nowhere(module: Module, node: ast.ClassDef) -> bool:
