@@ -21,6 +21,24 @@ class Forces(nn.Module):
     def derived(self, energy, x):
         return -torch.autograd.grad(energy, x, create_graph=True)[0]
 """
+PARTS = """
+class Fitted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 1)
+    def forward(self, x):
+        z = torch.zeros(3, requires_grad=True)
+        (self.net(z) - x).mean().backward()
+        return z.detach()
+class Whole(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part = {}()
+    def forward(self, x):
+        return self.encode(x)
+    def encode(self, x):
+        return self.part(x)
+"""
 PLAIN = """
 class Plain(nn.Module):
     def __init__(self):
@@ -75,6 +93,13 @@ NEEDED = {
     "taken from a table": TABLE + made("TABLE['forces']()"),
     "taken from a table by a method": TABLE + made("TABLE.get('forces')()"),
     "handed in": FORCES + evaluating("model", "", "model, ", CALLED.format("Forces()")),
+    "handed in, by its annotation": FORCES + evaluating("model", "", "model: Forces, "),
+    "handed in, by an annotation in words": FORCES + evaluating("model", "", "model: 'Forces', "),
+    "a part of what a function returns": FORCES
+    + "def build():\n    return Forces(), 1\n"
+    + made("0; model, n = build()"),
+    "a part of it differentiates": FORCES + PARTS.format("Forces") + made("Whole()"),
+    "a part of it trains": PARTS.format("Fitted") + made("Whole()"),
     "handed in by a name": FORCES + evaluating("model", "", "model, ", CALLED.format("Forces().to('cpu')")),
     "an attribute": program(FORCES)
     + "class Trainer:\n    def __init__(self):\n        self.model = Forces()\n"
@@ -96,6 +121,14 @@ NOT_NEEDED = {
     "taken from what is no dict": TABLE + "ROWS = [Forces]\n" + made("ROWS[0]()"),
     "the network does not": PLAIN + made("Plain()"),
     "handed in": PLAIN + evaluating("model", "", "model, ", CALLED.format("Plain()")),
+    "by its annotation": PLAIN + FORCES + evaluating("model", "", "model: Plain, "),
+    "by an annotation of a library": FORCES + evaluating("model", "", "model: nn.Module, "),
+    "another part of what a function returns": FORCES
+    + PLAIN
+    + "def build():\n    return Plain(), Forces()\n"
+    + made("0; model, other = build()"),
+    "no part of what is returned": FORCES + "def build():\n    return load()\n" + made("0; model, n = build()"),
+    "no part of it does": PLAIN + PARTS.format("Plain") + made("Whole()"),
     "a network beside it does": FORCES + PLAIN + made("Plain()"),
     "a helper does not": HELPERS + evaluating("model", "", "model, ", used="deviation(out, x).mean()"),
     "a helper that lets go": HELPERS + evaluating("model", "", "model, ", used="frozen(out).mean()"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import key_of
@@ -74,7 +75,11 @@ def _differentiates(module: Module, function: FunctionNode, depth: int) -> bool:
     calls = module.tree.calls(function)
     if any(_asks(module, call) for call in calls):
         return True
-    return depth > 0 and any(_helper_asks(module, call, depth - 1) for call in calls)
+    return depth > 0 and any(
+        _helper_asks(module, call, depth - 1)
+        or any(_differentiates(module, each, depth - 1) for each in _passes_of_parts(module, call))
+        for call in calls
+    )
 
 
 def _network_asks(module: Module, call: ast.Call) -> bool:
@@ -91,5 +96,14 @@ def _adapts(module: Module, function: FunctionNode, depth: int) -> bool:
     calls = module.tree.calls(function)
     if any(isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in calls):
         return True
-    helpers = (module.classes.callee(call) for call in calls) if depth else ()
-    return any(each is not None and _adapts(module, each, depth - 1) for each in helpers)
+    helpers = [module.classes.callee(call) for call in calls] if depth else []
+    parts = [each for call in calls for each in _passes_of_parts(module, call)] if depth else []
+    return any(each is not None and _adapts(module, each, depth - 1) for each in (*helpers, *parts))
+
+
+def _passes_of_parts(module: Module, call: ast.Call) -> Iterator[FunctionNode]:
+    """The forward passes that a call in a forward pass may run, of a part of the network: `self.encoder(x)`."""
+    func = call.func
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and module.classes.callee(call) is None:
+        for facts in classes_of(module, func):
+            yield from [facts.methods["forward"]] if "forward" in facts.methods else []

@@ -47,7 +47,29 @@ def classes_of(module: Module, made: ast.expr, depth: int = _MOST_VALUES) -> Ite
         if each.value is not None and each.is_plain:
             yield from classes_of(module, each.value, depth - 1)
         elif each.how is How.PARAMETER and isinstance(each.node, ast.arg):
+            yield from _named(module, each.node.annotation)
             yield from _handed_in(module, each.node, each.statement, depth)
+        elif each.how is How.ASSIGN and isinstance(each.value, ast.Call):
+            yield from _taken_apart(module, each.value, each.path, depth)
+
+
+def _named(module: Module, annotation: ast.expr | None) -> Iterator[ClassFacts]:
+    """The class that an annotation names: `net: Net`; of this file, in words, too."""
+    if isinstance(annotation, ast.Constant):
+        yield from (facts for node, facts in module.classes.all.items() if node.name == annotation.value)
+    elif isinstance(annotation, (ast.Name, ast.Attribute)):
+        found = module.names.definition(annotation, True)
+        facts = module.classes.all.get(found) if isinstance(found, ast.ClassDef) else None
+        yield from [facts] if facts is not None else []
+
+
+def _taken_apart(module: Module, call: ast.Call, path: tuple[int, ...], depth: int) -> Iterator[ClassFacts]:
+    """The classes of a part of what a function of the project returns: `net, history = fit(data)`."""
+    function = module.names.definition(call.func)
+    for each in module.tree.within(function) if isinstance(function, FUNCTIONS) else ():
+        value = each.value if isinstance(each, ast.Return) else None
+        if isinstance(value, ast.Tuple) and len(path) == 1 and path[0] < len(value.elts):
+            yield from classes_of(module, value.elts[path[0]], depth - 1)
 
 
 def _in_table(module: Module, made: ast.expr) -> list[ast.expr]:
