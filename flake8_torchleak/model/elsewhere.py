@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.handedconstants import leaves_out
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FunctionNode
 
@@ -24,12 +25,16 @@ _MOST_LEVELS = 3
 def is_called_without(module: Module, function: FunctionNode, run: ast.Call | None = None) -> bool:
     """Whether nobody is seen to call a function but with gradients off: there, or by who calls that in turn.
 
+    Who says by constants that the network is not run there does not count.
+
     run: the call of a network in the function: one that is a parameter may be frozen before it is handed over.
     """
     elsewhere = _is_called_elsewhere_without(module, function, run, _MOST_LEVELS)
     if elsewhere is not None:
         return elsewhere
     own = [each for each in module.classes.calls_of(function) if not module.tree.inside(each, function)]
+    if run is not None and module.tree.inside(run, function):
+        own = [each for each in own if not leaves_out(module, module, function, each, run)]
     return bool(own) and all(_runs_without(module, each, _MOST_LEVELS) for each in own)
 
 
@@ -38,7 +43,10 @@ def _is_called_elsewhere_without(
 ) -> bool | None:
     """The same of the calls in other files; None if there are none."""
     called: bool | None = None
+    is_inside = run is not None and module.tree.inside(run, function)
     for user, call in calls_elsewhere(module, function):
+        if run is not None and is_inside and leaves_out(module, user, function, call, run):
+            continue
         given = _given(module, function, call, run) if run is not None else ""
         if not _runs_without(user, call, levels) and not (given and _is_frozen(user, given, call)):
             return False

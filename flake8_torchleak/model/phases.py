@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchleak.model.again import loop_around
-from flake8_torchleak.model.bindings import How, key_of
+from flake8_torchleak.model.bindings import key_of
 from flake8_torchleak.model.classfacts import self_name
 from flake8_torchleak.model.conditions import (
     HELD,
@@ -29,8 +29,9 @@ from flake8_torchleak.model.conditions import (
 )
 from flake8_torchleak.model.elsewhere import calls_elsewhere
 from flake8_torchleak.model.gradmode import Grad
+from flake8_torchleak.model.handedconstants import settings
 from flake8_torchleak.model.mentions import stands_beside
-from flake8_torchleak.model.names import defaults, last_name, parameters
+from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.needing import needs_grad
 from flake8_torchleak.model.ofoutputs import works_on_outputs
 from flake8_torchleak.model.passes import passes
@@ -196,30 +197,4 @@ def _given(module: Module, user: Module, function: FunctionNode, call: ast.Call)
     setting: Setting = {}
     if user.loops.modes.evaluates(call) is not None:
         setting[TRAINING] = False
-    standard = defaults(function)
-    given = [*call.args, *(each.value for each in call.keywords)]
-    is_whole = not any(isinstance(each, ast.Starred) for each in given) and all(each.arg for each in call.keywords)
-    several: dict[str, list[object]] = {}
-    for parameter in parameters(function):
-        value = module.classes.argument(call, parameter, function)
-        if value is None and is_whole:
-            value = standard.get(parameter)
-        found = _values(user, value) if value is not None else []
-        if len(found) == 1:
-            setting[parameter.arg] = found[0]
-        elif found:
-            several[parameter.arg] = found
-    yield setting
-    yield from ({**setting, name: each} for name, values in several.items() for each in values)
-
-
-def _values(module: Module, value: ast.expr) -> list[object]:
-    """The constants that an argument may be: it is one, or goes over some; none if it may be anything else."""
-    if isinstance(value, ast.Constant):
-        return [value.value]
-    if not isinstance(value, ast.Name) or value not in module.tree.parents:
-        return []
-    found = module.flow.reaching(value.id, value)
-    if len(found) != 1 or found[0].how is not How.ITERATE or found[0].path or found[0].value is None:
-        return []
-    return constants(module, found[0].value)
+    yield from ({**setting, **each} for each in settings(module, user, function, call))
