@@ -49,13 +49,14 @@ When it stays silent
   numbers of: `return scores, scores.argmax(1)`.
 - Gradients are off wherever the function is seen to be called, and nobody hands it on.
 
-Some findings are notes, because little is kept: one freed graph an epoch, or those of one update; what a decoder
+Some findings are notes, because little is kept: one freed graph an epoch, those of one update, or freed graphs in what
+is made anew for each epoch (of eleven such ones that readers judged none was worth a change); what a decoder
 collects of one sample; what is gathered of ranges of one tensor (`net(x[:, t])`), or of its rows for one round of a
 loop; what is also part of a loss that is differentiated behind the loop, and that holds the same graph; one entry for
 each of a few tasks, or for each network, in a list that stays in the function; what a loop that goes over no batches,
 and in which no optimizer steps, puts into something that was made for it; and what Lightning collects until the epoch
-ends. So are outputs of an evaluation where the file, or one that imports it, freezes parameters, and what is only seen
-to carry a graph by where it is detached: behind the loop which fills a list with it (`torch.cat(outputs).detach()`).
+ends. So are outputs of an evaluation where all of its network may be frozen, and what is only seen to carry a graph by
+where it is detached: behind the loop which fills a list with it (`torch.cat(outputs).detach()`).
 
 How to fix it
 -------------
