@@ -121,6 +121,8 @@ HELPER = """
         ("net.requires_grad_(learns)", "net.forward(x)", "note"),
         ("net.head.requires_grad_(learns)", "net(x)", "warning"),
         ("other.requires_grad_(learns)", "net(x)", "warning"),
+        ("mine = net; mine.requires_grad_(learns); evaluate(mine, [1])", "net(x)", "note"),
+        ("mine = net; mine.head.requires_grad_(learns); evaluate(mine, [1])", "net(x)", "warning"),
         ("other.requires_grad_(learns)", "run(net, x)", "note"),  # which may be handed that one
         ("for each in other: each.requires_grad = learns", "run(net, x)", "warning"),
     ],

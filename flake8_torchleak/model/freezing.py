@@ -53,7 +53,8 @@ def may_be_frozen(module: Module, call: ast.Call | None) -> bool:
     if _FREEZES.search(module.source.text):
         whole = [each for each in _freezing(module) if each.is_whole]
         names = {name for each in whole for name in _names(module, each.network, each.node)}
-        if any(not called or _is_part(called, each) for each in names):
+        mine = _names(module, called, call) if call is not None and called else [called]
+        if any(not one or _is_part(one, each) for each in names for one in mine):
             return True
     made = {each.name for each in module.tree.all(*FUNCTIONS, ast.ClassDef)}
     return any(
