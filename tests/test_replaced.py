@@ -73,3 +73,8 @@ def test_the_reason_is_said(tmp_path: Path) -> None:
 
 def test_cells_of_a_notebook_are_run_in_any_order() -> None:
     assert severities(f"{HEAD}{FIT.format(name='fit')}def fit():\n    pass\n", "run.ipynb") == ["warning"]
+
+
+def test_one_of_two_arms_is_defined() -> None:
+    arm = FIT.format(name="fit").replace("\n", "\n    ").rstrip(" ")
+    assert severities(f"{HEAD}if rest:\n    fit = None\nelse:{arm}def fit():\n    pass\n") == ["warning"]

@@ -62,6 +62,7 @@ def severity(root: Path, main: str = "", rest: str = "", bases: str = "", decora
         ("import importlib\nimportlib.import_module(name).run()\n", "", "note"),  # of a module, not of an object
         ("", "\n        def twice(self):\n            self.fit(1)\n", "note"),
         ("", "\n        def twice(self):\n            self.fit(1)\n            self.twice()\n", "note"),
+        ("def twice(x):\n    x.fit(1)\ndef thrice(x):\n    twice(x)\n    x.fit(1)\n", "", "note"),
         ("", "\n        def __call__(self):\n            self.fit(1)\n", "warning"),
         ("", "\n        def forward(self):\n            self.fit(1)\n", "warning"),
         ("", "\n        @command\n        def twice(self):\n            self.fit(1)\n", "warning"),
@@ -174,6 +175,7 @@ def test_who_names_it_may_be_run_by_a_framework(tmp_path: Path, bases: str, expe
     ("main", "expected"),
     [
         ("import steps\ngetattr(steps, name)(1)\n", "note"),  # of a module
+        ("import steps\ngetattr(fitting, 'go')()\ngetattr(steps, name)(1)\n", "note"),
         ("import lib.steps as steps\ngetattr(steps, name)(1)\n", "note"),
         ("from lib import steps\ngetattr(steps, name)(1)\n", "warning"),  # which may be an object
         ("for name in ('go', 'stop'):\n    getattr(fitting, name)(1)\n", "note"),
@@ -182,6 +184,7 @@ def test_who_names_it_may_be_run_by_a_framework(tmp_path: Path, bases: str, expe
         ("WORDS = ['go']\nWORDS = more\nall(getattr(fitting, name) for name in WORDS)\n", "warning"),
         ("WORDS = MORE = ['go']\nWORDS += more\nall(getattr(fitting, name) for name in WORDS)\n", "warning"),
         ("for name in words():\n    getattr(fitting, name)(1)\n", "warning"),
+        ("getattr(fitting, options.name)(1)\n", "warning"),
         ("for name, _ in ('go', 'on'):\n    getattr(fitting, name)(1)\n", "warning"),
         ("def run(name):\n    getattr(fitting, name)(1)\nfor name in ('go',):\n    run(name)\n", "warning"),
         ("with open(1) as name:\n    getattr(fitting, name)(1)\n", "warning"),

@@ -78,14 +78,12 @@ class _Search:
         """What names a function, and in which file: of a method, nothing that objects of no kin say of themselves."""
         for user in (self._own, *(each for each in self._others if holds(each, self._top, name))):
             root = self._root if user == self._own else _root(user, self._top)
-            if root is None:
-                yield user, Naming(None, None)
-                continue
 
             def is_apart(owner: ast.ClassDef, user: str = user) -> bool:
                 return kin is not None and ClassName(user, owner.name) not in kin
 
-            yield from ((user, each) for each in functions_naming(root, name, is_apart))
+            found = functions_naming(root, name, is_apart) if root is not None else [Naming(None, None)]
+            yield from ((user, each) for each in found)
 
     def _kin_of(self, path: str, name: str) -> frozenset[ClassName]:
         return kin_of(ClassName(path, name), [self._own, *self._others], self._top)
