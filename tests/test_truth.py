@@ -305,7 +305,7 @@ def _loops(line: str) -> bool:
 
 def test_switching_rules_off_makes_the_figures_fall() -> None:
     cells = [("records", "list of str", "inline"), ("loss", "list", "inline"), ("batch", "list", "inline")]
-    outcomes = [judged(13, number, cell) for cell in cells for number in range(6)]
+    outcomes = [judged(13, number, cell) for cell in cells for number in range(8)]
     found = Counter(each.result for each in outcomes)
     told = found["found"] + found["noted"]
     assert found["found"] >= 3
