@@ -529,7 +529,7 @@ def collect(data, index):
     ],
 )
 def test_freed_graphs_in_what_is_made_anew_each_epoch(around: str, made: str, behind: str, expected: str) -> None:
-    """Of eleven such findings that readers judged none was worth a change: small networks, or a few steps."""
+    """Of eleven such findings of six repositories that readers judged none was worth a change."""
     text = f"""
 from torch.utils.data import DataLoader
 

@@ -42,14 +42,18 @@ def is_lasting(loop: Loop, holders: list[Atom]) -> bool:
 
 def gets_one_pass(run: Run, loop: Loop, holders: list[Atom]) -> bool:
     """Whether what a step adds to was made for this one pass: in the iteration that each loop around is in."""
-    outer = run.loops[: run.loops.index(loop)] if loop in run.loops else []
-    return all(born_of(atom) >= each.iteration for each in outer for atom in holders)
+    return all(born_of(atom) >= each.iteration for each in _around(run, loop) for atom in holders)
 
 
 def is_made_anew(run: Run, loop: Loop, holders: list[Atom]) -> bool:
     """Whether loops around a step make what it adds to in each of their iterations, as epochs do."""
-    outer = run.loops[: run.loops.index(loop)] if loop in run.loops else []
-    return any(isinstance(each.node, LOOPS) for each in outer) and gets_one_pass(run, loop, holders)
+    is_around = any(isinstance(each.node, LOOPS) for each in _around(run, loop))
+    return is_around and gets_one_pass(run, loop, holders)
+
+
+def _around(run: Run, loop: Loop) -> list[Loop]:
+    """The loops around one, from outside; none if that is not run any more."""
+    return run.loops[: run.loops.index(loop)] if loop in run.loops else []
 
 
 def carried(run: Run, found: list[tuple[Atom, Obj | None]]) -> Loop | None:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from flake8_torchleak.model.bindings import key_of
+from flake8_torchleak.model.constantarguments import leaves_out
 from flake8_torchleak.model.gradmode import Grad
-from flake8_torchleak.model.handedconstants import leaves_out
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.tree import FunctionNode
 

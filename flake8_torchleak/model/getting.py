@@ -43,41 +43,39 @@ def _imported(root: ast.Module) -> Iterator[str]:
 
 
 def _is_of_words(root: ast.Module, name: ast.expr) -> bool:
-    """Whether an expression is a string, or a variable that goes over a tuple or list of them."""
+    """Whether an expression is a string, or a variable that only goes over tuples or lists of them."""
     if isinstance(name, ast.Constant):
         return True
     if not isinstance(name, ast.Name):
         return False
-    words = [each for each in ast.walk(root) if _binds(each, name.id)]
-    return bool(words) and all(
-        isinstance(each, (ast.For, ast.comprehension))
-        and isinstance(each.target, ast.Name)
-        and _are_words(root, each.iter)
-        for each in words
-    )
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    """Whether a node binds a variable, or a parameter, of that name, in any scope."""
-    if isinstance(node, ast.arg):
-        return node.arg == name
-    if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-        return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node.target))
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
-        targets = [getattr(node, "optional_vars", None)]
-    return any(
-        isinstance(each, ast.Name) and each.id == name
-        for target in targets
-        if target is not None
-        for each in ast.walk(target)
-    )
+    loops = [
+        each
+        for each in ast.walk(root)
+        if isinstance(each, (ast.For, ast.comprehension)) and _is_variable(each.target, name.id)
+    ]
+    return 0 < len(loops) == _bindings(root, name.id) and all(_are_words(root, each.iter) for each in loops)
 
 
 def _are_words(root: ast.Module, value: ast.expr) -> bool:
     """Whether an expression is a tuple or list of strings, or a variable that is bound once, to one."""
     if isinstance(value, ast.Name):
-        bound = [each for each in ast.walk(root) if _binds(each, value.id)]
-        only = bound[0] if len(bound) == 1 else None
-        return isinstance(only, ast.Assign) and not isinstance(only.value, ast.Name) and _are_words(root, only.value)
+        assigned = (each for each in ast.walk(root) if isinstance(each, ast.Assign))
+        bound = [each.value for each in assigned if any(_is_variable(target, value.id) for target in each.targets)]
+        if len(bound) != 1 or _bindings(root, value.id) > 1:
+            return False
+        value = bound[0]
     return isinstance(value, (ast.Tuple, ast.List)) and all(isinstance(each, ast.Constant) for each in value.elts)
+
+
+def _is_variable(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _bindings(root: ast.Module, name: str) -> int:
+    """How often a file binds a variable or parameter of that name, in any scope."""
+    return sum(
+        each.arg == name
+        if isinstance(each, ast.arg)
+        else isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Store)
+        for each in ast.walk(root)
+    )

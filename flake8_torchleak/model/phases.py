@@ -27,9 +27,9 @@ from flake8_torchleak.model.conditions import (
     is_left_out,
     positive,
 )
+from flake8_torchleak.model.constantarguments import settings
 from flake8_torchleak.model.elsewhere import calls_elsewhere
 from flake8_torchleak.model.gradmode import Grad
-from flake8_torchleak.model.handedconstants import settings
 from flake8_torchleak.model.mentions import stands_beside
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.needing import needs_grad
