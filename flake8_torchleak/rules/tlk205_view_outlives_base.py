@@ -51,7 +51,8 @@ from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.gate import Subject
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.model.views import KeptView, kept_views, may_keep_views
+from flake8_torchleak.model.viewgate import may_keep_views
+from flake8_torchleak.model.views import KeptView, kept_views
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
