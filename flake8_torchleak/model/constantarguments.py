@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
 
 
-def leaves_out(module: Module, user: Module, function: FunctionNode, call: ast.Call, run: ast.Call) -> bool:
+def leaves_out(module: Module, user: Module, function: FunctionNode, call: ast.Call, run: ast.Call | None) -> bool:
     """Whether a call of a function says by constants that another call, in that function, is not run.
 
-    user: the module of the first call; run: the second.
+    user: the module of the first call; run: the second, if there is one.
     """
+    if run is None or not module.tree.inside(run, function):
+        return False
     guards = guards_of(module, run, function)
     return bool(guards) and all(is_left_out(module, guards, each) for each in settings(module, user, function, call))
 

@@ -33,8 +33,7 @@ def is_called_without(module: Module, function: FunctionNode, run: ast.Call | No
     if elsewhere is not None:
         return elsewhere
     own = [each for each in module.classes.calls_of(function) if not module.tree.inside(each, function)]
-    if run is not None and module.tree.inside(run, function):
-        own = [each for each in own if not leaves_out(module, module, function, each, run)]
+    own = [each for each in own if not leaves_out(module, module, function, each, run)]
     return bool(own) and all(_runs_without(module, each, _MOST_LEVELS) for each in own)
 
 
@@ -43,9 +42,8 @@ def _is_called_elsewhere_without(
 ) -> bool | None:
     """The same of the calls in other files; None if there are none."""
     called: bool | None = None
-    is_inside = run is not None and module.tree.inside(run, function)
     for user, call in calls_elsewhere(module, function):
-        if run is not None and is_inside and leaves_out(module, user, function, call, run):
+        if leaves_out(module, user, function, call, run):
             continue
         given = _given(module, function, call, run) if run is not None else ""
         if not _runs_without(user, call, levels) and not (given and _is_frozen(user, given, call)):

@@ -177,10 +177,11 @@ def _freezes(module: Module, nodes: Iterable[ast.Attribute]) -> Iterator[_Freeze
         else:
             continue
         if getattr(told, "value", None) is not True:
-            yield _Freeze(*_owner(module, node.value, module.tree.statement(node)))
+            network, is_whole = _owner(module, node.value, module.tree.statement(node))
+            yield _Freeze(network, node.value, is_whole)
 
 
-def _owner(module: Module, frozen: ast.expr, statement: ast.stmt) -> tuple[str, ast.AST, bool]:
+def _owner(module: Module, frozen: ast.expr, statement: ast.AST) -> tuple[str, bool]:
     """The network that something is, or one of whose parameters, a loop's; and whether the loop does it to all of them.
 
     statement: what is done to it.
@@ -188,13 +189,13 @@ def _owner(module: Module, frozen: ast.expr, statement: ast.stmt) -> tuple[str, 
     ways = module.flow.reaching(frozen.id, frozen) if isinstance(frozen, ast.Name) else []
     loop = next((each for each in ways if each.how is How.ITERATE), None)
     if loop is None:
-        return key_of(frozen), frozen, bool(key_of(frozen))
+        return key_of(frozen), bool(key_of(frozen))
     asked = loop.value.func if isinstance(loop.value, ast.Call) else None
     if not isinstance(asked, ast.Attribute) or asked.attr not in _PARTS:
-        return "", frozen, False
+        return "", False
     around = module.tree.parents[statement]
-    network, _, is_whole = _owner(module, asked.value, around) if isinstance(around, LOOPS) else ("", None, False)
-    return network or key_of(asked.value), frozen, is_whole
+    network, is_whole = _owner(module, asked.value, around) if isinstance(around, LOOPS) else ("", False)
+    return network or key_of(asked.value), is_whole
 
 
 def _may_be_frozen_elsewhere(module: Module) -> bool:
