@@ -11,6 +11,8 @@ from flake8_torchleak.model.members import by_name
 Fields = dict[Hashable, Value]
 Changes = dict[tuple[int, Hashable], tuple[Fields, Hashable, Value]]
 """What was set, where: by the fields' identity and the name."""
+Histories = dict[tuple[int, Site], frozenset[Site]]
+"""What went into what was made in the iterations of a loop: by the loop, and by what made it."""
 
 
 class Certain(dict[Hashable, Value]):
@@ -140,11 +142,12 @@ class Journal:
                 values.append(fields.get(name, ()))
             self.put(fields, name, join(values))
 
-    def age(self, mark: int, start: int, loop: int, histories: dict[Site, frozenset[Site]]) -> Changes:
+    def age(self, mark: int, start: int, loop: int, histories: Histories) -> Changes:
         """An iteration is over: what it set is what the next one finds.
 
         start: when the iteration began; loop: which loop it is one of. The history of what is set is the past now, and
-        stands in histories by what made it. What held before the iteration is given back.
+        stands in histories by the loop and by what made it: the loop of a helper is another one in each call of that.
+        What held before the iteration is given back.
         """
         before = self.before(mark)
         for fields, name, _ in before.values():
@@ -156,8 +159,9 @@ class Journal:
                 continue  # nearly all that is set
             self.put(fields, name, tuple(_aged(atom, start, loop) for atom in now))
             for atom in now:
-                if atom.parts and not atom.parts <= histories.get(atom.site, NOTHING):
-                    histories[atom.site] = histories.get(atom.site, NOTHING) | atom.parts
+                here = loop, atom.site
+                if atom.parts and not atom.parts <= histories.get(here, NOTHING):
+                    histories[here] = histories.get(here, NOTHING) | atom.parts
         return before
 
     def came_round(self, mark: int, loop: int) -> dict[Site, set[Hashable]]:

@@ -12,6 +12,7 @@ from flake8_torchleak.model.names import last_name
 
 if TYPE_CHECKING:
     from flake8_torchleak.lifetime.frames import Evaluated
+    from flake8_torchleak.lifetime.journal import Histories
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
@@ -30,7 +31,7 @@ class Seen:
         """Sites whose value was used as only networks are."""
         self.inputs: dict[Site, tuple[Site, ...]] = {}
         """Of a result that may carry history: the sites that it could have it from."""
-        self.histories: dict[Site, frozenset[Site]] = {}
+        self.histories: Histories = {}
         """What an earlier iteration made -> what was in its history then."""
         self.roots: set[Site] = set()
         """Sites of what was differentiated itself."""
@@ -134,7 +135,7 @@ class Seen:
         """What is in the history of something: of this iteration, or, of what is older, of the one that made it."""
         if not atom.past:
             return atom.parts
-        return atom.parts.union(*(self.histories.get(site, NOTHING) for _, site in atom.past))
+        return atom.parts.union(*(self.histories.get(each, NOTHING) for each in atom.past))
 
     def spend(self, made: frozenset[Site], within: Iterable[ast.AST]) -> None:
         """These were differentiated. within: the functions that are being followed."""
