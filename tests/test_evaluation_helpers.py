@@ -329,3 +329,31 @@ def evaluate(model, loader):
 def test_a_helper_that_freezes_by_the_text_alone(body: str, expected: list[Severity]) -> None:
     """Files of tests are not followed."""
     assert [each.severity for each in lint(BY_TEXT.format(body=body), wanted=lambda code: code == "TLK501")] == expected
+
+
+LOOPING = """
+def loss_of(outs, y):
+    return sum([(out - y).abs().mean() for out in outs])
+
+def fit(rows, others, optimizer):
+    net = Net()
+    for epoch in range(9):
+        for x, y in rows:
+            outs = [net(x), net(x) * 2]
+            loss = loss_of(outs, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        net.eval()
+        total = 0
+        for x, y in others:
+            outs = [net(x), net(x) * 2]
+            total += loss_of(outs, y)
+        print(total)
+"""
+
+
+def test_the_loop_of_a_helper_is_another_one_in_each_call() -> None:
+    told = {each.code: each for each in lint(NETWORK + LOOPING)}
+    assert told.keys() == {"TLK401", "TLK501"}
+    assert told["TLK401"].severity is Severity.ERROR  # nothing differentiates what it gave here

@@ -128,6 +128,12 @@ def test_what_is_seen_to_be_differentiated_is() -> None:
     assert not found(program("right += out.sum().item()", "right", f"{CALL}.backward()"))
 
 
+def test_what_shares_its_name_with_what_is_differentiated_is_not() -> None:
+    use = f"loss = {CALL}\n        loss, right = {CALL}, 1"
+    assert len(found(program("right += out.sum().item()", "right", use))) == 1
+    assert not found(program("right = right + out.sum()", "right", use))
+
+
 def test_a_generator_may_give_anything() -> None:
     text = program("total += 1\n        yield total", "None", f"report(list({CALL}))")
     assert not found(text)

@@ -106,7 +106,16 @@ class Callers:
     def _is_only_handed_numbers(self, call: ast.Call, function: FunctionNode) -> bool:
         """Whether what a call gives is not seen to be differentiated, and is made of numbers: then nobody can."""
         fate = self.module.release.escapes.of_value(call).fate
-        return fate in (Fate.OPEN, Fate.HANDED, Fate.ASKED) and not self._giving.may_hold_graphs(function)
+        if fate is Fate.DIFFERENTIATED and not self._shares_its_names(call):
+            return False
+        return not self._giving.may_hold_graphs(function)
+
+    def _shares_its_names(self, call: ast.Call) -> bool:
+        """Whether names for what a call gives are bound elsewhere, too: what is differentiated may be that."""
+        names = (each for each in ast.walk(self.module.tree.statement(call)) if isinstance(each, ast.Name))
+        bound = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+        definitions = self.module.flow.definitions(self.module.tree.scope(call))
+        return any(len(definitions.get(each, ())) > 1 for each in bound)
 
     @remembered
     def _goes_into_training(self, call: ast.Call, far: bool, levels: int) -> bool:
