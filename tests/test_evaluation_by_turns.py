@@ -562,9 +562,13 @@ def test_a_notebook_may_call_it(tmp_path: Path) -> None:
     path.write_text(text)
     importers.forget()
     assert found(text, path) == []
-    (tmp_path / "demo.ipynb").write_text('{"cells": [{"cell_type": "code", "source": "run(net, data, opt, False)"}]}')
+    notebook = '{"cells": [{"cell_type": "code", "source": "SOURCErun(net, data, opt, False)"}]}'
+    (tmp_path / "demo.ipynb").write_text(notebook.replace("SOURCE", "from engine import run\\n"))
     importers.forget()
     assert len(found(text, path)) == 1
+    (tmp_path / "demo.ipynb").write_text(notebook.replace("SOURCE", "from torch import nn\\n"))  # a run of its own
+    importers.forget()
+    assert found(text, path) == []
 
 
 def test_a_package_may_be_called_by_anybody(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from pathlib import Path
 
@@ -62,6 +63,9 @@ def severity(root: Path, rest: str = "", place: str = "steps", **files: str) -> 
         ("\n    # fit(1, 2, 3)\n", "note"),
         ("\n    def eval(self):\n        return self\n", "note"),
         ("\n    eval(input())\n", "warning"),
+        ("\n    def eval(net):\n        return net\n\n    eval(1)\n", "note"),  # of its own
+        ("\n    from tools import eval\n    eval(1)\n", "note"),
+        ("\n    def eval(net):\n        return net\n\n    eval(1)\n    exec(input())\n", "warning"),
         ("\n    run = globals()[input()]\n", "warning"),
     ],
 )
@@ -123,6 +127,43 @@ def test_a_file_that_no_other_imports_may_be_run(tmp_path: Path) -> None:
     assert severity(tmp_path, main="import torch\n") == "warning"
     inside = {"lib__init__": "", "lib__main": "from steps import other\nother()\n", "use": "import lib.steps\n"}
     assert severity(tmp_path, place="lib__steps", **inside) == "warning"
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("other()", "note"),
+        ("for _ in range(3):\n        other()", "note"),
+        ("with open(__file__):\n        print(other())", "note"),
+        ("found = other()", "warning"),
+        ("print(1)", "warning"),
+        ("for _ in range(3):\n        print(1)", "warning"),
+        ("if other():\n        pass", "warning"),
+    ],
+)
+def test_a_file_that_runs_its_functions_is_a_program(tmp_path: Path, rest: str, expected: str) -> None:
+    assert severity(tmp_path, f"\n    {rest}\n", main="import torch\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("fit(1, 2, 3)", "note"),  # of its own
+        ("from torch import nn\nfit(1, 2, 3)", "note"),
+        ("%matplotlib inline\nnet.eval()\nfit(1, 2, 3)", "note"),
+        ("from steps import other\nfit(1, 2, 3)", "warning"),
+        ("import os, steps\nsteps.fit(1, 2, 3)", "warning"),
+        ("import lib.steps as lib\nlib.fit(1, 2, 3)", "warning"),
+        ("%run steps.py\nfit(1, 2, 3)", "warning"),
+        ("!python main.py\nfit(1, 2, 3)", "warning"),
+        ("eval('fit')", "warning"),
+        ("import runpy\nfit(1, 2, 3)", "warning"),
+    ],
+)
+def test_a_notebook_that_gets_at_no_module(tmp_path: Path, source: str, expected: str) -> None:
+    cells = [{"cell_type": "code", "source": [f"{line}\n" for line in source.splitlines()]}]
+    (tmp_path / "demo.ipynb").write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    assert severity(tmp_path, main=USED) == expected
 
 
 def test_past_so_many_texts_any_name_may_stand_in_one(tmp_path: Path) -> None:

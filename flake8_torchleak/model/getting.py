@@ -13,6 +13,10 @@ _BY_NAME = re.compile(
     r"\b(?:getattr|attrgetter|methodcaller)\((?!\s*[\w.\[\]]+\s*,\s*[\"'])|(?<!def )(?<![\w.])(?:eval|exec)\("
 )
 """How a program gets an attribute by a name that it works out: with one of the words above."""
+_OWN = re.compile(
+    r"^(?:async[ \t]+)?def[ \t]+(eval|exec)[ \t]*\(|^from[ \t]+\S+[ \t]+import[ \t][^\n#]*\b(eval|exec)\b", re.MULTILINE
+)
+"""Functions of a module that have the names of such built-in ones."""
 _BY_OTHERS = re.compile(r"\b(?:attrgetter|methodcaller)\((?!\s*[\"'])|(?<!def )(?<![\w.])(?:eval|exec)\(")
 """The same, but for `getattr`."""
 
@@ -22,7 +26,7 @@ def gets_by_name(root: ast.Module, text: str) -> bool:
 
     Not of modules, which are no objects of a class, nor by the words of a tuple or list, which stand in the file.
     """
-    if _BY_NAME.search(text) is None:
+    if _BY_NAME.search(text) is None or _BY_NAME.search(text := without_own(text)) is None:
         return False
     known = set(_imported(root))
     return _BY_OTHERS.search(text) is not None or any(
@@ -33,6 +37,12 @@ def gets_by_name(root: ast.Module, text: str) -> bool:
         and not _is_of_words(root, node.args[1])
         for node in ast.walk(root)
     )
+
+
+def without_own(text: str) -> str:
+    """A text without calls of functions of its own that are called `eval` or `exec`, which evaluate networks."""
+    own = {name for names in _OWN.findall(text) for name in names if name}
+    return re.sub(rf"(?<![\w.])(?:{'|'.join(sorted(own))})\(", "(", text) if own else text
 
 
 def _imported(root: ast.Module) -> Iterator[str]:

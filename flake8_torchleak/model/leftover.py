@@ -43,8 +43,8 @@ _MOST_LEVELS = 4
 def is_left_over(module: Module, node: ast.AST) -> bool:
     """Whether nothing in the project runs the function or class at module level around a node, as far as names tell.
 
-    Only where its module is run as a program, lies among programs, or other files import it: its use would be seen. A
-    notebook is run, and nothing imports it.
+    Only where its module is run as a program, or runs its own functions, lies among programs, or other files import it:
+    its use would be seen. A notebook is run, and nothing imports it.
     """
     if (module.path or "").endswith(".ipynb"):
         return _is_left_in_notebook(module, node)
@@ -132,7 +132,7 @@ class _Search:
         users, complete = importers(path, (), _MOST_USERS)
         if not complete or looks_up(root, text) or self._may_be_loaded(path, users):
             return False
-        if not users and "__main__" not in text and not self._is_beside_programs(path):
+        if not (users or "__main__" in text or _runs_itself(root) or self._is_beside_programs(path)):
             return False
         self._asked.add((path, name))
         files = [(path, root, text)]
@@ -179,6 +179,21 @@ class _Search:
         found = [each for each in statements(importing, self._top) if name in _alone(each)]
         beside = os.path.dirname(importing) == os.path.dirname(path)
         return bool(found) and (beside or holds(importing, self._top, "sys.path") or not finder.imports(found))
+
+
+def _runs_itself(root: ast.Module) -> bool:
+    """Whether a module is a program by its own statements: they call its functions for nothing, or in a block."""
+    own = {each.name for each in root.body if isinstance(each, FUNCTIONS)}
+    for each in root.body:
+        called = each.value.func if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) else None
+        if isinstance(called, ast.Name) and called.id in own:
+            return True
+        if isinstance(each, (ast.For, ast.While, ast.With)) and any(
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in own
+            for node in ast.walk(each)
+        ):
+            return True
+    return False
 
 
 def _alone(statement: ast.Import | ast.ImportFrom) -> list[str]:

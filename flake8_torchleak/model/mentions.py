@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from flake8_torchleak.model.firstparty import holds, listing, text_of
+from flake8_torchleak.model.getting import without_own
 from flake8_torchleak.model.importers import SKIPPED, files_below
 from flake8_torchleak.model.reading import reader
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
@@ -26,6 +27,13 @@ _SETTINGS = (".bash", ".cfg", ".gin", ".ini", ".ipynb", ".json", ".jsonnet", ".s
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _IMPORTS = re.compile(r"^[ \t]*from[ \t]+\S+[ \t]+import[ \t]+(?:\([^()]*\)|(?![^\n]*\bas\b)[^\n(]*)$", re.MULTILINE)
 """Imports that let what they import keep its name."""
+_IMPORTED = re.compile(r"\b(?:from|import)[ \t]+([\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[\w.]+)*)")
+_RUNNING = re.compile(
+    r"^[ \t]*(?:!|%+(?:run|load|bash|sh|time|timeit|prun)\b)"
+    r"|\b(?:import_module|__import__|runpy|run_path|subprocess)\b|(?<![\w.])(?:exec|eval)\(|\bos\.system\(",
+    re.MULTILINE,
+)
+"""How a notebook runs what it does not import: by commands, which may be of its shell, and by words that say so."""
 _BY_TEXT = re.compile(
     r"(?<!def )(?<![\w.])(?:eval|exec|globals|__import__)\("
     r"|\b(?:import_module|__subclasses__|getmembers|sys\.modules)\b"
@@ -58,7 +66,7 @@ def looks_up(root: ast.Module, text: str) -> bool:
 
 def gets_by_text(text: str) -> bool:
     """Whether a file gets at modules, or at all that is in one, by words that say so."""
-    return _BY_TEXT.search(text) is not None
+    return _BY_TEXT.search(text) is not None and _BY_TEXT.search(without_own(text)) is not None
 
 
 def mentioning(
@@ -174,12 +182,22 @@ def names_beside(top: str, _: str) -> dict[str, tuple[str, ...]] | None:
     texts = texts_beside(top)
     if texts is None:
         return None
-    said = (_said(path, text_of(path, top) or "") for path in texts)
+    modules = _modules(top) if any(each.endswith(".ipynb") for each in texts) else frozenset()
+    said = (_said(path, text_of(path, top) or "", modules) for path in texts)
     return dict.fromkeys((name for text in said for name in _NAME.findall(text)), ("",))
 
 
-def _said(path: str, text: str) -> str:
-    """The part of a text that may run something by its name: of a notebook the code, without what it only imports."""
+def _modules(top: str) -> frozenset[str]:
+    """What the files below a folder, and the folders that they lie in, are called: what may be imported of them."""
+    places = (os.path.relpath(os.path.splitext(each)[0], os.path.dirname(top)) for each in files_below(top))
+    return frozenset(name for each in places for name in each.split(os.sep))
+
+
+def _said(path: str, text: str, modules: frozenset[str]) -> str:
+    """The part of a text that may run something by its name: of a notebook the code, without what it only imports.
+
+    Nothing of one that runs no program, and imports nothing by the name of a module, of the project.
+    """
     if not path.endswith(".ipynb"):
         return text
     import json  # most projects have no notebook
@@ -192,7 +210,10 @@ def _said(path: str, text: str) -> str:
     if not isinstance(cells, list):
         return text  # of another version, or no notebook
     code = (each.get("source") for each in cells if isinstance(each, dict) and each.get("cell_type") == "code")
-    lines = ("".join(each) if isinstance(each, list) else str(each) for each in code)
+    lines = ["".join(each) if isinstance(each, list) else str(each) for each in code]
+    imported = {name for each in lines for path in _IMPORTED.findall(each) for name in _NAME.findall(path)}
+    if modules.isdisjoint(imported) and not any(map(_RUNNING.search, lines)):
+        return ""
     return "\n".join(_IMPORTS.sub("", each) for each in lines)
 
 
