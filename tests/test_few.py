@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from flake8_torchleak.lint import lint
 from flake8_torchleak.model.containers import containers
 from tests.model import codes, dataset, module
 from tests.test_rules_state import DATA, LIBRARIES
@@ -181,3 +184,12 @@ def test_the_name_of_a_folder_for_each_file_in_it(outer: str, inner: str, put: s
 def test_a_folder_is_known_by_the_loop_around_alone() -> None:
     init = "self.labels = []\nfor label in os.listdir(root):\n    self.labels.append(label)\n"
     assert [each.name for each in containers(module(dataset(init, "return self.labels[i]")))] == ["self.labels"]
+
+
+def test_a_bound_that_holds_most_of_a_dataset_is_a_bound() -> None:
+    fixture = Path(__file__).parents[1] / "fixtures" / "TLK104_growing_worker_cache" / "bad_large_bound.py"
+    text = fixture.read_text(encoding="utf-8")
+    (found,) = (each for each in lint(text) if each.code == "TLK104")
+    assert (found.severity.value, "bounds it" in found.reason) == ("note", True)
+    (found,) = (each for each in lint(text.replace("len(self.cache) <", "index <")) if each.code == "TLK104")
+    assert found.severity.value == "error"

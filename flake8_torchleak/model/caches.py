@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.model.bindings import Definition, How, Mutation, container_of, key_of
+from flake8_torchleak.model.bindings import Definition, How, Mutation, container_of
 from flake8_torchleak.model.contents import holds_file, is_decoded
 from flake8_torchleak.model.dataset import DatasetFacts
 from flake8_torchleak.model.env import NO_ENV
-from flake8_torchleak.model.few import MANY, numbers
 from flake8_torchleak.model.filled import is_chosen, is_filled
 from flake8_torchleak.model.inplace import changed_in
+from flake8_torchleak.model.limits import is_large, limits
 from flake8_torchleak.model.memos import follows
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.opening import opened
@@ -54,6 +54,8 @@ class Growing:
     """Whether it is filled only for who asks for that by an argument that is off by default."""
     filled: bool
     """Whether the constructor may have filled it: it runs the same function, in a loop."""
+    limited: bool
+    """Whether its length is compared with a number, which holds most of a Dataset."""
 
 
 def growing(module: Module) -> Iterator[Growing]:
@@ -80,7 +82,7 @@ def growing(module: Module) -> Iterator[Growing]:
                 keyed = change.method in _KEYED
                 chosen = is_chosen(module, dataset, change)
                 filled = keyed and is_filled(module, dataset, function, change)
-                shown = (function, dataset, holder.kind, keyed, holder.bound, chosen, filled)
+                shown = (function, dataset, holder.kind, keyed, holder.bound, chosen, filled, holder.is_limited)
                 yield Growing(change.node, holder.shown, *shown)
 
 
@@ -292,28 +294,15 @@ class _Holder:
 
     def _is_capped(self) -> bool:
         """Whether its length is compared with a bound that is not known to be large, here or by who adds for it."""
-        return any(self._is_compared(*each) for each in self._adding())
+        return not all(is_large(self.module, each) for each in self._limits())
 
-    def _adding(self) -> Iterator[tuple[FunctionNode, str]]:
-        """The function that adds to it, and those that do so for this one, each with what it calls it."""
-        yield self.function, self.key
-        for node in self.change.within:
-            function = self.module.tree.function(node)
-            assert function is not None
-            for changes in self.module.flow.mutations(function).values():
-                yield from ((function, each.key) for each in changes if each.node is node)
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a bound all the same."""
+        return next(self._limits(), None) is not None
 
-    def _is_compared(self, function: FunctionNode, key: str) -> bool:
-        for node in self.module.tree.within(function):
-            if isinstance(node, ast.Compare) and any(_measures(each, key) for each in (node.left, *node.comparators)):
-                others = [each for each in (node.left, *node.comparators) if not _measures(each, key)]
-                return not all(self._is_large(each) for each in others)
-        return False
-
-    def _is_large(self, node: ast.expr) -> bool:
-        """Whether a bound is a number that holds most of a Dataset."""
-        found = numbers(self.module, node)
-        return bool(found) and all(each >= MANY for each in found)
+    def _limits(self) -> Iterator[ast.expr]:
+        return limits(self.module, self.function, self.change)
 
 
 def _is_empty(node: ast.expr | None) -> bool:
@@ -321,10 +310,3 @@ def _is_empty(node: ast.expr | None) -> bool:
     if isinstance(node, ast.Call):
         return last_name(node.func) in ("dict", "list", "OrderedDict") and not (node.args or node.keywords)
     return (isinstance(node, ast.Dict) and not node.keys) or (isinstance(node, ast.List) and not node.elts)
-
-
-def _measures(node: ast.expr, key: str) -> bool:
-    """`len(self.cache)`."""
-    if not isinstance(node, ast.Call) or last_name(node.func) != "len":
-        return False
-    return [key_of(each) for each in node.args] == [key]

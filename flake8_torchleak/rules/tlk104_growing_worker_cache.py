@@ -53,8 +53,9 @@ When it stays silent
   or never makes it.
 
 A note, where it is filled only for who asks for that by an argument that is off by default, where the constructor, or a
-method that something calls and no sample runs, fills it in a loop by the same function, where no file of the project
-speaks of workers; and for memoized functions that open files: how many there are is not in sight.
+method that something calls and no sample runs, fills it in a loop by the same function, where the program bounds it by
+a number that holds most of a Dataset, where no file of the project speaks of workers; and for memoized functions that
+open files: how many there are is not in sight.
 
 How to fix it
 -------------
@@ -106,8 +107,8 @@ def check(module: Module) -> Iterator[Report]:
                 f"drop the oldest entry of `{_name(each)}` when it is full; or do without it, as by default workers "
                 "end with the epoch, and it with them; or make one tensor of it in `__init__`, which all workers share"
             ),
-            severity=Severity.NOTE if each.chosen or each.filled or _has_none(module, each.dataset) else Severity.ERROR,
-            why=_CHOSEN if each.chosen else _FILLED if each.filled else _NO_WORKERS,
+            severity=Severity.NOTE if (why := _why_little(module, each)) else Severity.ERROR,
+            why=why,
         )
     for memo in memos(module):
         if module.reach.is_out(memo.dataset.owner):
@@ -128,7 +129,19 @@ def check(module: Module) -> Iterator[Report]:
 
 _CHOSEN = "it is filled only where an argument asks for it"
 _FILLED = "a method fills it in a loop: if that is before the workers start, they find there what they look for"
+_LIMITED = "the program bounds it, by a number that holds most of a Dataset"
 _NO_WORKERS = "no loader in sight that gets it has workers"
+
+
+def _why_little(module: Module, growing: Growing) -> str:
+    """Why it is a note that a container grows; "" if it is more."""
+    if growing.chosen:
+        return _CHOSEN
+    if growing.filled:
+        return _FILLED
+    if growing.limited:
+        return _LIMITED
+    return _NO_WORKERS if _has_none(module, growing.dataset) else ""
 
 
 def _has_none(module: Module, dataset: DatasetFacts) -> bool:
