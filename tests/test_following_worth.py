@@ -328,3 +328,34 @@ def test_what_a_loaders_name_says(name: str) -> None:
     above, body, level = OTHERS[name]
     text = f"import torch\n{above}\ndef f(loader, more):\n    {body}\n"
     assert [each.severity.value for each in lint(text) if each.code == "TLK405"] == [level] * bool(level)
+
+
+ROWS = """
+def fit(encoder, head, train_loader, criterion, optimizer):
+    encoder.train()
+    head.train()
+    kept = {}
+    for data in train_loader:
+        out, other = head(encoder(data["x"])), head(encoder(data["y"]))
+        loss = criterion(USED, other)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        for i, name in enumerate(data["names"]):
+            kept[name] = KEPT
+    print(kept)
+"""
+
+
+@pytest.mark.parametrize(
+    ("used", "kept", "expected"),
+    [
+        ("out", "out[i]", Severity.WARNING),  # a row of what was differentiated
+        ("out[0]", "out[1]", Severity.ERROR),  # another output
+        ("out", "encoder(data['z'])[i]", Severity.ERROR),
+    ],
+)
+def test_rows_of_what_was_differentiated(used: str, kept: str, expected: Severity) -> None:
+    text = program(ROWS.replace("USED", used).replace("KEPT", kept))
+    (found,) = (each for each in lint(text) if each.code == "TLK402")
+    assert (found.severity, "nodes" in found.message) == (expected, expected is Severity.WARNING)

@@ -6,7 +6,7 @@ import ast
 
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.run import Run
-from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, Site, is_marked
+from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, ELEMENTS, Site, is_marked
 
 
 def is_spent(run: Run, kept: Kept) -> bool:
@@ -15,13 +15,16 @@ def is_spent(run: Run, kept: Kept) -> bool:
 
 
 def is_freed(run: Run, kept: Kept) -> bool:
-    """Whether what networks saved for what is kept is gone: it was differentiated, and only the graph's nodes stay."""
+    """Whether what networks saved for what is kept is gone: it was differentiated, and only the graph's nodes stay.
+
+    An element of an output, by an index that is not known, is taken for a row of a tensor that was.
+    """
     if kept.value.site in run.seen.freed:
         return True
     calls = {site for site in run.seen.history(kept.value) if is_marked(site, BY_CALL, BY_NAME)}
     if calls:
         made = {site[1] for site in calls if isinstance(site, tuple)}
-        parts = {site for site in kept.sites if isinstance(site, tuple) and whole(site) in made}
+        parts = {site for site in kept.sites if isinstance(site, tuple) and whole(site) in made and site[1] != ELEMENTS}
         return calls | parts <= run.seen.freed
     roots = kept.sites & run.seen.roots
     return bool(roots) and roots <= run.seen.freed
