@@ -13,7 +13,17 @@ import pytest
 
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import BOUND
-from flake8_torchleak.lifetime import builtin, containers, follow, foreign, libraries, networks, operations, unseen
+from flake8_torchleak.lifetime import (
+    builtin,
+    containers,
+    deep,
+    follow,
+    foreign,
+    libraries,
+    networks,
+    operations,
+    unseen,
+)
 from flake8_torchleak.lifetime.follow import Followed, followed
 from flake8_torchleak.lifetime.nodes import has_fewer, walk
 from flake8_torchleak.lifetime.stepping import Stepping
@@ -100,7 +110,7 @@ def test_what_was_set_by_what_is_given_up_is_taken_back(monkeypatch: pytest.Monk
 
 def test_nesting_that_exceeds_the_stack_is_given_up_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     text = HEAD + step("hard", f"        if {'not ' * 2500}x:\n            pass") + step("easy")
-    monkeypatch.setattr(follow, "_RECURSION", 0)
+    monkeypatch.setattr(deep, "_RECURSION", 0)
     assert stored(text) == [(BOUND, lines(text, "def hard")[0]), ("TLK402", lines(text, "keep(kept, loss)")[1])]
     assert any("it is nested too deeply" in each.message for each in lint(text, Config()))
 
@@ -136,7 +146,7 @@ def test_the_recursion_limit_is_set_back_by_the_last_of_many_threads() -> None:
     seen: list[int] = []
 
     def work(waits: bool) -> None:
-        with follow._deep.room():
+        with deep.deep.room():
             both.wait()
             if waits:
                 both.wait()  # the other one has left
@@ -151,7 +161,7 @@ def test_the_recursion_limit_is_set_back_by_the_last_of_many_threads() -> None:
     for each in threads:
         each.join()
     assert sys.getrecursionlimit() == limit
-    assert seen == [max(limit, follow._RECURSION)] * 3
+    assert seen == [max(limit, deep._RECURSION)] * 3
 
 
 def test_what_loops_left_of_a_value_is_bounded() -> None:

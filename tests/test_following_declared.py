@@ -157,12 +157,12 @@ def test_what_a_method_leaves_open() -> None:
     root = ast.parse(DECLARED)
     runner = Runner(Place("", root, None, None), lambda: 100_000)
     runner.all(root)
-    base = runner._info(next(each for each in root.body if isinstance(each, ast.ClassDef)))
+    base = runner.run.names.class_info(next(each for each in root.body if isinstance(each, ast.ClassDef)), runner.own)
     assert left_open(base, base.own["run"]) == {"one", "two", "three", "absent"}
     assert left_open(base, base.own["six"]) == set()
     assert left_open(base, base.own["alone"]) == set()
-    assert [each.name for each in runner._receivers(base, base.own["run"])] == ["Low"]
-    assert [each.name for each in runner._receivers(base, base.own["six"])] == ["Base"]
+    assert [each.name for each in runner.receivers.of(base, base.own["run"])] == ["Low"]
+    assert [each.name for each in runner.receivers.of(base, base.own["six"])] == ["Base"]
 
 
 LAYER = """

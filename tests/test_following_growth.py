@@ -141,10 +141,11 @@ def test_a_method_is_followed_on_a_few_of_the_classes_below_its_own() -> None:
     root = ast.parse(text)
     runner = Runner(Place("", root, None, None), lambda: 100_000)
     runner.all(root)
-    infos = {each.name: runner._info(each) for each in runner.classes}
+    classes = (each for each in root.body if isinstance(each, ast.ClassDef))
+    infos = {each.name: runner.run.names.class_info(each, runner.own) for each in classes}
     step = infos["Base"].own["training_step"]
-    assert [each.name for each in runner._receivers(infos["Base"], step)] == ["D0", "D1", "D2", "D3"]
-    assert [each.name for each in runner._receivers(infos["D8"], step)] == ["D8"]
+    assert [each.name for each in runner.receivers.of(infos["Base"], step)] == ["D0", "D1", "D2", "D3"]
+    assert [each.name for each in runner.receivers.of(infos["D8"], step)] == ["D8"]
 
 
 def test_the_elements_of_a_display_are_those_of_what_is_spread_in_it() -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.assembly import assembled, take_apart
 from flake8_torchleak.lifetime.budget import Over
-from flake8_torchleak.lifetime.declared import left_open
+from flake8_torchleak.lifetime.deep import deep
 from flake8_torchleak.lifetime.frames import FORWARD, Frame, Function, Loop
 from flake8_torchleak.lifetime.gradmode import ends_off
 from flake8_torchleak.lifetime.journal import Flow
@@ -21,6 +19,7 @@ from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.layers import is_inside, may_normalize, take_back
 from flake8_torchleak.lifetime.nodes import of_node
 from flake8_torchleak.lifetime.outputs import collect, differentiated_of
+from flake8_torchleak.lifetime.receivers import Receivers
 from flake8_torchleak.lifetime.run import MOST_FRAMES, Run
 from flake8_torchleak.lifetime.showing import is_returned
 from flake8_torchleak.lifetime.stepping import Stepping, makes_step
@@ -44,12 +43,8 @@ _LARGEST_SHARE = 3 / 4
 """Of the steps that are left: how many one function may take, so that there are some for those behind it."""
 _RESERVED = 400
 """Steps that each function has in any case, whatever those before it took: most take fewer."""
-_RECURSION = 6000 if sys.version_info >= (3, 11) else 2000
-"""Before Python 3.11 each Python call takes some of the C stack, which may be 1 MB."""
 _MOST_INPUTS = 2
 """Of a forward pass: what is taken for tensors; further parameters are masks and options, as a rule."""
-_MOST_BELOW = 4
-"""Classes below another one that a method of that is followed for."""
 _STEPS = hints.STEP_METHODS | hints.STEP_HOOKS
 """Methods that frameworks call once per training step."""
 _DIFFERENTIATED = frozenset({"training_step", "compute_loss"})
@@ -90,7 +85,7 @@ def _follow(module: Module) -> Followed:
     runner = Runner(Place(path, root, None, finder), lambda: _LEAST + _PER_NODE * (1 + sum(map(_count, root.body))))
     try:
         if not module.tests_by(Outline(root, module.source.text).packages):  # the loops of tests are short
-            with _deep.room():
+            with deep.room():
                 runner.all(root)
     except BaseException:  # it was stopped, or failed: nobody else lets go of it
         take_apart(runner.run, runner.own)
@@ -104,33 +99,6 @@ _count = of_node(count)
 """The nodes of each statement: an editor shows most of them again and again."""
 
 
-class _Deep:
-    """The interpreter's recursion limit, raised while somebody needs it: it is one for all threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = self._before = 0
-
-    @contextmanager
-    def room(self) -> Iterator[None]:
-        """Raise the limit; the last one who leaves sets it back."""
-        with self._lock:
-            if not self._inside:
-                self._before = sys.getrecursionlimit()
-                sys.setrecursionlimit(max(self._before, _RECURSION))
-            self._inside += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._inside -= 1
-                if not self._inside:
-                    sys.setrecursionlimit(self._before)
-
-
-_deep = _Deep()
-
-
 class Runner:
     """Runs a module and its functions."""
 
@@ -141,8 +109,7 @@ class Runner:
         """Functions that were not followed to their end, and why, for a message."""
         self.left_out: dict[ast.AST, str] = {}
         """Functions whose calls lead deeper than is followed, and why that may matter, for a message."""
-        self.classes: list[ast.ClassDef] = []
-        self._known_below: dict[ClassInfo, list[ClassInfo]] | None = None
+        self.receivers = Receivers(self.run, own, [])
         self._off = 0
         """Whether the module turns gradients off when it is imported."""
 
@@ -155,7 +122,7 @@ class Runner:
         """The module as it is run, then each function that nobody was seen to call, where there may be steps."""
         run = self.run
         steps = Stepping(root)
-        self.classes = steps.classes
+        self.receivers = Receivers(run, self.own, steps.classes)
         self._off = int(ends_off(run, root.body, self.own))
         if steps.at_top:
             run.whole = steps.in_vain
@@ -203,7 +170,7 @@ class Runner:
         if function.name == "forward" and info.is_network:
             self._forward(function, info)
             return
-        for each in self._receivers(info, function):
+        for each in self.receivers.of(info, function):
             instance = self._instance(each)
             made = function.name == "__init__"  # the object is made anew, with what that tells of its networks
             with nullcontext() if made else run.needing.alone():
@@ -213,7 +180,7 @@ class Runner:
         """Follow a network's forward pass as a training program calls it: step by step, with what has history."""
         run = self.run
         names = [each.arg for each in function.args.args][1:]
-        for each in self._receivers(info, function):
+        for each in self.receivers.of(info, function):
             instance = self._instance(each)
             made = Function(function, self.own, None, info, instance)
             given: Keywords = {}
@@ -254,33 +221,6 @@ class Runner:
             made.born = run.tick()
             return atom.but(made=made)
         return atom.but(born=run.tick(), since=run.clock)
-
-    def _receivers(self, info: ClassInfo, function: FunctionNode) -> list[ClassInfo]:
-        """The classes whose objects a method is followed on: itself, or those below it that it leaves something to.
-
-        Those that have a constructor where it has none, and those that have the methods which it only declares.
-        """
-        below = self._below.get(info, [])
-        if not below:
-            return [info]
-        if info.method("__init__") is None:
-            return [each for each in below if each.method("__init__") is not None][:_MOST_BELOW] or [info]
-        left = left_open(info, function)
-        return [each for each in below if left & each.own.keys()][:_MOST_BELOW] or [info]
-
-    @property
-    def _below(self) -> dict[ClassInfo, list[ClassInfo]]:
-        """For each class of the module: those below it."""
-        if self._known_below is None:
-            found: dict[ClassInfo, list[ClassInfo]] = {}
-            for each in map(self._info, self.classes):
-                for above in each.order[1:]:
-                    found.setdefault(above, []).append(each)
-            self._known_below = found
-        return self._known_below
-
-    def _info(self, node: ast.ClassDef) -> ClassInfo:
-        return self.run.names.class_info(node, self.own)
 
     def _call(self, made: Function, info: ClassInfo | None) -> None:
         """Follow a function as if somebody called it: once, or in each step."""

@@ -14,15 +14,24 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.attributes import is_property
 from flake8_torchleak.model.bindings import Definition, How
 from flake8_torchleak.model.dataset import DatasetFacts
-from flake8_torchleak.model.few import are_few_objects
 from flake8_torchleak.model.handed import call_of, given
 from flake8_torchleak.model.headers import holds_arrays
-from flake8_torchleak.model.inherited import changes_of, is_of_base, own_share
+from flake8_torchleak.model.inherited import is_of_base, own_share
 from flake8_torchleak.model.librarybases import held_by_base
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
+from flake8_torchleak.model.stateelements import (
+    are_few_numbers,
+    are_python,
+    holds_tensors,
+    is_cheap,
+    is_entry,
+    is_of,
+    put_in,
+    repeats,
+)
 from flake8_torchleak.model.unnoticed import is_unnoticed
-from flake8_torchleak.model.values import UNKNOWN, Kind, Size, Value
+from flake8_torchleak.model.values import Kind, Size, Value
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -115,9 +124,9 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     if read is None or (hints.is_dataset(state.attr) and state.value.kind in (Kind.UNKNOWN, Kind.DATASET)):
         return None
     value = state.value
-    if not (value.is_container or value.kind in _PROXY) or _holds_tensors(state) is not tensors:
+    if not (value.is_container or value.kind in _PROXY) or holds_tensors(state) is not tensors:
         return None
-    if not tensors and (_is_cheap(value) or _are_few_numbers(state) or _repeats(state)):
+    if not tensors and (is_cheap(value) or are_few_numbers(state) or repeats(state)):
         return None
     if dataset.is_serialised or _rebound_per_sample(state) or is_unnoticed(state):
         return None
@@ -131,7 +140,7 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     if known and not _is_large(dataset, state, value, read, proof):
         return None
     if not known and not (state.indexed and state.counted and _is_argument(state)):
-        if not (value.kind is Kind.PICKLE and state.indexed and (state.counted or _elements_are_python(state))):
+        if not (value.kind is Kind.PICKLE and state.indexed and (state.counted or are_python(state))):
             return None
         known = True
     notes = list(value.why[:3])
@@ -141,99 +150,12 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     notes.append((read.node, _read_in(read)))
     place = _place(module, state)
     notes += [(each, "it is bound here as well") for each in _other_places(module, state, place)]
-    elements = [each for each in _put_in(state) if not _is_of(module, each, state.attr)]
-    of_parts = bool(elements) and all(_is_entry(module, each) for each in elements)
+    elements = [each for each in put_in(state) if not is_of(module, each, state.attr)]
+    of_parts = bool(elements) and all(is_entry(module, each) for each in elements)
     name, arrays = f"self.{state.attr}", holds_arrays(state)
     by_sample = state.indexed is not None or (read.key is not None and dataset.derives(read.key))
     per_sample = by_sample and (state.counted or "__len__" not in dataset.facts.methods)
     return Container(place, name, dataset, value, read, tuple(notes), known, of_parts, arrays, per_sample)
-
-
-def _holds_tensors(state: StateFacts) -> bool:
-    """Whether the elements are tensors, in tuples or dicts too, or what `torch.load` gave for one file each."""
-    value = state.value
-    if not value.is_container or value.kind in (Kind.JSON, Kind.INDEX):
-        return False
-    element = value.element or UNKNOWN
-    parts = [element, element.element or UNKNOWN, *element.items, *(each for _, each in element.fields)]
-    if any(part.kind is Kind.TENSOR for part in parts):
-        return True
-    return any(_is_loaded(state.module, each) for each in _put_in(state))
-
-
-def _put_in(state: StateFacts) -> Iterator[ast.expr]:
-    """The expressions whose values become elements, as far as they stand beside the container."""
-    for binding in state.bindings:
-        if isinstance(binding.value, ast.ListComp):
-            yield binding.value.elt
-        elif isinstance(binding.value, ast.DictComp):
-            yield binding.value.value
-    for change in changes_of(state):
-        yield from change.elements
-
-
-def _is_entry(module: Module, node: ast.expr) -> bool:
-    """Whether an expression is `record["key"]`, `row[1]` or `record.get("key")`, by way of a variable too."""
-    if isinstance(node, ast.Name):
-        values = [each.value for each in module.flow.reaching(node.id, node) if each.is_plain]
-        return len(values) == 1 and isinstance(values[0], (ast.Subscript, ast.Call)) and _is_entry(module, values[0])
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
-        key: ast.AST | None = node.args[0] if node.args else None
-    else:
-        key = node.slice if isinstance(node, ast.Subscript) else None
-    return isinstance(key, ast.Constant)
-
-
-def _is_of(module: Module, node: ast.expr, attr: str) -> bool:
-    """Whether an expression is an element of an attribute of the object: `[self.rows[i] for i in chosen]`."""
-    owned = module.classes.self_attribute(node.value) if isinstance(node, ast.Subscript) else None
-    return owned is not None and owned[1] == attr
-
-
-def _is_loaded(module: Module, node: ast.expr, depth: int = 3) -> bool:
-    """`torch.load(path)`, by way of a variable or of a helper too."""
-    if isinstance(node, ast.Name):
-        values = [d.value for d in module.flow.reaching(node.id, node)]
-        return len(values) == 1 and isinstance(values[0], ast.Call) and _is_loaded(module, values[0], depth)
-    if not isinstance(node, ast.Call) or not depth:
-        return False
-    given = module.classes.gives(node)
-    return module.names.qualname(node.func) == "torch.load" or (
-        bool(given) and all(_is_loaded(module, each, depth - 1) for each in given)
-    )
-
-
-def _is_cheap(value: Value) -> bool:
-    """Elements that cost nothing to read: shared constants are a few objects."""
-    if value.element is not None and value.element.kind in (
-        Kind.MODULE,
-        Kind.DATASET,
-        Kind.LOADER,
-        Kind.FILE,
-        Kind.NONE,
-        Kind.SHARED,
-    ):
-        return True
-    if value.element is not None and value.element.kind is Kind.NUMBER and value.element.size is Size.SMALL:
-        return True
-    if value.element is not None and value.element.kind is Kind.ARRAY:
-        return not value.grows
-    return False
-
-
-def _are_few_numbers(state: StateFacts) -> bool:
-    """Whether the elements are numbers of which there are few different ones, by name: Python shares small ones."""
-    value = state.value
-    if value.kind in (Kind.DICT, Kind.INDEX) or not hints.counts_few(state.attr):
-        return False
-    return value.element is None or value.element.kind in (Kind.NUMBER, Kind.UNKNOWN, Kind.JSON)
-
-
-def _repeats(state: StateFacts) -> bool:
-    """Whether it is a list or tuple of a few objects, each many times: reading them all writes to a few pages."""
-    if state.value.kind not in (Kind.LIST, Kind.TUPLE):
-        return False
-    return are_few_objects(state.module, state.bindings, changes_of(state))
 
 
 def _is_large(dataset: DatasetFacts, state: StateFacts, value: Value, read: Read, proof: ast.AST | None) -> bool:
@@ -271,19 +193,6 @@ def _is_argument(state: StateFacts) -> bool:
             reaching = state.module.flow.reaching(each.value.id, each.value)
             if any(d.how is How.PARAMETER for d in reaching):
                 return True
-    return False
-
-
-def _elements_are_python(state: StateFacts) -> bool:
-    for read in state.reads:
-        parent = state.module.tree.parents[read.node]
-        outer = state.module.tree.parents.get(parent)
-        if (
-            isinstance(outer, ast.Subscript)
-            and isinstance(outer.slice, ast.Constant)
-            and isinstance(outer.slice.value, str)
-        ):
-            return True
     return False
 
 
