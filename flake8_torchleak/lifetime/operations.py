@@ -178,6 +178,7 @@ class Operations(Part):
             graph = Graph.NO if off else max(Graph.LEAF, *(atom.graph for atom in base))
             value = run.make.tensor(node, graph, varies(base))  # the same memory, another element of the same loops
             value = run.make.view_of(next((atom for atom in base if atom.held is not None), base[0]), value)
+            self._replace_for_callers(base, value)
         elif name in _OVERWRITES:
             value = run.make.result(node, [*args, *keywords.values()])
             value = value if value[0].kind is Kind.TENSOR else run.make.tensor(node, Graph.NO)
@@ -194,6 +195,17 @@ class Operations(Part):
         """A tensor that is changed in place: whoever holds it holds what it is now."""
         if isinstance(receiver, (ast.Name, ast.Attribute, ast.Subscript)):
             self.run.assignments.assign(receiver, value, node)
+
+    def _replace_for_callers(self, base: Value, value: Value) -> None:
+        """The same, of the variables of the functions around that hold it: they handed it to this one."""
+        run = self.run
+        changed = {(atom.site, atom.born) for atom in base if atom.kind is not Kind.NUMBER}
+        for frame in run.frames[:-1]:
+            fields = frame.variables.fields
+            for name, held in list(fields.items()):
+                if any((atom.site, atom.born) in changed for atom in held):
+                    kept = tuple(atom for atom in held if (atom.site, atom.born) not in changed)
+                    run.journal.put(fields, name, join([kept, value]) if kept else value)
 
     def backward(self, atom: Atom, name: str, args: list[Value], keywords: Keywords) -> Value:
         """`loss.backward()`, or a helper that is handed the loss."""

@@ -173,11 +173,11 @@ def _keys(node: ast.expr) -> tuple[str, ...]:
 
 
 def _is_bound_elsewhere(module: Module, key: str, statement: ast.AST, loop: Loop) -> bool:
-    """Whether the loop gives the variable another value (a detached one, a new start), or changes it in place."""
+    """Whether the loop gives the variable another value (a detached one, a new start), or has it changed in place."""
     scope = module.tree.scope(statement)
     bound = [d.statement for d in module.flow.definitions(scope).get(key, []) if d.statement is not statement]
-    changed = [m.node for m in module.flow.mutations(scope).get(key, []) if m.method == "detach_"]
-    return any(module.tree.inside(node, loop) for node in (*bound, *changed))
+    changed = (each for each in module.flow.mutations(scope).get(key, []) if each.method == "detach_")
+    return any(module.tree.inside(node, loop) for node in bound) or any(loop in module.flow.loops(m) for m in changed)
 
 
 def _layer(module: Module, called: ast.expr) -> str:

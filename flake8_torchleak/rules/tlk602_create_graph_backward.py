@@ -32,8 +32,8 @@ Run by `fixtures/TLK602_create_graph_backward/proof.py`: torch 2.13.0+cpu, Pytho
 
 When it stays silent
 --------------------
-Gradients are reset in the same function or class or by a caller in the file, `create_graph` is a variable, or it is a
-test.
+Gradients are reset in the same function or class, by a caller in the file, or by what is called there or in the loop of
+a caller; `create_graph` is a variable; or it is a test.
 
 How to fix it
 -------------
@@ -54,6 +54,9 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.tree import FUNCTIONS
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
+
+_MOST_LEVELS = 3
+"""Callers of callers, and what is called by what is called, that are asked."""
 
 
 @rule(
@@ -86,19 +89,39 @@ def check(module: Module) -> Iterator[Report]:
 
 
 def _is_reset(module: Module, call: ast.Call) -> bool:
-    """Whether gradients are reset in the functions around the call, in its class or by its callers; or it is a test."""
-    function = module.tree.function(call)
-    facts = module.classes.around(call)
-    scopes: list[ast.AST] = [up for up in module.tree.ancestors(call) if isinstance(up, FUNCTIONS)]
-    if any(scope.name.startswith("test") for scope in scopes if isinstance(scope, FUNCTIONS)):
+    """Whether gradients are reset in the functions around the call, in its class, or by its callers; or it is a test.
+
+    Of callers of callers, by what stands in the loop with the call that leads there.
+    """
+    around = [up for up in module.tree.ancestors(call) if isinstance(up, FUNCTIONS)]
+    if any(each.name.startswith("test") for each in around):
         return True
-    scopes += facts.all_functions if facts is not None else []
-    for caller in module.classes.calls_of(function) if function is not None else []:
-        scopes.append(module.tree.function(caller) or module.root)
-    return any(_resets(node) for scope in scopes or [module.root] for node in ast.walk(scope))
+    facts = module.classes.around(call)
+    scopes: list[ast.AST] = [*around, *(facts.all_functions if facts is not None else [])] or [module.root]
+    if any(_resets(module, each, _MOST_LEVELS) for each in scopes):
+        return True
+    functions = around[:1]
+    for level in range(_MOST_LEVELS):
+        sites = [caller for each in functions for caller in module.classes.calls_of(each)]
+        functions = [each for each in map(module.tree.function, sites) if each is not None]
+        loops = [loop for each in sites for loop in module.tree.loops(each)[:1]]
+        callers = [module.tree.function(each) or module.root for each in sites] if not level else []
+        if any(_resets(module, each, _MOST_LEVELS) for each in loops):
+            return True
+        if any(_resets(module, each, 0) for each in callers):
+            return True
+    return False
 
 
-def _resets(node: ast.AST) -> bool:
+def _resets(module: Module, scope: ast.AST, levels: int) -> bool:
+    """Whether something resets gradients in a function or loop, or in what is called there."""
+    if any(_is_one(each) for each in ast.walk(scope)):
+        return True
+    called = (module.classes.callee(each) for each in ast.walk(scope) if isinstance(each, ast.Call)) if levels else ()
+    return any(each is not None and _resets(module, each, levels - 1) for each in called)
+
+
+def _is_one(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return last_name(node.func) == "zero_grad"
     return isinstance(node, ast.Attribute) and node.attr == "grad" and not isinstance(node.ctx, ast.Load)
