@@ -352,6 +352,7 @@ def fit(encoder, head, train_loader, criterion, optimizer):
     [
         ("out", "out[i]", Severity.WARNING),  # a row of what was differentiated
         ("out[0]", "out[1]", Severity.ERROR),  # another output
+        ("out[0]", "out[i]", Severity.ERROR),  # perhaps
         ("out", "encoder(data['z'])[i]", Severity.ERROR),
     ],
 )

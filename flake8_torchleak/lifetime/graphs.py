@@ -17,17 +17,24 @@ def is_spent(run: Run, kept: Kept) -> bool:
 def is_freed(run: Run, kept: Kept) -> bool:
     """Whether what networks saved for what is kept is gone: it was differentiated, and only the graph's nodes stay.
 
-    An element of an output, by an index that is not known, is taken for a row of a tensor that was.
+    A row of an output that was differentiated as a whole is a view of it.
     """
     if kept.value.site in run.seen.freed:
         return True
     calls = {site for site in run.seen.history(kept.value) if is_marked(site, BY_CALL, BY_NAME)}
     if calls:
         made = {site[1] for site in calls if isinstance(site, tuple)}
-        parts = {site for site in kept.sites if isinstance(site, tuple) and whole(site) in made and site[1] != ELEMENTS}
-        return calls | parts <= run.seen.freed
+        parts = {site for site in kept.sites if isinstance(site, tuple) and whole(site) in made}
+        return calls | (parts - _rows(run, parts)) <= run.seen.freed
     roots = kept.sites & run.seen.roots
     return bool(roots) and roots <= run.seen.freed
+
+
+def _rows(run: Run, parts: set[tuple[Site, ...]]) -> set[tuple[Site, ...]]:
+    """Elements, by an index that is not known, of outputs of which no other part was differentiated: of tensors."""
+    rows = {site for site in parts if site[1] == ELEMENTS}
+    taken_apart = {site[0] for site in run.seen.freed if isinstance(site, tuple)} if rows else set()
+    return {site for site in rows if site[0] not in taken_apart}
 
 
 def only_nodes(run: Run) -> set[ast.AST]:
