@@ -58,9 +58,6 @@ READ = [
     ("before", "found = lambda: missing", "warning"),
     ("before", "found: missing = 1", "warning"),
     ("before", "def inner(): return missing", "warning"),
-    ("inside", "with torch.____: x += 1", "note"),  # a blank
-    ("behind", "net.___()", "note"),
-    ("inside", "print(net.__dict__, net._, net.__)", "warning"),
     ("before", "match flag:\n            case 1: print(missing)", "warning"),
     ("before", "print(__file__, __path__, xrange, len)", "warning"),
     ("before", "print([one for one in rows], os.sep)", "warning"),

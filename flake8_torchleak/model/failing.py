@@ -41,13 +41,11 @@ def fails(module: Module, node: ast.AST, failing: Callable[[Module], Collection[
     of an `if` or `try` that the node is not in counts. So does a call of a function of the project that lacks an
     argument, or has one too many. A notebook's names come from cells that are run in any order. Or all who call the
     function fail so, and no other file imports the module. A file that is in no project is an example, or a part of
-    one, which leaves names to who reads it. What is left blank fails wherever it stands.
+    one, which leaves names to who reads it.
 
     failing: what of a module was seen to fail where the program was followed: calls, and names that a value has not
     enough parts for, or too many.
     """
-    if _is_left_blank(module, node):
-        return True
     project = module.project
     if project is None or not project.is_marked or (module.path or "").endswith(".ipynb"):
         return False
@@ -57,14 +55,6 @@ def fails(module: Module, node: ast.AST, failing: Callable[[Module], Collection[
     function = module.tree.function(node)
     calls = module.classes.calls_of(function) if function is not None else []
     return bool(calls) and all(_fails_at(module, each, seen) for each in calls) and not _is_imported(module)
-
-
-def _is_left_blank(module: Module, node: ast.AST) -> bool:
-    """Whether the function around a node, or the module, reads an attribute that is a blank: `with torch.____:`."""
-    if "___" not in module.source.text:
-        return False
-    within = module.tree.within(module.tree.function(node) or module.root)
-    return any(isinstance(each, ast.Attribute) and len(each.attr) > 2 and not each.attr.strip("_") for each in within)
 
 
 def _fails_at(module: Module, node: ast.AST, seen: Collection[ast.AST]) -> bool:
