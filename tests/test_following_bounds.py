@@ -146,7 +146,7 @@ def test_the_recursion_limit_is_set_back_by_the_last_of_many_threads() -> None:
     seen: list[int] = []
 
     def work(waits: bool) -> None:
-        with deep.deep.room():
+        with deep.room():
             both.wait()
             if waits:
                 both.wait()  # the other one has left

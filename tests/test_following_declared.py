@@ -156,7 +156,7 @@ class Other(Base):
 def test_what_a_method_leaves_open() -> None:
     root = ast.parse(DECLARED)
     runner = Runner(Place("", root, None, None), lambda: 100_000)
-    runner.all(root)
+    runner.all()
     base = runner.run.names.class_info(next(each for each in root.body if isinstance(each, ast.ClassDef)), runner.own)
     assert left_open(base, base.own["run"]) == {"one", "two", "three", "absent"}
     assert left_open(base, base.own["six"]) == set()

@@ -140,7 +140,7 @@ def test_a_method_is_followed_on_a_few_of_the_classes_below_its_own() -> None:
     text = f"class Base:\n    def training_step(self, x):\n        self.kept.append(self.net(x).mean())\n\n\n{below}"
     root = ast.parse(text)
     runner = Runner(Place("", root, None, None), lambda: 100_000)
-    runner.all(root)
+    runner.all()
     classes = (each for each in root.body if isinstance(each, ast.ClassDef))
     infos = {each.name: runner.run.names.class_info(each, runner.own) for each in classes}
     step = infos["Base"].own["training_step"]

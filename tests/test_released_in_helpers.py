@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import pytest
 
 from flake8_torchleak.lint import lint
@@ -116,7 +114,7 @@ def test_gradients_that_a_helper_resets(step: str, count: int) -> None:
 def test_what_is_reset_in_another_loop(place: str) -> None:
     given = {"before": "pass", "behind": "pass"} | {place: "other(opt, loader)"}
     text = BACKWARD.format(step="penalty(loss)", **given)
-    assert len([each for each in lint(textwrap.dedent(text)) if each.code == "TLK602"]) == 1
+    assert len([each for each in lint(text) if each.code == "TLK602"]) == 1
 
 
 @pytest.mark.parametrize(("behind", "count"), [("opt.zero_grad()", 0), ("zero(opt)", 1), ("pass", 1)])

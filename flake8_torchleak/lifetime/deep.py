@@ -11,7 +11,7 @@ _RECURSION = 6000 if sys.version_info >= (3, 11) else 2000
 """Before Python 3.11 each Python call takes some of the C stack, which may be 1 MB."""
 
 
-class Deep:
+class _Deep:
     """The interpreter's recursion limit, raised while somebody needs it: it is one for all threads."""
 
     def __init__(self) -> None:
@@ -35,4 +35,4 @@ class Deep:
                     sys.setrecursionlimit(self._before)
 
 
-deep = Deep()
+room = _Deep().room

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.assembly import assembled, take_apart
 from flake8_torchleak.lifetime.budget import Over
-from flake8_torchleak.lifetime.deep import deep
+from flake8_torchleak.lifetime.deep import room
 from flake8_torchleak.lifetime.frames import FORWARD, Frame, Function, Loop
 from flake8_torchleak.lifetime.gradmode import ends_off
 from flake8_torchleak.lifetime.journal import Flow
@@ -85,8 +85,8 @@ def _follow(module: Module) -> Followed:
     runner = Runner(Place(path, root, None, finder), lambda: _LEAST + _PER_NODE * (1 + sum(map(_count, root.body))))
     try:
         if not module.tests_by(Outline(root, module.source.text).packages):  # the loops of tests are short
-            with deep.room():
-                runner.all(root)
+            with room():
+                runner.all()
     except BaseException:  # it was stopped, or failed: nobody else lets go of it
         take_apart(runner.run, runner.own)
         raise
@@ -109,7 +109,6 @@ class Runner:
         """Functions that were not followed to their end, and why, for a message."""
         self.left_out: dict[ast.AST, str] = {}
         """Functions whose calls lead deeper than is followed, and why that may matter, for a message."""
-        self.receivers = Receivers(self.run, own, [])
         self._off = 0
         """Whether the module turns gradients off when it is imported."""
 
@@ -118,11 +117,20 @@ class Runner:
         """The steps that are left: who follows nothing need not count what there is."""
         return self._budget()
 
-    def all(self, root: ast.Module) -> None:
+    @cached_property
+    def _steps(self) -> Stepping:
+        assert self.own.root is not None  # the module that is linted has its tree
+        return Stepping(self.own.root)
+
+    @cached_property
+    def receivers(self) -> Receivers:
+        """The classes that methods are followed for."""
+        return Receivers(self.run, self.own, self._steps.classes)
+
+    def all(self) -> None:
         """The module as it is run, then each function that nobody was seen to call, where there may be steps."""
-        run = self.run
-        steps = Stepping(root)
-        self.receivers = Receivers(run, self.own, steps.classes)
+        run, root, steps = self.run, self.own.root, self._steps
+        assert root is not None
         self._off = int(ends_off(run, root.body, self.own))
         if steps.at_top:
             run.whole = steps.in_vain

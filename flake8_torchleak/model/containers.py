@@ -22,13 +22,13 @@ from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.state import Read, StateFacts
 from flake8_torchleak.model.stateelements import (
     are_few_numbers,
-    are_python,
+    are_records,
+    are_repeated,
     holds_tensors,
     is_cheap,
+    is_element_of,
     is_entry,
-    is_of,
     put_in,
-    repeats,
 )
 from flake8_torchleak.model.unnoticed import is_unnoticed
 from flake8_torchleak.model.values import Kind, Size, Value
@@ -126,7 +126,7 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     value = state.value
     if not (value.is_container or value.kind in _PROXY) or holds_tensors(state) is not tensors:
         return None
-    if not tensors and (is_cheap(value) or are_few_numbers(state) or repeats(state)):
+    if not tensors and (is_cheap(value) or are_few_numbers(state) or are_repeated(state)):
         return None
     if dataset.is_serialised or _rebound_per_sample(state) or is_unnoticed(state):
         return None
@@ -140,7 +140,7 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     if known and not _is_large(dataset, state, value, read, proof):
         return None
     if not known and not (state.indexed and state.counted and _is_argument(state)):
-        if not (value.kind is Kind.PICKLE and state.indexed and (state.counted or are_python(state))):
+        if not (value.kind is Kind.PICKLE and state.indexed and (state.counted or are_records(state))):
             return None
         known = True
     notes = list(value.why[:3])
@@ -150,7 +150,7 @@ def _judge(module: Module, dataset: DatasetFacts, state: StateFacts, tensors: bo
     notes.append((read.node, _read_in(read)))
     place = _place(module, state)
     notes += [(each, "it is bound here as well") for each in _other_places(module, state, place)]
-    elements = [each for each in put_in(state) if not is_of(module, each, state.attr)]
+    elements = [each for each in put_in(state) if not is_element_of(module, each, state.attr)]
     of_parts = bool(elements) and all(is_entry(module, each) for each in elements)
     name, arrays = f"self.{state.attr}", holds_arrays(state)
     by_sample = state.indexed is not None or (read.key is not None and dataset.derives(read.key))

@@ -26,8 +26,9 @@ def gets_by_name(root: ast.Module, text: str) -> bool:
 
     Not of modules, which are no objects of a class, nor by the words of a tuple or list, which stand in the file.
     """
-    if _BY_NAME.search(text) is None or _BY_NAME.search(text := without_own(text)) is None:
+    if _BY_NAME.search(text) is None:
         return False
+    text = without_own(text)
     known = set(_imported(root))
     return _BY_OTHERS.search(text) is not None or any(
         isinstance(node, ast.Call)

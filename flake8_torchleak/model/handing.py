@@ -91,6 +91,7 @@ class Handing:
     def _made(self, function: FunctionNode, depth: int) -> list[Mutation]:
         """What a function changes, its own calls included."""
         own = [each for changes in self._flow.own_mutations(function).values() for each in changes]
+        # What detaches changes no content; but the caller's tensor is cut off, too.
         found = [each for each in own if is_changing(each.method) or each.method == "detach_"]
         return (found + (self._changes(function, depth) if depth else []))[:_MOST_CHANGES]
 

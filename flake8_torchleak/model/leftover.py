@@ -184,16 +184,16 @@ class _Search:
 def _runs_itself(root: ast.Module) -> bool:
     """Whether a module is a program by its own statements: they call its functions for nothing, or in a block."""
     own = {each.name for each in root.body if isinstance(each, FUNCTIONS)}
-    for each in root.body:
-        called = each.value.func if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) else None
-        if isinstance(called, ast.Name) and called.id in own:
-            return True
-        if isinstance(each, (ast.For, ast.While, ast.With)) and any(
-            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in own
-            for node in ast.walk(each)
-        ):
-            return True
-    return False
+    called = (call.func for each in root.body for call in _at_once(each))
+    return any(isinstance(each, ast.Name) and each.id in own for each in called)
+
+
+def _at_once(statement: ast.stmt) -> list[ast.Call]:
+    """The call that a statement is, or all those in a loop or `with`."""
+    if isinstance(statement, (ast.For, ast.While, ast.With)):
+        return [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return [value] if isinstance(value, ast.Call) else []
 
 
 def _alone(statement: ast.Import | ast.ImportFrom) -> list[str]:

@@ -28,6 +28,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _IMPORTS = re.compile(r"^[ \t]*from[ \t]+\S+[ \t]+import[ \t]+(?:\([^()]*\)|(?![^\n]*\bas\b)[^\n(]*)$", re.MULTILINE)
 """Imports that let what they import keep its name."""
 _IMPORTED = re.compile(r"\b(?:from|import)[ \t]+([\w.]+(?:[ \t]+as[ \t]+\w+)?(?:[ \t]*,[ \t]*[\w.]+)*)")
+"""Modules that imports name, a few in one line among them."""
 _RUNNING = re.compile(
     r"^[ \t]*(?:!|%+(?:run|load|bash|sh|time|timeit|prun)\b)"
     r"|\b(?:import_module|__import__|runpy|run_path|subprocess)\b|(?<![\w.])(?:exec|eval)\(|\bos\.system\(",

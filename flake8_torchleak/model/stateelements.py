@@ -64,7 +64,7 @@ def is_entry(module: Module, node: ast.expr) -> bool:
     return isinstance(key, ast.Constant)
 
 
-def is_of(module: Module, node: ast.expr, attr: str) -> bool:
+def is_element_of(module: Module, node: ast.expr, attr: str) -> bool:
     """Whether an expression is an element of an attribute of the object: `[self.rows[i] for i in chosen]`."""
     owned = module.classes.self_attribute(node.value) if isinstance(node, ast.Subscript) else None
     return owned is not None and owned[1] == attr
@@ -96,14 +96,14 @@ def are_few_numbers(state: StateFacts) -> bool:
     return value.element is None or value.element.kind in (Kind.NUMBER, Kind.UNKNOWN, Kind.JSON)
 
 
-def repeats(state: StateFacts) -> bool:
+def are_repeated(state: StateFacts) -> bool:
     """Whether it is a list or tuple of a few objects, each many times: reading them all writes to a few pages."""
     if state.value.kind not in (Kind.LIST, Kind.TUPLE):
         return False
     return are_few_objects(state.module, state.bindings, changes_of(state))
 
 
-def are_python(state: StateFacts) -> bool:
+def are_records(state: StateFacts) -> bool:
     """Whether samples read an element by a key that is text: then it is a record."""
     for read in state.reads:
         parent = state.module.tree.parents[read.node]

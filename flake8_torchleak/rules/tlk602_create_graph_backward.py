@@ -45,7 +45,7 @@ create_graph=True)`, which leaves `.grad` alone.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from flake8_torchleak.finding import FixLevel, Severity
 from flake8_torchleak.gate import Subject
@@ -97,28 +97,31 @@ def _is_reset(module: Module, call: ast.Call) -> bool:
     if any(each.name.startswith("test") for each in around):
         return True
     facts = module.classes.around(call)
-    scopes: list[ast.AST] = [*around, *(facts.all_functions if facts is not None else [])] or [module.root]
-    if any(_resets(module, each, _MOST_LEVELS) for each in scopes):
+    scopes: list[ast.AST] = [*around, *(facts.all_functions if facts is not None else [])]
+    if _resets(module, scopes or [module.root], _MOST_LEVELS):
         return True
     functions = around[:1]
     for level in range(_MOST_LEVELS):
         sites = [caller for each in functions for caller in module.classes.calls_of(each)]
         functions = [each for each in map(module.tree.function, sites) if each is not None]
-        loops = [loop for each in sites for loop in module.tree.loops(each)[:1]]
-        callers = [module.tree.function(each) or module.root for each in sites] if not level else []
-        if any(_resets(module, each, _MOST_LEVELS) for each in loops):
+        if _resets(module, [loop for each in sites for loop in module.tree.loops(each)[:1]], _MOST_LEVELS):
             return True
-        if any(_resets(module, each, 0) for each in callers):
+        if not level and _resets(module, [module.tree.function(each) or module.root for each in sites], 0):
             return True
     return False
 
 
-def _resets(module: Module, scope: ast.AST, levels: int) -> bool:
-    """Whether something resets gradients in a function or loop, or in what is called there."""
-    if any(_is_one(each) for each in ast.walk(scope)):
-        return True
-    called = (module.classes.callee(each) for each in ast.walk(scope) if isinstance(each, ast.Call)) if levels else ()
-    return any(each is not None and _resets(module, each, levels - 1) for each in called)
+def _resets(module: Module, scopes: Sequence[ast.AST], levels: int) -> bool:
+    """Whether something resets gradients in functions or loops, or in what is called there."""
+    seen: set[ast.AST] = set()
+    for _ in range(levels + 1):
+        nodes = [node for each in scopes for node in ast.walk(each)]
+        if any(map(_is_one, nodes)):
+            return True
+        seen.update(scopes)
+        called = dict.fromkeys(module.classes.callee(each) for each in nodes if isinstance(each, ast.Call))
+        scopes = [each for each in called if each is not None and each not in seen]
+    return False
 
 
 def _is_one(node: ast.AST) -> bool:

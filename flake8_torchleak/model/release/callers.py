@@ -100,10 +100,10 @@ class Callers:
             calls = self.module.classes.own_calls(name)
         for call in calls:
             if self._goes_into_training(call, far, _MOST_LEVELS):
-                if far or function is None or not self._is_only_handed_numbers(call, function):
+                if far or function is None or not self._gives_numbers(call, function):
                     yield call
 
-    def _is_only_handed_numbers(self, call: ast.Call, function: FunctionNode) -> bool:
+    def _gives_numbers(self, call: ast.Call, function: FunctionNode) -> bool:
         """Whether what a call gives is not seen to be differentiated, and is made of numbers: then nobody can."""
         fate = self.module.release.escapes.of_value(call).fate
         if fate is Fate.DIFFERENTIATED and not self._shares_its_names(call):
@@ -112,8 +112,9 @@ class Callers:
 
     def _shares_its_names(self, call: ast.Call) -> bool:
         """Whether names for what a call gives are bound elsewhere, too: what is differentiated may be that."""
-        names = (each for each in ast.walk(self.module.tree.statement(call)) if isinstance(each, ast.Name))
-        bound = {each.id for each in names if isinstance(each.ctx, ast.Store)}
+        statement = self.module.tree.statement(call)
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        bound = (each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
         definitions = self.module.flow.definitions(self.module.tree.scope(call))
         return any(len(definitions.get(each, ())) > 1 for each in bound)
 
