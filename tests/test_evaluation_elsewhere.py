@@ -252,3 +252,68 @@ NAMESAKE = {
 
 def test_a_function_of_the_same_name_in_another_file_is_another_one(tmp_path: Path) -> None:
     assert found(tmp_path, NAMESAKE) == TOLD
+
+
+REGISTRY = """
+from scoring import evaluate
+
+METRICS = {{}}
+
+
+def register(function):
+    METRICS[function.__name__] = function
+    return function
+
+
+def register_as(name):
+    def add(function):
+        METRICS[name] = function
+        return function
+    return add
+
+
+{decorated}
+def accuracy(net, rows):
+    return evaluate(net, rows)
+
+
+{more}
+
+
+def measure(name, net, rows):
+    return METRICS{entry}(net, rows)
+"""
+MEASURE = """
+import torch
+from registry import measure
+
+
+def run(net, rows):
+    {around}
+        return measure("accuracy", net, rows)
+"""
+GUARDED = "with torch.no_grad():"
+ENTRY = "[name]"
+
+
+@pytest.mark.parametrize(
+    ("decorated", "more", "entry", "around", "expected"),
+    [
+        ("@register", "", ENTRY, GUARDED, QUIET),
+        ("@register_as('accuracy')", "", ENTRY, GUARDED, QUIET),
+        ("", "METRICS = {'accuracy': accuracy}", ENTRY, GUARDED, QUIET),
+        ("", "METRICS = {'accuracy': accuracy}", ".get(name)", GUARDED, QUIET),
+        ("", "OTHERS = {'accuracy': accuracy}", ENTRY, GUARDED, MINOR),
+        ("@print", "", ENTRY, GUARDED, MINOR),
+        ("", "", ENTRY, GUARDED, MINOR),
+        ("@register", "", ENTRY, PLAIN, MINOR),
+        ("@register", "print(accuracy(1, 2))", ENTRY, GUARDED, MINOR),
+        ("@register", "", "[name].run", GUARDED, MINOR),
+    ],
+)
+def test_who_calls_what_is_looked_up_in_a_table(
+    tmp_path: Path, decorated: str, more: str, entry: str, around: str, expected: list[Severity]
+) -> None:
+    registry = REGISTRY.format(decorated=decorated, more=more, entry=entry)
+    files = {"scoring": SCORING, "registry": registry, "run": MEASURE.format(around=around)}
+    assert found(tmp_path, files) == expected

@@ -497,3 +497,49 @@ class Tracker:
 def test_small_methods_below_small_methods(project: Path, body: str, before: str) -> None:
     """Each is followed: what the last one empties is empty."""
     beside(project, CHAINS, body, before)
+
+
+TRAINING = """\
+import torch
+from torch import nn
+
+def fit(model, loader, criterion, optimizer, kept=None):
+    losses = []
+    for x, y in loader:
+        loss = criterion(model(x), y); optimizer.zero_grad(); loss.backward(); optimizer.step()
+        {store}.append(loss)
+    return {given}
+"""
+MAIN = """\
+import torch
+from torch.utils.data import DataLoader
+from work.training import fit
+
+def main(model, data, criterion, optimizer):
+    kept, loader = [], DataLoader(data)
+    for epoch in range(999):
+        got = fit(model, loader, criterion, optimizer, kept)
+        {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("store", "given", "after", "here", "there"),
+    [
+        ("losses", "None", "pass", [], ["TLK402"]),  # it is over with the call, and told where it is
+        ("losses", "len(losses)", "pass", [], ["TLK402"]),
+        ("kept", "None", "pass", ["TLK402"], []),  # what is handed over keeps it
+        ("losses", "loss", "kept.append(got)", ["TLK402"], ["TLK402"]),
+    ],
+)
+def test_what_a_call_keeps_while_it_runs(
+    project: Path, store: str, given: str, after: str, here: list[str], there: list[str]
+) -> None:
+    training = TRAINING.format(store=store, given=given)
+    (project / "training.py").write_text(training, encoding="utf-8")
+    main = MAIN.format(after=after)
+    path = project / "main.py"
+    path.write_text(main, encoding="utf-8")
+    assert [code for _, code in reported(main, str(path))] == here
+    found = reported(training, str(project / "training.py"))
+    assert [code for _, code in found] == (there or [code for _, code in found])

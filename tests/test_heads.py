@@ -91,3 +91,22 @@ def test_a_class_without_a_constructor_shows_no_parts() -> None:
     text += "from torch.utils.data import DataLoader\nnet = Net()\nnet.eval()\n"
     text += "for x in DataLoader(data):\n    print(net(x))\n"
     assert [each.severity.value for each in lint(text) if each.code == "TLK501"] == ["warning"]
+
+
+LARGE = "\n            ".join(["self.base = Deep(1)", *(f"self.conv{at} = nn.Conv2d(1, 1, 1)" for at in range(30))])
+"""So much that the constructor is not followed."""
+ALL = "for p in self.parameters(): p.requires_grad = False"
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (f"{LARGE}\n            {ALL}", "note"),
+        (f"{LARGE}\n            self.requires_grad_(False)", "note"),
+        (f"{ALL}\n            {LARGE}", "warning"),  # bound behind it
+        (f"{LARGE}\n            for p in layers.parameters(): p.requires_grad = False", "warning"),
+        (LARGE, "warning"),
+    ],
+)
+def test_networks_that_freeze_themselves(tmp_path: Path, made: str, expected: str) -> None:
+    test_what_of_a_network_builds_a_graph(tmp_path, made, "return self.base(x)", expected, elsewhere=True)

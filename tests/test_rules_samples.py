@@ -6,6 +6,7 @@ import pytest
 
 from flake8_torchleak.config import Config
 from flake8_torchleak.fixing.fix import Fixed, fix
+from flake8_torchleak.lint import lint
 from tests.model import IMPORTS, codes, dataset
 
 MINE = ("TLK204", "TLK205", "TLK206", "TLK302", "TLK303", "TLK304", "TLK903", "TLK909")
@@ -100,6 +101,22 @@ CHAIN = "c = b[1:]\nd = c[1:]\ne = d[1:]\nf = e[1:]"
 )
 def test_views_that_outlive_their_base(text: str, kept: bool) -> None:
     assert found(text) == (["TLK205"] if kept else [])
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("np.load(path)", "warning"),
+        ("np.zeros((size, 9))", "warning"),
+        ("np.loadtxt(path)", "note"),
+        ("np.genfromtxt(path)", "note"),
+        ("np.array(path)", "note"),
+        ("torch.asarray(path)", "note"),
+    ],
+)
+def test_how_large_the_base_of_a_view_is(made: str, expected: str) -> None:
+    found = lint(IMPORTS + "np.load(1)\n" + loop(f"a = {made}\nkept.append(a[:3, 1])"))
+    assert [each.severity.value for each in found if each.code == "TLK205"] == [expected]
 
 
 def test_a_view_of_a_tensor_is_cloned() -> None:

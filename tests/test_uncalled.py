@@ -58,6 +58,14 @@ def severity(root: Path, main: str = "", rest: str = "", bases: str = "", decora
         ("getattr(fitting, 'fit')(1)\n", "", "warning"),
         ("getattr(fitting, f'{mode}t')(1)\n", "", "warning"),
         ("eval('fitting.' + name)\n", "", "warning"),
+        ("eval(f'fitting.{name}')\n", "", "warning"),
+        ("eval(f'{name}.go()')\n", "", "warning"),
+        ("text = 'fitting.'\neval(text + name)\n", "", "warning"),
+        ("text = 'fitting.%s(1)'\neval(text % name)\n", "", "warning"),
+        ("eval(name)\n", "", "note"),  # a name of that file
+        ("eval(options.model)(1)\n", "", "note"),
+        ("print('All of it is done.', '0.5')\neval(name)\n", "", "note"),
+        ("exec(name)\n", "", "warning"),
         ("net.eval()\n", "", "note"),
         ("import importlib\nimportlib.import_module(name).run()\n", "", "note"),  # of a module, not of an object
         ("", "\n        def twice(self):\n            self.fit(1)\n", "note"),

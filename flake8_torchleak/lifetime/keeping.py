@@ -13,6 +13,7 @@ from flake8_torchleak.lifetime.outliving import (
     is_bounded,
     is_lasting,
     is_made_anew,
+    is_of_file_called,
     is_renewed,
     is_within_step,
     may_hold,
@@ -188,7 +189,7 @@ class Keeper(Part):
         table = list(run.evaluate(target.value)) if how == "sum" and isinstance(target, ast.Subscript) else []
         frames = run.frames
         at = place_of(run, atom)
-        if at is None:
+        if at is None or is_of_file_called(run, at, loop, [*holders, atom]):
             return
         calls = self._calls()
         where = node if at == len(frames) - 1 else frames[at + 1].call

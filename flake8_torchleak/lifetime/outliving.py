@@ -51,6 +51,17 @@ def is_made_anew(run: Run, loop: Loop, holders: list[Atom]) -> bool:
     return is_around and gets_one_pass(run, loop, holders)
 
 
+def is_of_file_called(run: Run, at: int, loop: Loop, made: list[Atom]) -> bool:
+    """Whether a call of another file made all of this: the step, what keeps something there, and what is kept.
+
+    It is over with that call, and who looks at that file is told of it there.
+    """
+    called = run.frames[at + 1] if at + 1 < len(run.frames) else None
+    if called is None or called.place.is_own or not made:
+        return False
+    return loop.start >= called.entered and all(born_of(each) >= called.entered for each in made)
+
+
 def _around(run: Run, loop: Loop) -> list[Loop]:
     """The loops around one, from outside; none if that is not run any more."""
     return run.loops[: run.loops.index(loop)] if loop in run.loops else []

@@ -10,6 +10,7 @@ from flake8_torchleak.model.classfacts import ClassFacts as ClassFacts
 from flake8_torchleak.model.classfacts import self_name as self_name
 from flake8_torchleak.model.flow import Flow
 from flake8_torchleak.model.names import Names, parameters
+from flake8_torchleak.model.registries import entry_called, registered
 from flake8_torchleak.model.remember import remembered
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode, Tree
 
@@ -219,7 +220,10 @@ class ClassTable:
         owner = self.tree.class_of(function)
         if owner is None:
             calls = self.called(function.name, ast.Name)
-            return [each for each in calls if not self._is_of_another_file(each, function)] if calls else calls
+            if calls:
+                calls = [each for each in calls if not self._is_of_another_file(each, function)]
+            entries = self._registered.get(function.name, ()) if self._looks_up else ()
+            return calls + [call for each in entries for call in self.callers.get(each, ())] if entries else calls
         if function.name in ("__init__", "__new__"):
             facts = self.all[owner]
             built = [facts, *(e for e in self.heirs.get(facts, ()) if e.methods.get(function.name) is function)]
@@ -262,7 +266,21 @@ class ClassTable:
         found: dict[str, list[ast.Call]] = {}
         for call in self.tree.everywhere(ast.Call):
             func = call.func
-            name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+            kind = func.__class__
+            if kind is ast.Attribute:
+                name = func.attr  # type: ignore[attr-defined]
+            else:
+                name = func.id if isinstance(func, ast.Name) else entry_called(func)
             if name:
                 found.setdefault(name, []).append(call)
         return found
+
+    @cached_property
+    def _looks_up(self) -> bool:
+        """Whether an entry of any table is called."""
+        return any(not each.isidentifier() for each in self.callers)
+
+    @cached_property
+    def _registered(self) -> dict[str, set[str]]:
+        """Functions -> the tables that they are put in."""
+        return registered(self.tree.everywhere(*FUNCTIONS), self.tree.everywhere(ast.Assign))

@@ -64,10 +64,10 @@ def may_be_frozen(module: Module, call: ast.Call | None) -> bool:
     )
 
 
-def frozen_in(module: Module, function: FunctionNode) -> set[str]:
-    """The networks of which a function freezes all, by its own variables for them."""
+def frozen_in(module: Module, function: FunctionNode) -> dict[str, int]:
+    """The networks of which a function freezes all, by its own variables for them, each with the line of the last."""
     nodes = (each for each in ast.walk(function) if isinstance(each, ast.Attribute))
-    return {each.network for each in _freezes(module, nodes) if each.is_whole}
+    return {each.network: getattr(each.node, "lineno", 0) for each in _freezes(module, nodes) if each.is_whole}
 
 
 def _hands_over(user: Module, called: str, made: set[str]) -> bool:
@@ -194,8 +194,15 @@ def _owner(module: Module, frozen: ast.expr, statement: ast.AST) -> tuple[str, b
     if not isinstance(asked, ast.Attribute) or asked.attr not in _PARTS:
         return "", False
     around = module.tree.parents[statement]
+    while isinstance(around, ast.If) and _asks_whether_learning(around.test, frozen) and statement in around.body:
+        statement, around = around, module.tree.parents[around]
     network, is_whole = _owner(module, asked.value, around) if isinstance(around, LOOPS) else ("", False)
     return network or key_of(asked.value), is_whole
+
+
+def _asks_whether_learning(test: ast.expr, frozen: ast.expr) -> bool:
+    """Whether a condition is that a parameter has gradients: the others need not be told."""
+    return isinstance(test, ast.Attribute) and test.attr == _WORD and key_of(test.value) == key_of(frozen)
 
 
 def _may_be_frozen_elsewhere(module: Module) -> bool:

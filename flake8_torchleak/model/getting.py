@@ -17,8 +17,13 @@ _OWN = re.compile(
     r"^(?:async[ \t]+)?def[ \t]+(eval|exec)[ \t]*\(|^from[ \t]+\S+[ \t]+import[ \t][^\n#]*\b(eval|exec)\b", re.MULTILINE
 )
 """Functions of a module that have the names of such built-in ones."""
-_BY_OTHERS = re.compile(r"\b(?:attrgetter|methodcaller)\((?!\s*[\"'])|(?<!def )(?<![\w.])(?:eval|exec)\(")
-"""The same, but for `getattr`."""
+_BY_OTHERS = re.compile(r"\b(?:attrgetter|methodcaller)\((?!\s*[\"'])|(?<!def )(?<![\w.])exec\(")
+"""The same, but for `getattr` and `eval`."""
+_EVALUATING = re.compile(r"(?<!def )(?<![\w.])eval\(")
+_OF_OBJECT = re.compile(r"(?:^|[\w)\]])\.(?:$|[A-Za-z_])")
+"""What stands in a text that names an attribute of an object: `f"self.{name}"`, `"net.run()"`."""
+_BEGUN = re.compile(r"^\S*[\w)\]]\.(?:$|[%{]\S*$)")
+"""A string out of which such a text may be made: `"self." + name`, `"net.%s()"`."""
 
 
 def gets_by_name(root: ast.Module, text: str) -> bool:
@@ -30,7 +35,9 @@ def gets_by_name(root: ast.Module, text: str) -> bool:
         return False
     text = without_own(text)
     known = set(_imported(root))
-    return _BY_OTHERS.search(text) is not None or any(
+    if _BY_OTHERS.search(text) is not None or _evaluates_attributes(root, text):
+        return True
+    return any(
         isinstance(node, ast.Call)
         and last_name(node.func) == "getattr"
         and len(node.args) > 1
@@ -38,6 +45,21 @@ def gets_by_name(root: ast.Module, text: str) -> bool:
         and not _is_of_words(root, node.args[1])
         for node in ast.walk(root)
     )
+
+
+def _evaluates_attributes(root: ast.Module, text: str) -> bool:
+    """Whether a file evaluates text that may name an attribute: `eval(options.model)` gives a name of the file.
+
+    What it is given may be put together anywhere in the file, of a part that ends in a dot.
+    """
+    if _EVALUATING.search(text) is None:
+        return False
+    calls = [each for each in ast.walk(root) if isinstance(each, ast.Call) and last_name(each.func) == "eval"]
+    given = [each for call in calls for arg in call.args[:1] for each in ast.walk(arg)]
+    if any(isinstance(each, ast.Constant) and _OF_OBJECT.search(str(each.value)) for each in given):
+        return True
+    strings = (each.value for each in ast.walk(root) if isinstance(each, ast.Constant))
+    return any(isinstance(each, str) and _BEGUN.search(each) for each in strings)
 
 
 def without_own(text: str) -> str:

@@ -35,6 +35,10 @@ _DECIDE = (ast.With, ast.AsyncWith, *FUNCTIONS, ast.Module)
 """What decides over grad mode in what is below."""
 
 
+_CHOOSING = (ast.IfExp, ast.BoolOp)
+"""Expressions that run one of their parts, or not."""
+
+
 class Grad(Enum):
     """Grad mode at a place: OFF, ON as far as can be seen, or MIXED (depends on a flag)."""
 
@@ -201,8 +205,8 @@ class GradMode:
             calls = self._switches[scope] = []
             for call in self.tree.calls(scope):
                 name = self._name(call.func)
-                if name == _SWITCH and isinstance(self.tree.parents[call], (ast.Expr, ast.Assign)):
-                    calls.append((call, self._argument(call, default=Grad.MIXED)))
+                if name == _SWITCH and (mode := self._thrown(call)) is not None:
+                    calls.append((call, mode))
                 elif name in ("__enter__", "__exit__") and isinstance(call.func, ast.Attribute):
                     if self.manager(call.func.value) is Grad.OFF:
                         calls.append((call, Grad.OFF if name == "__enter__" else Grad.ON))
@@ -216,6 +220,16 @@ class GradMode:
                     return Grad.MIXED
                 return mode
         return Grad.ON
+
+    def _thrown(self, call: ast.Call) -> Grad | None:
+        """What a switch does that is a statement, or may: one of two in `a if test else b`; None of a manager."""
+        up = self.tree.parents[call]
+        is_one_of = isinstance(up, _CHOOSING)
+        while isinstance(up, _CHOOSING):
+            up = self.tree.parents[up]
+        if not isinstance(up, (ast.Expr, ast.Assign)):
+            return None
+        return Grad.MIXED if is_one_of else self._argument(call, default=Grad.MIXED)
 
     def function(self, function: FunctionNode) -> Grad:
         """Grad mode in a function's body as its decorators, its hook name and its callers in the file decide it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.bindings import key_of
@@ -22,6 +23,29 @@ _LARGE = ("Conv", "LazyConv", "LSTM", "GRU", "RNN", "Transformer", "Multihead", 
 """How the names of those layers of torch begin that may build large graphs, or hold any others."""
 _MOST_LEVELS = 3
 """Parts of parts that are looked into."""
+
+
+def freezes_itself(module: Module, call: ast.Call) -> bool:
+    """Whether the network of a call is of a class of the project whose constructor freezes all of it."""
+    classes = list(classes_of(module, call.func))
+    return bool(classes) and all(map(partial(_is_frozen_as_made, module), classes))
+
+
+def _is_frozen_as_made(module: Module, facts: ClassFacts) -> bool:
+    """Whether a constructor freezes all of its object, behind all that it binds."""
+    made = facts.own_methods.get("__init__")
+    if made is None:
+        return False
+    own = self_name(made)
+    last = max(
+        (each.lineno for each in ast.walk(made) if isinstance(each, ast.Assign) and _binds(each, own)), default=0
+    )
+    return any(network == own and line > last for network, line in frozen_in(module, made).items())
+
+
+def _binds(statement: ast.Assign, own: str) -> bool:
+    """Whether an assignment gives an object a part."""
+    return any(isinstance(each, ast.Attribute) and _attribute(each, own) for each in statement.targets)
 
 
 def learns_little(module: Module, call: ast.Call) -> bool:

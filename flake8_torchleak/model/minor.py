@@ -13,7 +13,7 @@ from flake8_torchleak.model.fed import is_fed, rounds_over_batches
 from flake8_torchleak.model.few import numbers
 from flake8_torchleak.model.forwards import may_decide
 from flake8_torchleak.model.freezing import may_be_frozen, may_freeze, may_lose_parameters, seems_frozen, seems_taught
-from flake8_torchleak.model.heads import learns_little
+from flake8_torchleak.model.heads import freezes_itself, learns_little
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.olden import is_of_old_program
 from flake8_torchleak.model.passes import is_supposed
@@ -55,6 +55,8 @@ def why_minor(module: Module, evaluation: Evaluation) -> str:
         return PLAIN_TENSORS
     if not evaluation.by_use and (may_be_frozen(module, evaluation.call) or seems_taught(module, evaluation.call)):
         return FROZEN  # who is told by use was asked whether its network is frozen
+    if freezes_itself(module, evaluation.call):
+        return "its class freezes the network as it is made: then it builds no graph"
     if learns_little(module, evaluation.call):
         return "its class freezes the network but for a small head, or runs the rest without gradients"
     if _ends_soon(module, loop):

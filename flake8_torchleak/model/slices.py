@@ -15,6 +15,8 @@ LOADS = frozenset({
 """Functions whose result is as large as its file."""
 CREATES = frozenset({"array", "asarray", "zeros", "ones", "empty", "full", "rand", "randn", "random"})
 """Functions of numpy and torch that make an array."""
+WRITTEN = frozenset({"array", "asarray", "loadtxt", "genfromtxt"})
+"""Of these the functions that make an array of what is spelled out, in a text file or a list: small, as a rule."""
 _OUTPUTS = frozenset({"last_hidden_state", "logits"})
 """Parts of a model's output that are as large as all of it."""
 _TRIMMED = 4

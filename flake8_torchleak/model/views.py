@@ -11,7 +11,7 @@ from flake8_torchleak.model import hints
 from flake8_torchleak.model.bindings import Definition, How, Mutation
 from flake8_torchleak.model.classes import self_name
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.slices import CREATES, LOADS, base_of, cuts_out, under_views
+from flake8_torchleak.model.slices import CREATES, LOADS, WRITTEN, base_of, cuts_out, under_views
 from flake8_torchleak.model.tree import COMPREHENSIONS, FUNCTIONS, Scope
 from flake8_torchleak.model.values import Kind
 
@@ -32,6 +32,8 @@ class KeptView:
     base: Definition
     is_array: bool
     """It is NumPy's for sure."""
+    is_small: bool
+    """Its base is of as many elements as somebody wrote: read from a text file, or made of a list."""
 
 
 def kept_views(module: Module) -> Iterator[KeptView]:
@@ -126,7 +128,7 @@ def _kept(module: Module, scope: Scope, key: str, change: Mutation, value: ast.e
         return None
     if not _is_created(module, made) and not _is_constant(view.slice):
         return None  # how much of an output is left out by computed bounds nobody can tell: mostly a margin
-    return KeptView(change.node, key, value, base, _is_array(module, made))
+    return KeptView(change.node, key, value, base, _is_array(module, made), _is_written(module, made))
 
 
 def _lives_on(module: Module, scope: Scope, key: str, change: Mutation, looped: bool) -> bool:
@@ -170,6 +172,12 @@ def _is_created(module: Module, value: ast.expr | None) -> bool:
     qualname = module.names.qualname(value.func) if isinstance(value, ast.Call) else ""
     root, _, last = qualname.rpartition(".")
     return qualname in LOADS or (root in ("numpy", "torch") and last in CREATES)
+
+
+def _is_written(module: Module, value: ast.expr | None) -> bool:
+    """Whether a call makes an array of what a text or a program spells out."""
+    name = module.names.qualname(value.func) if isinstance(value, ast.Call) else ""
+    return name.rpartition(".")[2] in WRITTEN
 
 
 def _is_constant(index: ast.expr) -> bool:

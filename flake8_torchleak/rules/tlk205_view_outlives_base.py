@@ -33,7 +33,8 @@ When it stays silent
 The slice is copied (`.copy()`, `.clone()`, `.cpu()`, a list or mask as the index, arithmetic), leaves out only a few
 elements at the ends, or is one of several views of its array; the container keeps no objects (an array, a tensor,
 h5py) or starts anew with each array; the array is memory-mapped. A note where the view is a slice, `row[:n]`: how much
-of its base it leaves out nobody sees; `rows[0]` is one of many.
+of its base it leaves out nobody sees; `rows[0]` is one of many. And where the array is read from a text file or made of
+a list: it is small, as a rule.
 
 How to fix it
 -------------
@@ -59,6 +60,8 @@ from flake8_torchleak.wording import short
 _OF_TENSORS = frozenset({"detach", "cpu"})
 """Methods that arrays do not have."""
 _WORDS = {Kind.ARRAY: " array", Kind.TENSOR: " tensor"}
+_SMALL = "an array of a text file, or of a list, is small as a rule"
+"""Why a view of one is a note: of five that readers judged none was worth a change."""
 _COPIED = {Kind.ARRAY: "`.copy()`", Kind.TENSOR: "`.clone()`"}
 
 
@@ -105,8 +108,8 @@ def check(module: Module) -> Iterator[Report]:
             f"each{_WORDS.get(kind, '')} `{kept.base.key}` stays in memory whole: `{kept.key}` keeps its slice "
             f"`{short(kept.view)}`; store a copy ({copied})",
             notes=((kept.base.statement, f"a new `{kept.base.key}` is made here each time, and its view keeps it"),),
-            severity=None if _drops_an_axis(kept.view) else Severity.NOTE,
-            why="how much of it the slice leaves out is not seen",
+            severity=None if _drops_an_axis(kept.view) and not kept.is_small else Severity.NOTE,
+            why=_SMALL if kept.is_small else "how much of it the slice leaves out is not seen",
             target=kept,
         )
 
