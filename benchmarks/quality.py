@@ -155,7 +155,8 @@ def _rates(name: str, table: object, goal: str) -> Iterator[Line]:
     assert isinstance(table, Table)
     rates = table.rates()
     counts = ", ".join(f"{result} {rates.counts[result]}" for result in RESULTS)
-    figure = f"missed {percent(rates.missed)}, false {percent(rates.false)}"
+    noted = f"missed {percent(rates.missed_by_all)}, false {percent(rates.told_of_none)}"
+    figure = f"missed {percent(rates.missed)}, false {percent(rates.false)}; notes counted: {noted}"
     yield Line(name, figure, f"{counts}; {rates.cells} cells, {sum(table.raised.values())} raised", goal)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flake8_torchleak.lifetime import viewing
 from flake8_torchleak.lifetime.annotations import Annotations
 from flake8_torchleak.lifetime.assignments import Assignments
 from flake8_torchleak.lifetime.attributes import Attributes
@@ -34,7 +35,7 @@ from flake8_torchleak.lifetime.unseen import Unseen
 from flake8_torchleak.lifetime.world import Place
 
 
-def assembled() -> Run:
+def assembled(views: bool = False) -> Run:
     """A run with all its parts, at its beginning; those that take over methods of others come last."""
     run = Run()
     run.annotations = Annotations(run)
@@ -45,25 +46,25 @@ def assembled() -> Run:
     run.builtin = Builtin(run)
     run.calls = Calls(run)
     run.containers = Containers(run)
-    run.elements = Elements(run)
-    run.foreign = Foreign(run)
+    run.elements = (viewing.ViewedElements if views else Elements)(run)
+    run.foreign = (viewing.ViewedForeign if views else Foreign)(run)
     run.functions = Functions(run)
     run.generators = Generators(run)
     run.hooks = Hooks(run)
     run.instances = Instances(run)
-    run.keeper = Keeper(run)
+    run.keeper = (viewing.ViewedKeeper if views else Keeper)(run)
     run.looping = Loops(run)
-    run.make = Making(run)
+    run.make = (viewing.ViewedMaking if views else Making)(run)
     run.modes = Modes(run)
     run.names = Names(run)
     run.needing = Needing(run)
     run.networks = Networks(run)
-    run.operations = Operations(run)
+    run.operations = (viewing.ViewedOperations if views else Operations)(run)
     run.rebinding = Rebinding(run)
     run.recalling = Recalling(run)
     run.switches = Switches(run)
     run.unseen = Unseen(run)
-    run.expressions = Expressions(run)
+    run.expressions = (viewing.ViewedExpressions if views else Expressions)(run)
     run.statements = Statements(run)
     run.evaluate = run.expressions.value
     return run

@@ -77,12 +77,20 @@ def forget(module: Module) -> None:
         take_apart(known.run, known.own)
 
 
-def _follow(module: Module) -> Followed:
+def place_of(module: Module) -> Place:
+    """Where a module's program is followed from."""
     finder = Finder(module.path) if module.project is not None and module.path is not None else None
-    path = finder.path if finder is not None else ""
+    return Place(finder.path if finder is not None else "", module.root, None, finder)
+
+
+def budget_of(module: Module) -> int:
+    """Steps in which a module's program is followed. No index is needed: where nothing is kept, none is made."""
+    return _LEAST + _PER_NODE * (1 + sum(map(_count, module.root.body)))
+
+
+def _follow(module: Module) -> Followed:
     root = module.root
-    # What is asked here needs no index: where nothing is kept, none is made.
-    runner = Runner(Place(path, root, None, finder), lambda: _LEAST + _PER_NODE * (1 + sum(map(_count, root.body))))
+    runner = Runner(place_of(module), partial(budget_of, module))
     try:
         if not module.tests_by(Outline(root, module.source.text).packages):  # the loops of tests are short
             with room():
@@ -102,8 +110,8 @@ _count = of_node(count)
 class Runner:
     """Runs a module and its functions."""
 
-    def __init__(self, own: Place, budget: Callable[[], int]) -> None:
-        self.run = assembled()
+    def __init__(self, own: Place, budget: Callable[[], int], views: bool = False) -> None:
+        self.run = assembled(views)
         self.own, self._budget = own, budget
         self.given_up: dict[ast.AST, str] = {}
         """Functions that were not followed to their end, and why, for a message."""

@@ -146,14 +146,21 @@ class Keeper(Part):
         if graph is not None:
             own = frozenset({node}) if summed else NOTHING
             self.add("sum" if summed else "store", node, target, loop, holders, graph, own, inner)
-        batch = None if summed else next((atom for atom in inside if atom.held is not None), None)
+        if not summed:
+            self.keep_memory(inside, value, node, target, loop, holders)
+        error = next((atom for atom in inside if atom.made == CAUGHT), None)
+        if error is not None:
+            self.add("error", node, target, loop, holders, error)
+
+    def keep_memory(
+        self, inside: list[Atom], value: Value, node: ast.AST, target: ast.expr | None, loop: Loop, holders: list[Atom]
+    ) -> None:
+        """A holder that outlives a step gets something that lies in the memory of a batch, if it does."""
+        batch = next((atom for atom in inside if atom.held is not None), None)
         if batch is not None:
             if any(each.held is None and each.kind in (Kind.TENSOR, Kind.UNKNOWN) for each in value):
                 self.moved.add(node)
             self.add("batch", node, target, loop, holders, batch)
-        error = next((atom for atom in inside if atom.made == CAUGHT), None)
-        if error is not None:
-            self.add("error", node, target, loop, holders, error)
 
     def gathered(self, holder: Value, value: Value, node: ast.AST) -> None:
         """A container gets all that a generator makes step by step."""

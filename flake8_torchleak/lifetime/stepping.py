@@ -155,11 +155,22 @@ class Stepping:
 
     @cached_property
     def _mattering(self) -> set[FunctionNode]:
+        return self._leading_to([function for function, uses in self._uses.items() if self._steps(uses)])
+
+    def reading(self, names: frozenset[str]) -> set[FunctionNode]:
+        """The functions that read one of these names, and those that read a name of such a function."""
+        return self._leading_to([each for each, uses in self._uses.items() if not names.isdisjoint(uses.read)])
+
+    def read_at_top(self, names: frozenset[str]) -> bool:
+        """Whether the module's own statements read one of these names."""
+        return not names.isdisjoint(self._top_uses.read)
+
+    def _leading_to(self, new: list[FunctionNode]) -> set[FunctionNode]:
+        """These functions, and those that may call them, by the names that they read."""
         readers: dict[str, list[FunctionNode]] = {}
         for function, uses in self._uses.items():
             for name in uses.read & self._named.keys():
                 readers.setdefault(name, []).append(function)
-        new = [function for function, uses in self._uses.items() if self._steps(uses)]
         found = set(new)
         while new:
             for function in readers.pop(new.pop().name, ()):

@@ -3,19 +3,115 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from flake8_torchleak.model import hints
-from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.outline import Outline
-from flake8_torchleak.model.slices import CREATES, LOADS, base_of, cuts_out, under_views
+from flake8_torchleak.model.slices import CREATES, LOADS, PICTURES, WRITTEN, base_of, cuts_out, under_views
+from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 _PUTS = frozenset({"append", "appendleft", "add", "insert", "setitem", "setdefault"})
 _MAKERS = CREATES | {name.rpartition(".")[2] for name in LOADS}
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
+_CREATED = CREATES - WRITTEN
 _PLAIN = frozenset({ast.Name, ast.Attribute})
 _CUTS = frozenset({ast.Subscript, ast.Call})
 _Assigning = ast.Assign | ast.AnnAssign
+
+
+_loads = "|".join(sorted(name.rpartition(".")[2] for name in LOADS))
+_creates = "|".join(sorted(CREATES - WRITTEN))
+_LOADING = re.compile(rf"(?<!torch)\.(?:{_loads})\(")
+"""What loads arrays; what torch loads are states, as a rule."""
+_CREATING = re.compile(rf"\b(?:np|numpy|torch)\.(?:random\.)?(?:{_creates})\(")
+_KEEPING = re.compile(r"\.(?:append|appendleft|extend|insert|add|setdefault|update)\(|\]\s*=[^=]|\+=")
+_SLICED = re.compile(r"[\w)\]]\[[^\[\]\n]*:[^\[\]\n]*\]|[\w)\]]\[-?\w+\]|\.(?:narrow|select)\(")
+"""An index that may cut a part out of an array, and methods that do."""
+_LOOPING = re.compile(r"\b(?:for|while)\b")
+_PICTURED = re.compile(rf"\b(?:{'|'.join(sorted(PICTURES))})\(")
+_NEEDED = (_KEEPING, _SLICED, _LOOPING)
+
+
+def may_cut(root: ast.Module, text: str, notes: bool) -> bool:
+    """Whether a module may keep parts of arrays by a longer way: it makes some in a loop, and cuts.
+
+    notes: whether notes are wanted; what is no note are rows of pictures. What is loaded may be cut anywhere; what is
+    created, most of which stays whole, is asked for where it is.
+    """
+    if not notes:
+        return _PICTURED.search(text) is not None and all(each.search(text) for each in _NEEDED)
+    if not all(each.search(text) for each in _NEEDED):
+        return False
+    return _LOADING.search(text) is not None or (_CREATING.search(text) is not None and _Cuts(root).found)
+
+
+class _Cuts:
+    """What functions cut out of arrays that they, or functions of the file, create."""
+
+    def __init__(self, root: ast.Module) -> None:
+        functions = [each for each in ast.walk(root) if isinstance(each, FUNCTIONS)]
+        self._givers: set[str] = set()
+        self._givers = {each.name for each in functions if self._gives(each)}
+        self._cutters = {each.name for each in functions if self._cuts(each, {arg.arg for arg in parameters(each)})}
+        self.found = any(self._cuts(each, self._made(each)) for each in (*functions, root))
+
+    def _makes(self, value: ast.expr | None) -> bool:
+        """Whether something is made in an expression."""
+        return value is not None and any(
+            isinstance(each, ast.Call) and last_name(each.func) in _CREATED | self._givers for each in ast.walk(value)
+        )
+
+    def _made(self, scope: ast.AST) -> set[str]:
+        """The variables that are bound to arrays."""
+        return {
+            name
+            for each in _own(scope)
+            if isinstance(each, (ast.Assign, ast.AnnAssign)) and self._makes(each.value)
+            for name in _bound(each)
+        }
+
+    def _gives(self, function: FunctionNode) -> bool:
+        made = self._made(function)
+        given = [each.value for each in ast.walk(function) if isinstance(each, ast.Return)]
+        return any(self._makes(each) or (isinstance(each, ast.Name) and each.id in made) for each in given)
+
+    def _cuts(self, scope: ast.AST, names: set[str]) -> bool:
+        """Whether a part is cut out of one of these variables, or out of what is made there."""
+        cutters = getattr(self, "_cutters", frozenset[str]())
+        for each in _own(scope):
+            if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Load):
+                if _is_of(each.value, names) or (isinstance(each.value, ast.Call) and self._makes(each.value)):
+                    return True
+            elif isinstance(each, ast.Call):
+                if isinstance(each.func, ast.Attribute) and each.func.attr in ("narrow", "select"):
+                    if _is_of(each.func.value, names):
+                        return True
+                elif last_name(each.func) in cutters and any(
+                    _is_of(one, names) or self._makes(one) for one in each.args
+                ):
+                    return True
+        return False
+
+
+def _own(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function, or of a module without those of its functions."""
+    stack: list[ast.AST] = [scope]
+    while stack:
+        node = stack.pop()
+        yield node
+        below = ast.iter_child_nodes(node)
+        stack += below if not isinstance(scope, ast.Module) else [e for e in below if not isinstance(e, FUNCTIONS)]
+
+
+def _is_of(node: ast.expr, names: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def may_find_views(outline: Outline) -> bool:
+    """Whether a module may keep views of arrays that it makes."""
+    return may_cut(outline.root, outline.text, notes=True) or may_keep_views(outline)
 
 
 def may_keep_views(outline: Outline) -> bool:

@@ -32,9 +32,14 @@ When it stays silent
 --------------------
 The slice is copied (`.copy()`, `.clone()`, `.cpu()`, a list or mask as the index, arithmetic), leaves out only a few
 elements at the ends, or is one of several views of its array; the container keeps no objects (an array, a tensor,
-h5py) or starts anew with each array; the array is memory-mapped. A note where the view is a slice, `row[:n]`: how much
-of its base it leaves out nobody sees; `rows[0]` is one of many. And where the array is read from a text file or made of
-a list: it is small, as a rule.
+h5py) or starts anew with each array; the array is memory-mapped.
+
+A note where the view is a slice, `row[:n]`: how much of its base it leaves out nobody sees; `rows[0]` is one of many.
+And where the array is read from a text file or made of a list: it is small, as a rule.
+
+What a program keeps through helpers, methods, records and other files is found by following it, where the file itself
+loads arrays, or creates some and cuts parts out of them: notes, but for rows of pictures. Of one index of an array that
+is no picture nobody sees whether it gives a row, or a number, which is a copy.
 
 How to fix it
 -------------
@@ -49,12 +54,21 @@ from collections.abc import Iterator
 
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
+from flake8_torchleak.following import FOLLOWED
 from flake8_torchleak.gate import Subject
+from flake8_torchleak.lifetime import viewed
+from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.lifetime.viewing import base_of, is_one
 from flake8_torchleak.model.module import Module
+from flake8_torchleak.model.names import last_name
+from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.model.slices import PICTURES
+from flake8_torchleak.model.stores import stored
 from flake8_torchleak.model.values import Kind
-from flake8_torchleak.model.viewgate import may_keep_views
+from flake8_torchleak.model.viewgate import may_cut, may_find_views, may_keep_views
 from flake8_torchleak.model.views import KeptView, kept_views
 from flake8_torchleak.rule import Report, rule
+from flake8_torchleak.telling import notes
 from flake8_torchleak.wording import short
 
 _OF_TENSORS = frozenset({"detach", "cpu"})
@@ -63,6 +77,9 @@ _WORDS = {Kind.ARRAY: " array", Kind.TENSOR: " tensor"}
 _SMALL = "an array of a text file, or of a list, is small as a rule"
 """Why a view of one is a note: of five that readers judged none was worth a change."""
 _COPIED = {Kind.ARRAY: "`.copy()`", Kind.TENSOR: "`.clone()`"}
+_FOLLOWED = "views that were followed"
+_EITHER = "arrays `.copy()`, tensors `.clone()`"
+_SLICED = "how much of it the slice leaves out is not seen"
 
 
 @rule(
@@ -93,25 +110,71 @@ _COPIED = {Kind.ARRAY: "`.copy()`", Kind.TENSOR: "`.clone()`"}
         "encoder(",
         "backbone(",
     ),
-    shape=may_keep_views,
+    shape=may_find_views,
 )
 def check(module: Module) -> Iterator[Report]:
-    for kept in kept_views(module):
+    told: set[int] = set()
+    in_sight = may_keep_views(Outline(module.root, module.source.text))  # most need no index
+    for kept in kept_views(module) if in_sight else ():
         if module.infer.value(kept.view).graph:
             continue  # its history is more than its memory: TLK402
-        kind = Kind.ARRAY if kept.is_array else module.infer.value(kept.view).kind
-        if any(isinstance(each, ast.Attribute) and each.attr in _OF_TENSORS for each in ast.walk(kept.view)):
-            kind = Kind.TENSOR
-        copied = _COPIED.get(kind, "arrays `.copy()`, tensors `.clone()`")
-        yield Report(
-            kept.node,
-            f"each{_WORDS.get(kind, '')} `{kept.base.key}` stays in memory whole: `{kept.key}` keeps its slice "
-            f"`{short(kept.view)}`; store a copy ({copied})",
-            notes=((kept.base.statement, f"a new `{kept.base.key}` is made here each time, and its view keeps it"),),
-            severity=None if _drops_an_axis(kept.view) and not kept.is_small else Severity.NOTE,
-            why=_SMALL if kept.is_small else "how much of it the slice leaves out is not seen",
-            target=kept,
-        )
+        told |= {kept.node.lineno, kept.view.lineno}
+        yield _in_sight(kept, module)
+    for report in _by_longer_ways(module):
+        if getattr(report.node, "lineno", 0) not in told:
+            yield report
+
+
+def _by_longer_ways(module: Module) -> list[Report]:
+    """What following the program finds, once, however often the rules are asked."""
+    known = module.shared.get(_FOLLOWED)
+    if not isinstance(known, list):
+        kept = viewed.kept_views(module) if may_cut(module.root, module.source.text, module.notes) else ()
+        by_line = {getattr(each.node, "lineno", 0): _followed(each, module) for each in kept}
+        known = module.shared[_FOLLOWED] = list(by_line.values())
+    return known
+
+
+def _in_sight(kept: KeptView, module: Module) -> Report:
+    """A view that stands where it is kept, or a name away."""
+    kind = Kind.ARRAY if kept.is_array else module.infer.value(kept.view).kind
+    if any(isinstance(each, ast.Attribute) and each.attr in _OF_TENSORS for each in ast.walk(kept.view)):
+        kind = Kind.TENSOR
+    copied = _COPIED.get(kind, _EITHER)
+    return Report(
+        kept.node,
+        f"each{_WORDS.get(kind, '')} `{kept.base.key}` stays in memory whole: `{kept.key}` keeps its slice "
+        f"`{short(kept.view)}`; store a copy ({copied})",
+        notes=((kept.base.statement, f"a new `{kept.base.key}` is made here each time, and its view keeps it"),),
+        severity=None if _drops_an_axis(kept.view) and not kept.is_small else Severity.NOTE,
+        why=_SMALL if kept.is_small else _SLICED,
+        target=kept,
+    )
+
+
+def _followed(kept: Kept, module: Module) -> Report:
+    """A part of an array that gets to what keeps it by a longer way."""
+    base = base_of(kept.value)
+    image = isinstance(base, ast.Call) and last_name(base.func) in PICTURES
+    is_here = base in module.tree.parents
+    made = ((base, "a new array is made here each time, and its part keeps it"),) if is_here else ()
+    return Report(
+        kept.node,
+        f"each array{f' of `{short(base)}`' if is_here else ''} stays in memory whole: {_keeper(kept)} a part of it; "
+        f"store a copy ({_EITHER})",
+        notes=(*made, *notes(kept, module)),
+        severity=None if image and is_one(kept.value) else Severity.NOTE,
+        why=_SLICED if not is_one(kept.value) else "of an array of one dimension an entry is a number, which is a copy",
+        target=kept,
+    )
+
+
+def _keeper(kept: Kept) -> str:
+    """What keeps a part, in words."""
+    store = stored(kept.at) if kept.node is kept.at else None
+    if store is not None:
+        return f"`{short(store.holder)}` keeps"
+    return f"`{short(kept.node)}` stores" if isinstance(kept.node, ast.expr) else "this keeps"
 
 
 def _drops_an_axis(view: ast.expr) -> bool:
@@ -124,7 +187,8 @@ def _drops_an_axis(view: ast.expr) -> bool:
 def fix(report: Report, build: Builder) -> Iterator[Fix]:
     """`.copy()` on an array, `.clone()` on what is proven a tensor."""
     kept = report.target
-    assert isinstance(kept, KeptView)
+    if not isinstance(kept, KeptView):
+        raise Unfixable(FOLLOWED)
     if kept.is_array or build.module.infer.value(kept.view).kind is Kind.ARRAY:
         method = "copy"
     elif build.module.proof.is_tensor(kept.view):

@@ -15,6 +15,8 @@ from tests.truth.compare import ELSEWHERE, FALSE, FOUND, MISSED, NOTED, SILENT
 LEAST = 20
 """Programs of a cell, at least."""
 RESULTS = (FOUND, ELSEWHERE, NOTED, MISSED, FALSE, SILENT)
+_NOTES = "notes alone"
+"""Programs that retain nothing, and of which notes tell something."""
 BY = ("kind", "holder", "form", "release", "where", "loop", "ending", "names", "stage")
 Key = tuple[str, str, str]
 
@@ -47,6 +49,10 @@ class Rates:
     false: float | None
     cells: int
     counts: Counter[str] = field(default_factory=Counter)
+    missed_by_all: float | None = None
+    """The share that no finding and no note tells."""
+    told_of_none: float | None = None
+    """The share of programs that retain nothing of which a finding or a note tells something."""
 
 
 class Table:
@@ -83,11 +89,20 @@ class Table:
         by_cell: dict[Key, Counter[str]] = {}
         for each in self.rows:
             if each.key in cells and (not question or each.cell.get(question) == answer):
-                by_cell.setdefault(each.key, Counter())[each.result] += 1
-        missed = [_missed(counts) for counts in by_cell.values()]
-        false = [_false(counts) for counts in by_cell.values()]
-        total = sum(by_cell.values(), Counter[str]())
-        return Rates(_mean(missed), _mean(false), len(by_cell), total)
+                counts = by_cell.setdefault(each.key, Counter())
+                counts[each.result] += 1
+                if each.result == SILENT and each.codes:
+                    counts[_NOTES] += 1
+        parts = by_cell.values()
+        total = sum(parts, Counter[str]())
+        return Rates(
+            _mean(_missed(each, FOUND) for each in parts),
+            _mean(_false(each, FALSE) for each in parts),
+            len(by_cell),
+            total,
+            _mean(_missed(each, FOUND, NOTED) for each in parts),
+            _mean(_false(each, FALSE, _NOTES) for each in parts),
+        )
 
     def lines(self) -> Iterator[str]:
         """The table as text."""
@@ -126,16 +141,16 @@ def share(rate: float | None) -> str:
     return "-" if rate is None else f"{rate:.1%}"
 
 
-def _missed(counts: Counter[str]) -> float | None:
+def _missed(counts: Counter[str], *found: str) -> float | None:
     retaining = sum(counts[each] for each in (FOUND, ELSEWHERE, NOTED, MISSED))
-    return (retaining - counts[FOUND]) / retaining if retaining else None
+    return (retaining - sum(counts[each] for each in found)) / retaining if retaining else None
 
 
-def _false(counts: Counter[str]) -> float | None:
+def _false(counts: Counter[str], *told: str) -> float | None:
     clean = counts[FALSE] + counts[SILENT]
-    return counts[FALSE] / clean if clean else None
+    return sum(counts[each] for each in told) / clean if clean else None
 
 
-def _mean(rates: list[float | None]) -> float | None:
+def _mean(rates: Iterable[float | None]) -> float | None:
     known = [each for each in rates if each is not None]
     return sum(known) / len(known) if known else None
