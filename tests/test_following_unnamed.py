@@ -95,3 +95,38 @@ def train(student, terms_of: torch.nn.Module, loader, optimizer):
 def test_methods_that_say_that_they_detach(method: str, expected: int) -> None:
     """Of an object that a network gives; a tensor has no such methods but `detach`."""
     assert len([each for each in lint(TERMS.format(method=method)) if each.code == "TLK402"]) == expected
+
+
+DRAWN = """
+import torch
+import torch.nn.functional as F
+
+def f(a, b, c, d, e):
+    k = []
+    for x, y in b:
+        {made}
+        c.zero_grad(); z.backward(); c.step()
+        k.append({kept})
+    return k
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "kept", "expected"),
+    [
+        ("o = a(x); z = F.cross_entropy(o, y)", "o.mean()", 1),
+        ("o = a(x); z = F.cross_entropy(o, y.to(d))", "o", 1),
+        ("o = a(x); z = F.cross_entropy(o, y['m'].cuda()) / 2", "o", 1),
+        ("o = a(x['i']); z = F.mse_loss(o['p'], y) + F.mse_loss(o['q'], y)", "o['q']", 1),
+        ("o = a(x); z = F.cross_entropy(o, y)", "y", 0),
+        ("o = a(x); z = F.cross_entropy(o, y.to(d))", "y.to(d)", 0),
+        ("o = a(x); z = F.mse_loss(o, d(y))", "o", 0),  # of which of the two, nobody sees
+        ("o = a(x); z = F.mse_loss(o, d)", "o", 0),
+        ("z = F.mse_loss(x, d)", "d", 0),
+        ("o = x; z = F.mse_loss(o, y)", "o", 0),
+    ],
+)
+def test_what_a_loop_draws_has_no_history(made: str, kept: str, expected: int) -> None:
+    """Of what is differentiated, the rest has it: what a call made of it."""
+    found = [each for each in lint(DRAWN.format(made=made, kept=kept)) if each.code == "TLK402"]
+    assert len(found) == expected

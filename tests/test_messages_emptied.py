@@ -132,9 +132,17 @@ ENDS = {
     "a list": ("[]", "", "print(self.kept)", "call `self.kept.clear()` in `on_validation_epoch_end`"),
     "one that is returned": ("[]", "", "return self.kept", "call `self.kept.clear()` in `on_validation_epoch_start`"),
     "another is returned": ("[]", "", "return self.other", "call `self.kept.clear()` in `on_validation_epoch_end`"),
+    "one that a later hook reads": (
+        "[]", "", "print(self.kept)\n\n    def on_validation_end(self):\n        print(self.kept)",
+        "call `self.kept.clear()` in `on_validation_end`",
+    ),
+    "one that no later hook reads": (
+        "[]", "", "print(self.kept)\n\n    def on_validation_end(self):\n        print(self.other)",
+        "call `self.kept.clear()` in `on_validation_epoch_end`",
+    ),
     "a list in a dict": ("{'a': []}", "['a']", "pass", "call `self.kept['a'].clear()` in `on_validation_epoch_end`"),
     "lists in a dict": ("{'a': []}", "[i]", "pass", "clear its lists in `on_validation_epoch_end`"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("made", "part", "end", "advice"), ENDS.values(), ids=ENDS)

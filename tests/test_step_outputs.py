@@ -113,3 +113,14 @@ def test_what_a_base_out_of_sight_has_is_a_note(bases: str, hook: str, expected:
 def test_what_a_base_out_of_sight_may_empty(hook: str) -> None:
     found = lint(OF_A_BASE.format(bases="Framework", hook=hook))
     assert [each.code for each in found if each.code == "TLK502"] == []
+
+
+EPOCH_END = "    def on_validation_epoch_end(self):\n        print(len(self.outputs))\n"
+LATER = "\n    def on_validation_end(self):\n        torch.cat(self.outputs)\n"
+
+
+@pytest.mark.parametrize(("rest", "expected"), [(EPOCH_END, ""), (EPOCH_END + LATER, "is the last to read")])
+def test_outputs_that_a_later_hook_reads_are_not_emptied_before(rest: str, expected: str) -> None:
+    (found,) = [each for each in lint(MODULE.format(rest=rest), fixes=True) if each.code == "TLK502"]
+    assert expected in found.unfixed
+    assert bool(found.fixes) is not bool(expected)

@@ -17,7 +17,7 @@ class Kept:
 
     how: "sum", "store", "batch" (memory of a worker's batch is stored), "error" (an exception is, with its frames), or
     "state" (a recurrent network is handed what earlier steps made), "hook" (one is registered, and not removed), or
-    "meter" (an object that nobody can see is fed with it).
+    "meter" (an object that nobody can see is fed with it), or "view" (`viewing.py`: a part of an array is stored).
     node: where to say so, in the linted file; at: where it is kept, there or elsewhere.
     calls: those around, from outside. loop: the step that the holder outlives.
     holders, ids: what keeps it, by the sites and by identity. parts: the sites in its history that matter to how.

@@ -6,7 +6,19 @@ import ast
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
-from flake8_torchleak.lifetime.values import BY_CALL, BY_NAME, LEAF, NOTHING, Atom, Graph, Kind, Site, Value, is_marked
+from flake8_torchleak.lifetime.values import (
+    BY_CALL,
+    BY_NAME,
+    ELEMENTS,
+    LEAF,
+    NOTHING,
+    Atom,
+    Graph,
+    Kind,
+    Site,
+    Value,
+    is_marked,
+)
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name
 
@@ -178,6 +190,8 @@ class Seen:
                 continue
             begun = {part: self._begins_with(part) for part in below}
             whole = NOTHING.union(*begun.values())
+            if made := _of_calls(whole):
+                begun, whole = {part: made & frozenset(map(_root, own)) for part, own in begun.items()}, made
             certain = {part for part, own in begun.items() if own == whole}
             stack += certain
             if isinstance(each, _SUMS) and isinstance(each.op, _ARITHMETIC):
@@ -286,3 +300,29 @@ def _is_called_loss(site: Site) -> bool:
         elif isinstance(each, (ast.Name, ast.Attribute)) and hints.is_loss(last_name(each)):
             return True
     return isinstance(site, ast.AugAssign) and hints.is_loss(last_name(site.target))
+
+
+def _of_calls(begun: frozenset[Site]) -> frozenset[Site]:
+    """The calls whose results a history begins with, if all else that it may begin with is what a loop goes over.
+
+    That is data: of `loss_of(net(x), y)`, differentiated, it is `net(x)` that has the history.
+    """
+    made = frozenset(site for site in begun if not _is_element(site))
+    roots = frozenset(map(_root, made))
+    return roots if made != begun and all(isinstance(each, ast.Call) for each in roots) else NOTHING
+
+
+def _is_element(site: Site) -> bool:
+    """Whether something is an element of what is gone over, or a part of one."""
+    while isinstance(site, tuple) and len(site) == 2:
+        if site[1] in (ELEMENTS, "batch"):
+            return True
+        site = site[0]
+    return False
+
+
+def _root(site: Site) -> Site:
+    """What a part was taken from."""
+    while isinstance(site, tuple) and len(site) == 2:
+        site = site[0]
+    return site

@@ -36,6 +36,8 @@ _STEPPING = frozenset({"on", "add_event_handler", "attach", "step", "register_st
 """Methods that are handed functions which they call once per step."""
 _DETACHING = "detach"
 """What stands in the name of a method that gives something without history."""
+_MOVING = frozenset({"to", "cuda"})
+"""Methods that give a tensor itself, with its history, elsewhere."""
 _PUTTING = frozenset({"append", "appendleft", "extend"})
 
 
@@ -172,7 +174,7 @@ class Unseen(Part):
             if atom.made == table.SCALER:
                 return run.make.result(node, args)
         effect = TENSOR_METHODS.get(name)
-        if effect is not None and effect.graph:
+        if (effect is not None and effect.graph) or name in _MOVING:
             run.seen.inputs[node] = (atom.site,)  # if it is differentiated, that was a tensor with history
         return tuple(each.varying(atom.vary) for each in self.call(args, keywords, node))
 

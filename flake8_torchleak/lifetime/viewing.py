@@ -72,8 +72,7 @@ def _made(atom: Atom, node: Site) -> Atom:
 
 def _cut(atom: Atom, how: str) -> Atom:
     """A part of a value, or of what that is a part of."""
-    if not isinstance(atom.held, tuple):
-        return atom
+    assert isinstance(atom.held, tuple)
     before, base, born = atom.held
     return atom.but(held=(_SPREAD if _SPREAD in (before, how) else how, base, born))
 

@@ -110,6 +110,10 @@ def check(module: Module) -> Iterator[Report]:
                 if _is_emptied(module, facts, key) or not (is_seen or _is_of_base(facts, end, key)):
                     continue
                 when = f"on_{stage}_epoch_start" if end is not None and _gives_out(end, key) else hook
+                last = facts.own_methods.get(f"on_{stage}_end")
+                is_read_later = last is not None and _reads(last, key)
+                if is_read_later:
+                    when = f"on_{stage}_end"
                 yield Report(
                     change.node,
                     f"memory grows every epoch: `{key}` keeps all outputs, nothing empties it; {_emptied(key, change)} "
@@ -117,7 +121,7 @@ def check(module: Module) -> Iterator[Report]:
                     notes=((end, "the hook at the epoch's end"),) if end is not None else (),
                     severity=None if is_seen and _is_for_epochs(facts, key) else Severity.NOTE,
                     why=_HISTORY if is_seen else f"what makes `{key}` is not in sight: that may empty it, too",
-                    target=(key, end, _holds_a_plain_list(module, facts, key)),
+                    target=(key, end if not is_read_later else None, _holds_a_plain_list(module, facts, key)),
                 )
                 break
 
@@ -129,7 +133,7 @@ def fix(report: Report, build: Builder) -> Iterator[Fix]:
     if not plain:
         raise Unfixable(f"`{key}` is not a plain list, so what to remove from it is not known")
     if end is None or not _reads(end, key):
-        raise Unfixable(f"no hook at the epoch's end reads `{key}`")
+        raise Unfixable(f"no hook at the epoch's end is the last to read `{key}`")
     if isinstance(end.body[-1], ast.Return):
         raise Unfixable(f"`{end.name}` returns a value at its end")
     yield Fix(FixLevel.UNSAFE, f"clear `{key}` in `{end.name}`", build.after(end.body[-1], f"{key}.clear()"))
