@@ -9,7 +9,8 @@ import pytest
 
 from flake8_torchleak.finding import Finding, Severity
 from flake8_torchleak.lint import lint
-from flake8_torchleak.model.viewgate import may_cut
+from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.model.viewgate import may_cut, may_find_views, may_keep_views
 from flake8_torchleak.source import parse
 
 HEAD = """\
@@ -229,3 +230,5 @@ def test_forward_passes_make_no_steps() -> None:
 )
 def test_which_files_are_followed_for_views(text: str, notes: bool, expected: bool) -> None:
     assert may_cut(parse(text), text, notes) is expected
+    outline = Outline(parse(text), text, notes)
+    assert may_find_views(outline) is (expected or may_keep_views(outline))

@@ -33,10 +33,13 @@ _FOR, _IN = re.compile(r"\bfor\b"), re.compile(r"\bin\b")
 
 
 class Outline:
-    """The statements of a module by kind, with its handlers and cases, and what scopes and loops hold them."""
+    """The statements of a module by kind, with its handlers and cases, and what scopes and loops hold them.
 
-    def __init__(self, root: ast.Module, text: str) -> None:
-        self.root, self.text = root, text
+    notes: whether somebody wants notes of what is found in it.
+    """
+
+    def __init__(self, root: ast.Module, text: str, notes: bool = True) -> None:
+        self.root, self.text, self.notes = root, text, notes
         self.loops: dict[Scope, list[Loop]] = {}
         """The loops of each function, and of the module, that has any; not those of functions inside it."""
         self._kinds: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)

@@ -111,7 +111,7 @@ def _is_of(node: ast.expr, names: set[str]) -> bool:
 
 def may_find_views(outline: Outline) -> bool:
     """Whether a module may keep views of arrays that it makes."""
-    return may_cut(outline.root, outline.text, notes=True) or may_keep_views(outline)
+    return may_keep_views(outline) or may_cut(outline.root, outline.text, outline.notes)
 
 
 def may_keep_views(outline: Outline) -> bool:
