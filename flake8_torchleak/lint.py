@@ -103,7 +103,7 @@ def _linted(
         if tree is None:
             return []
     # Statements cost less than many words: what they rule out is not looked for.
-    outline = Outline(tree, source, notes=least is Severity.NOTE)
+    outline = Outline(tree, source, least is Severity.NOTE)
     subjects = by_statements(frozenset(each.subject for each in rules), outline, config.dataset_bases)
     rules = [each for each in rules if each.subject in subjects and each.may_find_in(outline)]
     if not rules:

@@ -106,6 +106,8 @@ VIEWS: dict[str, tuple[str, str]] = {
     "contiguous rows": ("rows.append(pictured(path)[:4].contiguous())", ""),
     "created": ("image = np.zeros((64, 64)) + path\nrows.append(image[0])", ""),
     "drawn": ("image = torch.rand(64, 64)\nrows.append(image[:8, :8])", ""),
+    "of an array with a shape": ("image = np.zeros(flag.shape)\nrows.append(image[0])", ""),
+    "of an array with a value": ("image = np.full((64, 64), 1) * 2\nrows.append(image[0])", ""),
     "a part of a part": ("rows.append(load(path)[:9][:4])", ""),
     "the same part in a loop inside": ("image = load(path)\nfor name in flag:\n    rows.append(image[:4])", ""),
     "loaded by torch, sliced": ("image = torch.load(path)\nrows.append(image[:4])", "np.load(paths)\nrows = []"),
@@ -132,6 +134,10 @@ KEPT_SO = {
     "in an array": ("rows[path] = load(path)[:4]", "rows = np.zeros((9, 9))"),
     "the last one": ("rows = [load(path)[:4]]", ""),
     "few": ("rows.append(load(path)[:4])", "rows = collections.deque(maxlen=3)"),
+    "numbers of a flat array": ("flat = np.zeros(9)\nrows.append(flat[0])", ""),
+    "numbers of a flat tensor": ("flat = torch.full(flag, 1.0) + torch.zeros(flag)\nrows.append(flat[0])", ""),
+    "numbers of a product": ("flat = np.zeros((9, 9)) @ flag\nrows.append(flat[0])", ""),
+    "an element of a list": ("both = [load(path), np.load(path)[None]]\nrows.append(both[1])", ""),
     "mapped": ("image = np.load(path, mmap_mode='r')\nrows.append(image[:4])", ""),
     "what torch loads": ("state = torch.load(path)\nrows.append(state['epoch'])", "np.load(paths)\nrows = []"),
     "an entry of what torch loads": ("state = torch.load(path)\nrows.append(state[0])", "np.load(paths)\nrows = []"),
@@ -148,6 +154,22 @@ def test_parts_that_keep_all_of_an_array(body: str, before: str) -> None:
 @pytest.mark.parametrize(("body", "before"), KEPT_SO.values(), ids=KEPT_SO)
 def test_what_keeps_no_more_than_it_is(body: str, before: str) -> None:
     assert told(program(body, before or "rows = []")) == []
+
+
+@pytest.mark.parametrize(
+    ("after", "count"),
+    [
+        ("log.rows = np.array(log.rows)", 0),
+        ("log.rows = rows = np.concatenate(log.rows, 0)", 0),
+        ("log.rows = np.array(flag)", 1),
+        ("flag = np.array(log.rows)", 1),
+        ("log.rows = log.rows[1:]", 1),
+    ],
+)
+def test_what_is_replaced_behind_the_loop_by_what_is_made_of_it(after: str, count: int) -> None:
+    text = program("log.rows.append(load(path)[:4])", LOG).replace("    return rows\n\nrun", f"    {after}\n\nrun")
+    assert after in text
+    assert len(told(text)) == count
 
 
 def test_of_batches_nobody_makes_an_array() -> None:

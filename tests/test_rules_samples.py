@@ -80,6 +80,7 @@ CHAIN = "c = b[1:]\nd = c[1:]\ne = d[1:]\nf = e[1:]"
         (loop("a = np.load(path)\nkept.append(a[5:9, size])"), False),
         (loop("a = np.load(path)\nkept.append(a[2:])"), False),
         (loop("a = np.load(path)\nkept.append(a[:-2])"), False),
+        (loop("a = np.load(path)\nkept.append(a[:size])") + "    kept = np.array(kept)\n", False),
         (loop("a = np.load(path)\nb = a[:size]\nkept.append(b)"), True),
         (loop("a = np.load(path)\nb, c = a[:size]\nkept.append(b)"), True),
         (loop("a = np.load(path)\nb = a[:size]\nfor _ in b:\n    kept.append(b)"), True),

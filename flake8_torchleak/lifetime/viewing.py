@@ -20,6 +20,7 @@ from flake8_torchleak.lifetime.operations import Operations
 from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.values import Atom, Graph, Keywords, Kind, Obj, Site, Value, constant, join
 from flake8_torchleak.model.effects import ARRAY_METHODS, TENSOR_METHODS, Sharing
+from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.slices import CREATES, LOADS, WRITTEN, cuts_out
 from flake8_torchleak.model.values import Kind as ModelKind
 
@@ -142,21 +143,44 @@ class ViewedExpressions(Expressions):
     def entry(self, base: Value, index: Value, node: ast.Subscript) -> Value:
         """`base[index]`: all of an array, a part of it, or what has memory of its own."""
         found = super().entry(base, index, node)
+        if any(isinstance(atom.made, Obj) for atom in base):
+            return found  # an element of a container is all that it was before
         known = all(atom.kind is Kind.TENSOR for atom in base if atom.held is not None)
         return tuple(self._part(each, node.slice, known) if isinstance(each.held, tuple) else each for each in found)
 
     @staticmethod
     def _part(atom: Atom, index: ast.expr, known: bool) -> Atom:
-        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        parts = [each for each in getattr(index, "elts", [index]) if not _is_new_axis(each)]
         slices = [each for each in parts if isinstance(each, ast.Slice)]
         if isinstance(index, ast.Constant) and isinstance(index.value, str):
             return atom.but(held=None)  # of a dict
+        if not parts:
+            return atom
         if not slices:
-            return _cut(atom, _PART) if len(parts) == 1 and known else atom.but(held=None)
+            gives_rows = len(parts) == 1 and known and not _is_flat(base_of(atom))
+            return _cut(atom, _PART) if gives_rows else atom.but(held=None)
         if not cuts_out(index):
             return atom
         in_one_piece = len(parts) == 1 and slices[0].step is None
         return _cut(atom, _PART if in_one_piece else _SPREAD)
+
+
+def _is_new_axis(index: ast.expr) -> bool:
+    """Whether an index is `None`, `np.newaxis` or `...`, which leave all in."""
+    return last_name(index) == "newaxis" or (isinstance(index, ast.Constant) and index.value in (None, Ellipsis))
+
+
+def _is_flat(made: ast.expr) -> bool:
+    """Whether an array is, or may well be, of one dimension: of one length, or a product of matrices.
+
+    Who loads a file may get an array of any.
+    """
+    if isinstance(made, ast.BinOp):
+        return isinstance(made.op, ast.MatMult) or (_is_flat(made.left) and _is_flat(made.right))
+    if not isinstance(made, ast.Call) or last_name(made.func) not in CREATES:
+        return False
+    shape = made.args[0] if len(made.args) == 1 or last_name(made.func) == "full" else None
+    return shape is not None and not isinstance(shape, (ast.Tuple, ast.List, ast.Attribute, ast.Call))
 
 
 class ViewedElements(Elements):

@@ -32,7 +32,8 @@ When it stays silent
 --------------------
 The slice is copied (`.copy()`, `.clone()`, `.cpu()`, a list or mask as the index, arithmetic), leaves out only a few
 elements at the ends, or is one of several views of its array; the container keeps no objects (an array, a tensor,
-h5py) or starts anew with each array; the array is memory-mapped.
+h5py), starts anew with each array, or is replaced by what is made of it (`rows = np.array(rows)`); the array is
+memory-mapped.
 
 A note where the view is a slice, `row[:n]`: how much of its base it leaves out nobody sees; `rows[0]` is one of many.
 And where the array is read from a text file or made of a list: it is small, as a rule.
@@ -116,7 +117,7 @@ def check(module: Module) -> Iterator[Report]:
     told: set[int] = set()
     in_sight = may_keep_views(Outline(module.root, module.source.text))  # most need no index
     for kept in kept_views(module) if in_sight else ():
-        if module.infer.value(kept.view).graph:
+        if module.infer.value(kept.view).graph or _is_replaced(kept.node, module):
             continue  # its history is more than its memory: TLK402
         told |= {kept.node.lineno, kept.view.lineno}
         yield _in_sight(kept, module)
@@ -130,6 +131,7 @@ def _by_longer_ways(module: Module) -> list[Report]:
     known = module.shared.get(_FOLLOWED)
     if not isinstance(known, list):
         kept = viewed.kept_views(module) if may_cut(module.root, module.source.text, module.notes) else ()
+        kept = (each for each in kept if not _is_replaced(each.at, module))
         by_line = {getattr(each.node, "lineno", 0): _followed(each, module) for each in kept}
         known = module.shared[_FOLLOWED] = list(by_line.values())
     return known
@@ -166,6 +168,22 @@ def _followed(kept: Kept, module: Module) -> Report:
         severity=None if image and is_one(kept.value) else Severity.NOTE,
         why=_SLICED if not is_one(kept.value) else "of an array of one dimension an entry is a number, which is a copy",
         target=kept,
+    )
+
+
+def _is_replaced(node: ast.AST, module: Module) -> bool:
+    """Whether what a statement fills is bound anew, behind it, to what is made of it: `rows = np.array(rows)`."""
+    store = stored(node) if node in module.tree.parents else None
+    if store is None:
+        return False
+    holder, scope = ast.unparse(store.holder), module.tree.function(node) or module.root
+    return any(
+        isinstance(each, ast.Assign)
+        and each.lineno > store.node.lineno
+        and isinstance(each.value, ast.Call)
+        and any(ast.unparse(target) == holder for target in each.targets)
+        and any(ast.unparse(given) == holder for given in each.value.args)
+        for each in module.tree.within(scope)
     )
 
 
