@@ -172,6 +172,30 @@ def test_what_is_replaced_behind_the_loop_by_what_is_made_of_it(after: str, coun
     assert len(told(text)) == count
 
 
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [
+        ("load(path)[:4]", 1),
+        ("load(path)[:4].copy()", 0),
+        ("load(path)", 0),
+        ("path", 0),
+        ("halved(path)", 0),  # the other half is kept, too
+    ],
+)
+def test_what_a_generator_makes_is_put_into_a_list(given: str, count: int) -> None:
+    text = f"""
+def gather(paths):
+    rows, rest = [], []
+    def halved(path):
+        both = np.load(path)
+        rest.append(both[:4])
+        return both[4:]
+    rows.extend({given} for path in paths)
+    return rows, rest
+"""
+    assert len(told(program("rows.append(path)") + text)) == count
+
+
 def test_of_batches_nobody_makes_an_array() -> None:
     """They are TLK404's."""
     assert told(program("rows.append(x[:4])\nnp.load(flag)", loop="for x in DataLoader(loader):")) == []

@@ -205,6 +205,8 @@ class ViewedKeeper(Keeper):
         """Arrays that are kept whole."""
         self.parts: dict[_Array, set[Site]] = {}
         """What made the parts of an array that are kept."""
+        self._by_generators: dict[Site, set[Site]] = {}
+        """The same of what generators give, all at once, by what makes the arrays. None: an array is given whole."""
 
     def keep_memory(
         self, inside: list[Atom], value: Value, node: ast.AST, target: ast.expr | None, loop: Loop, holders: list[Atom]
@@ -220,6 +222,16 @@ class ViewedKeeper(Keeper):
                 self.parts.setdefault(array, set()).add(atom.site)
                 self.add(VIEW, node, target, loop, holders, atom)
 
+    def gathered(self, holder: Value, value: Value, node: ast.AST) -> None:
+        """A container gets all that a generator makes step by step."""
+        for atom, _ in self.run.within(value):
+            array = _array(atom)
+            if array is not None:
+                whole = is_whole(atom)
+                self._by_generators.setdefault(array.made, set()).add(None if whole else atom.site)
+                if not whole:
+                    self.collected(VIEW, holder, atom, node)
+
     def _is_one_of_many(self, atom: Atom, born: int) -> bool:
         """Whether a loop that began behind an array cuts another part out of it in each iteration."""
         return any(each.start > born and each.ident in atom.vary for each in self.run.loops)
@@ -228,7 +240,11 @@ class ViewedKeeper(Keeper):
         """Whether all of the array is kept as well, or several parts, which may be all of it."""
         array = _array(atom)
         assert array is not None
-        return array in self.wholes or len(self.parts[array]) > 1
+        if array in self.wholes or len(self.parts.get(array, ())) > 1:
+            return True
+        given = self._by_generators.get(array.made, set())
+        stored = {site for other, sites in self.parts.items() if other.made is array.made for site in sites}
+        return bool(given) and len(given | stored) > 1
 
 
 def is_one(atom: Atom) -> bool:
