@@ -76,27 +76,6 @@ def test_nothing_is_known_of_what_a_librarys_class_keeps(imported: str, made: st
     assert reported(text) == marked(text)
 
 
-TERMS = """
-import torch
-
-def train(student, terms_of: torch.nn.Module, loader, optimizer):
-    kept = []
-    for x, y in loader:
-        terms = terms_of(student(x), y)
-        optimizer.zero_grad(); terms.total.backward(); optimizer.step()
-        kept.append(terms.{method}())
-    return kept
-"""
-
-
-@pytest.mark.parametrize(
-    ("method", "expected"), [("parts", 1), ("clone", 1), ("detached", 0), ("as_detached_numbers", 0), ("detach", 0)]
-)
-def test_methods_that_say_that_they_detach(method: str, expected: int) -> None:
-    """Of an object that a network gives; a tensor has no such methods but `detach`."""
-    assert len([each for each in lint(TERMS.format(method=method)) if each.code == "TLK402"]) == expected
-
-
 DRAWN = """
 import torch
 import torch.nn.functional as F

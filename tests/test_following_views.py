@@ -103,6 +103,7 @@ VIEWS: dict[str, tuple[str, str]] = {
     "of a tensor": ("rows.append(pictured(path)[:4])", ""),
     "of a tensor, as an array": ("rows.append(pictured(path)[:4].numpy())", ""),
     "narrowed": ("rows.append(pictured(path).narrow(0, 0, 4))", ""),
+    "columns, narrowed": ("rows.append(pictured(path).narrow(1, 0, 4))", ""),
     "contiguous rows": ("rows.append(pictured(path)[:4].contiguous())", ""),
     "created": ("image = np.zeros((64, 64)) + path\nrows.append(image[0])", ""),
     "drawn": ("image = torch.rand(64, 64)\nrows.append(image[:8, :8])", ""),
@@ -119,6 +120,7 @@ KEPT_SO = {
     "computed of the part": ("rows.append(load(path)[:4] / 255)", ""),
     "cast": ("rows.append(load(path)[:4].astype(np.float32))", ""),
     "made contiguous": ("rows.append(pictured(path)[:8, :8].contiguous())", ""),
+    "narrowed columns, contiguous": ("rows.append(pictured(path).narrow(1, 0, 4).contiguous())", ""),
     "columns in another shape": ("rows.append(pictured(path)[:, :9].reshape(-1))", ""),
     "a mean": ("rows.append(load(path)[:4].mean())", ""),
     "numbers": ("rows.append(load(path)[0, 3])", ""),
@@ -154,6 +156,29 @@ def test_parts_that_keep_all_of_an_array(body: str, before: str) -> None:
 @pytest.mark.parametrize(("body", "before"), KEPT_SO.values(), ids=KEPT_SO)
 def test_what_keeps_no_more_than_it_is(body: str, before: str) -> None:
     assert told(program(body, before or "rows = []")) == []
+
+
+SHARED = [
+    "x[4:12]", "x[0]", "x[::32]", "x[:, :9].T", "x[:2].reshape(-1)", "np.asarray(x[:4])", "t[:4]", "t[:4].contiguous()",
+    "t[:2].reshape(-1)", "t.narrow(0, 0, 4)", "t.narrow(0, 0, 4).contiguous()", "t.narrow(1, 0, 4)", "t[:4].numpy()",
+    "t[:4].detach()", "t[:4].float()", "x.reshape(16, -1)[0]", "x[None][0]", "x[..., 0]",
+]  # fmt: skip
+COPIED = [
+    "x[:4].copy()", "np.array(x[:4])", "x[:4] / 255", "x[:4].astype(np.float32)", "x[:, :9].reshape(-1)", "x[[0, 1]]",
+    "x[0, 3]", "t[:8, :8].contiguous()", "t[:, :9].reshape(-1)", "t.narrow(1, 0, 4).contiguous()", "t[:4].clone()",
+    "t[:4].double()", "np.zeros(9)[0]", "x[:4].mean()", "x[:, :9].ravel()",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "shares"), [*((each, True) for each in SHARED), *((each, False) for each in COPIED)])
+def test_what_shares_the_memory_of_an_array(part: str, shares: bool) -> None:
+    """Measured on numpy and torch: what the tests here take for views, and for copies."""
+    np, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
+    x = np.random.rand(64, 64).astype(np.float32)
+    t = torch.from_numpy(x)
+    given = eval(part, {"np": np, "torch": torch, "x": x, "t": t})
+    held = given.numpy() if isinstance(given, torch.Tensor) else np.asarray(given)
+    assert np.shares_memory(held, x) is shares
 
 
 @pytest.mark.parametrize(

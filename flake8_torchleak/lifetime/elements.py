@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from flake8_torchleak.lifetime.identity import is_data
 from flake8_torchleak.lifetime.libraries import ALONE, ARRAY
 from flake8_torchleak.lifetime.run import Part
+from flake8_torchleak.lifetime.sites import BATCH
 from flake8_torchleak.lifetime.values import (
     ANYTHING,
     ELEMENTS,
@@ -121,7 +122,7 @@ class Elements(Part):
             elif atom.kind is Kind.LOADER:
                 held = None if atom.made == ALONE else atom.site
                 born = run.tick()
-                found.append((Atom(Kind.UNKNOWN, (node, "batch"), born=born, since=born, held=held),))
+                found.append((Atom(Kind.UNKNOWN, (node, BATCH), born=born, since=born, held=held),))
             elif atom.kind is Kind.TENSOR:
                 site = (node, ELEMENTS)
                 found.append(run.make.result(site, [(atom,)]) if atom.made == ARRAY else run.make.view(site, atom))

@@ -77,20 +77,16 @@ def forget(module: Module) -> None:
         take_apart(known.run, known.own)
 
 
-def place_of(module: Module) -> Place:
+def own_place(module: Module) -> Place:
     """Where a module's program is followed from."""
     finder = Finder(module.path) if module.project is not None and module.path is not None else None
     return Place(finder.path if finder is not None else "", module.root, None, finder)
 
 
-def budget_of(module: Module) -> int:
-    """Steps in which a module's program is followed. No index is needed: where nothing is kept, none is made."""
-    return _LEAST + _PER_NODE * (1 + sum(map(_count, module.root.body)))
-
-
 def _follow(module: Module) -> Followed:
     root = module.root
-    runner = Runner(place_of(module), partial(budget_of, module))
+    # What is asked here needs no index: where nothing is kept, none is made.
+    runner = Runner(own_place(module), lambda: _LEAST + _PER_NODE * (1 + sum(map(_count, root.body))))
     try:
         if not module.tests_by(Outline(root, module.source.text).packages):  # the loops of tests are short
             with room():

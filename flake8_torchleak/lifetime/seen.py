@@ -6,10 +6,18 @@ import ast
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
+from flake8_torchleak.lifetime.sites import (
+    ARITHMETIC,
+    is_called_loss,
+    is_part_of_loss,
+    is_reduced,
+    names_loss,
+    results_of_calls,
+    root_of,
+)
 from flake8_torchleak.lifetime.values import (
     BY_CALL,
     BY_NAME,
-    ELEMENTS,
     LEAF,
     NOTHING,
     Atom,
@@ -19,14 +27,10 @@ from flake8_torchleak.lifetime.values import (
     Value,
     is_marked,
 )
-from flake8_torchleak.model import hints
-from flake8_torchleak.model.names import last_name
 
 if TYPE_CHECKING:
     from flake8_torchleak.lifetime.frames import Evaluated
     from flake8_torchleak.lifetime.journal import Histories
-
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
 class Seen:
@@ -190,12 +194,12 @@ class Seen:
                 continue
             begun = {part: self._begins_with(part) for part in below}
             whole = NOTHING.union(*begun.values())
-            if made := _of_calls(whole):
-                begun, whole = {part: made & frozenset(map(_root, own)) for part, own in begun.items()}, made
+            if made := results_of_calls(whole):
+                begun, whole = {part: made & frozenset(map(root_of, own)) for part, own in begun.items()}, made
             certain = {part for part, own in begun.items() if own == whole}
             stack += certain
-            if isinstance(each, _SUMS) and isinstance(each.op, _ARITHMETIC):
-                stack += [part for part in below if self._is_made_of_loss(part) or _is_reduced(part)]
+            if isinstance(each, _SUMS) and isinstance(each.op, ARITHMETIC):
+                stack += [part for part in below if self._is_made_of_loss(part) or is_reduced(part)]
                 stack += self._named_terms(each, certain)
                 stack += self._parts_of_losses(each)
 
@@ -207,7 +211,7 @@ class Seen:
         sides = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
         found: list[Site] = []
         for side, value in zip(sides, self.operands.get(node, ((), ())), strict=True):
-            for atom in value if _names_loss(side) else ():
+            for atom in value if names_loss(side) else ():
                 if atom.graph is Graph.MAYBE and atom.site not in certain:
                     self.surprises += atom.site not in self.proven
                     self.named_terms.add(atom.site)
@@ -224,7 +228,7 @@ class Seen:
         if not isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
             return []
         terms = [atom for side in self.operands.get(node, ()) for atom in side]
-        found = [atom.site for atom in terms if atom.graph is Graph.MAYBE and _is_part_of_loss(atom.site)]
+        found = [atom.site for atom in terms if atom.graph is Graph.MAYBE and is_part_of_loss(atom.site)]
         if isinstance(node.op, ast.Mult):
             found = [site for atom in terms for site in self.inputs.get(atom.site, ()) if self._is_of_loss(site)]
         self.surprises += not self.proven.issuperset(found)
@@ -250,7 +254,7 @@ class Seen:
     def _is_made_of_loss(self, site: Site) -> bool:
         """Whether a value is a loss by a name, or what alone it may have its history from."""
         seen: set[Site] = set()
-        while site not in seen and not _is_called_loss(site):
+        while site not in seen and not is_called_loss(site):
             seen.add(site)
             below = set(self.inputs.get(site, ()))
             if len(below) != 1:
@@ -262,67 +266,3 @@ class Seen:
 _MOST_WAYS = 200
 """Sites between what is differentiated and what it begins with that are looked at."""
 _SUMS = (ast.BinOp, ast.AugAssign)
-
-
-def _names_loss(node: ast.expr) -> bool:
-    """Whether a term is a loss by its name, or a part of it is."""
-    stack = [node]
-    while stack:
-        each = stack.pop()
-        if isinstance(each, ast.BinOp):
-            stack += [each.left, each.right]
-        elif isinstance(each, (ast.Name, ast.Attribute)) and hints.is_loss(last_name(each)):
-            return True
-    return False
-
-
-def _is_part_of_loss(site: Site) -> bool:
-    """`total` of `total, parts = mask_loss(...)`."""
-    base = site[0] if isinstance(site, tuple) and site else None
-    return isinstance(base, ast.Call) and hints.computes_loss(last_name(base.func))
-
-
-def _is_reduced(site: Site) -> bool:
-    """`x.mean()` and `x.sum()`: what a tensor is brought to that is a term of a loss."""
-    return isinstance(site, ast.Call) and isinstance(site.func, ast.Attribute) and site.func.attr in ("mean", "sum")
-
-
-def _is_called_loss(site: Site) -> bool:
-    """Whether what a site makes is a loss by a name: of what is called, of what it is put into, of a factor."""
-    stack: list[Site] = [site]
-    while stack:
-        each = stack.pop()
-        if isinstance(each, ast.BinOp) and isinstance(each.op, _ARITHMETIC):
-            stack += [each.left, each.right]
-        elif isinstance(each, ast.Call):
-            if hints.computes_loss(last_name(each.func)):
-                return True
-        elif isinstance(each, (ast.Name, ast.Attribute)) and hints.is_loss(last_name(each)):
-            return True
-    return isinstance(site, ast.AugAssign) and hints.is_loss(last_name(site.target))
-
-
-def _of_calls(begun: frozenset[Site]) -> frozenset[Site]:
-    """The calls whose results a history begins with, if all else that it may begin with is what a loop goes over.
-
-    That is data: of `loss_of(net(x), y)`, differentiated, it is `net(x)` that has the history.
-    """
-    made = frozenset(site for site in begun if not _is_element(site))
-    roots = frozenset(map(_root, made))
-    return roots if made != begun and all(isinstance(each, ast.Call) for each in roots) else NOTHING
-
-
-def _is_element(site: Site) -> bool:
-    """Whether something is an element of what is gone over, or a part of one."""
-    while isinstance(site, tuple) and len(site) == 2:
-        if site[1] in (ELEMENTS, "batch"):
-            return True
-        site = site[0]
-    return False
-
-
-def _root(site: Site) -> Site:
-    """What a part was taken from."""
-    while isinstance(site, tuple) and len(site) == 2:
-        site = site[0]
-    return site

@@ -34,8 +34,6 @@ from flake8_torchleak.model.names import last_name
 
 _STEPPING = frozenset({"on", "add_event_handler", "attach", "step", "register_step", "map", "apply"})
 """Methods that are handed functions which they call once per step."""
-_DETACHING = "detach"
-"""What stands in the name of a method that gives something without history."""
 _MOVING = frozenset({"to", "cuda"})
 """Methods that give a tensor itself, with its history, elsewhere."""
 _PUTTING = frozenset({"append", "appendleft", "extend"})
@@ -160,8 +158,6 @@ class Unseen(Part):
             return NONE
         if atom.held is not None and (name == "to" or name in TENSOR_METHODS):
             return None  # a part of a batch
-        if _DETACHING in name and name not in TENSOR_METHODS:
-            return run.make.unknown(node)  # of an object, by its name: tensors have no such method
         if atom.graph is Graph.YES or name in table.ONLY_TENSORS or name in table.NO_HISTORY_METHODS:
             return None
         if name.endswith("_") and not name.endswith("__") and isinstance(receiver, ast.Call):

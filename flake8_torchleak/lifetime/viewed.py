@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.assembly import take_apart
 from flake8_torchleak.lifetime.deep import room
-from flake8_torchleak.lifetime.follow import Runner, place_of
+from flake8_torchleak.lifetime.follow import Runner, own_place
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.viewing import MAKERS, VIEW, ViewedKeeper
@@ -44,12 +44,12 @@ class _Viewer(Runner):
             self._call(Function(function, self.own, None, info, self._instance(each)), info)
 
 
-def kept_views(module: Module) -> Iterator[Kept]:
+def followed_views(module: Module) -> Iterator[Kept]:
     """The parts of arrays that something keeps, each with all of its array, which nothing else needs.
 
     All that is known of one is gone when the next is asked for, or none.
     """
-    viewer = _Viewer(place_of(module), lambda: _MOST_STEPS, views=True)
+    viewer = _Viewer(own_place(module), lambda: _MOST_STEPS, views=True)
     try:
         with room():
             viewer.all()

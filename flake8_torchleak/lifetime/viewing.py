@@ -21,7 +21,7 @@ from flake8_torchleak.lifetime.run import Run
 from flake8_torchleak.lifetime.values import Atom, Graph, Keywords, Kind, Obj, Site, Value, constant, join
 from flake8_torchleak.model.effects import ARRAY_METHODS, TENSOR_METHODS, Sharing
 from flake8_torchleak.model.names import last_name
-from flake8_torchleak.model.slices import CREATES, LOADS, WRITTEN, cuts_out
+from flake8_torchleak.model.slices import CREATES, CUTTING, LOADS, SIZED, cuts_out
 from flake8_torchleak.model.values import Kind as ModelKind
 
 VIEW = "view"
@@ -30,11 +30,9 @@ MAKING = "one iteration per array that is made"
 """Why a loop is a step here."""
 _WHOLE, _PART, _SPREAD = "all of", "rows of", "columns of"
 """How a value lies in memory: it is all of it, a part in one piece, or one that copies where it is made contiguous."""
-MAKERS = frozenset(name.rpartition(".")[2] for name in LOADS) | (CREATES - WRITTEN)
+MAKERS = frozenset(name.rpartition(".")[2] for name in LOADS) | SIZED
 """The last parts of the names of functions that make arrays."""
 _ROOTS = frozenset({"numpy", "torch"})
-_ROWS = frozenset({"narrow", "select"})
-"""Methods that cut."""
 
 
 class _Array(NamedTuple):
@@ -64,7 +62,7 @@ def base_of(atom: Atom) -> ast.expr:
 
 def makes_array(path: str) -> bool:
     """Whether a function, by its dotted name, makes an array of some size or loads one."""
-    return path in LOADS or (path.partition(".")[0] in _ROOTS and path.rpartition(".")[2] in CREATES - WRITTEN)
+    return path in LOADS or (path.partition(".")[0] in _ROOTS and path.rpartition(".")[2] in SIZED)
 
 
 def _made(atom: Atom, node: Site) -> Atom:
@@ -106,8 +104,9 @@ class ViewedOperations(Operations):
         if not isinstance(atom.held, tuple):
             return found
         effect = (ARRAY_METHODS if atom.made == table.ARRAY else TENSOR_METHODS).get(name)
-        if name in _ROWS:
-            return tuple(_cut(each, _PART) for each in found)
+        if name in CUTTING:
+            how = _PART if args and constant(args[0]) == 0 else _SPREAD
+            return tuple(_cut(each, how) for each in found)
         if atom.held[0] == _SPREAD and effect is not None and effect.sharing is Sharing.LAYOUT:
             return tuple(each.but(held=None) for each in found)  # measured: it copies
         if is_whole(atom) and (effect is None or effect.kind in (ModelKind.TENSOR, ModelKind.ARRAY)):

@@ -220,10 +220,7 @@ class ClassTable:
         owner = self.tree.class_of(function)
         if owner is None:
             calls = self.called(function.name, ast.Name)
-            if calls:
-                calls = [each for each in calls if not self._is_of_another_file(each, function)]
-            entries = self._registered.get(function.name, ()) if self._looks_up else ()
-            return calls + [call for each in entries for call in self.callers.get(each, ())] if entries else calls
+            return [each for each in calls if not self._is_of_another_file(each, function)] + self._as_entry(function)
         if function.name in ("__init__", "__new__"):
             facts = self.all[owner]
             built = [facts, *(e for e in self.heirs.get(facts, ()) if e.methods.get(function.name) is function)]
@@ -266,14 +263,15 @@ class ClassTable:
         found: dict[str, list[ast.Call]] = {}
         for call in self.tree.everywhere(ast.Call):
             func = call.func
-            kind = func.__class__
-            if kind is ast.Attribute:
-                name = func.attr  # type: ignore[attr-defined]
-            else:
-                name = func.id if isinstance(func, ast.Name) else entry_called(func)
+            name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") or entry_called(func)
             if name:
                 found.setdefault(name, []).append(call)
         return found
+
+    def _as_entry(self, function: FunctionNode) -> list[ast.Call]:
+        """Calls of entries of the tables that a function is put in."""
+        tables = self._registered.get(function.name, ()) if self._looks_up else ()
+        return [call for each in tables for call in self.callers.get(each, ())]
 
     @cached_property
     def _looks_up(self) -> bool:

@@ -18,7 +18,11 @@ PICTURES = frozenset({"imread", "imdecode", "read_image"})
 CREATES = frozenset({"array", "asarray", "zeros", "ones", "empty", "full", "rand", "randn", "random"})
 """Functions of numpy and torch that make an array."""
 WRITTEN = frozenset({"array", "asarray", "loadtxt", "genfromtxt"})
-"""Of these the functions that make an array of what is spelled out, in a text file or a list: small, as a rule."""
+"""Of these the functions that make an array of what is spelled out, in a text file or a list: of any size."""
+SIZED = CREATES - WRITTEN
+"""Those that make one of a size that they are told."""
+CUTTING = frozenset({"narrow", "select"})
+"""Methods of tensors that cut a part out."""
 _OUTPUTS = frozenset({"last_hidden_state", "logits"})
 """Parts of a model's output that are as large as all of it."""
 _TRIMMED = 4

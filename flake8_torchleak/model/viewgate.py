@@ -9,20 +9,18 @@ from collections.abc import Iterator, Sequence
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.outline import Outline
-from flake8_torchleak.model.slices import CREATES, LOADS, PICTURES, WRITTEN, base_of, cuts_out, under_views
+from flake8_torchleak.model.slices import CREATES, CUTTING, LOADS, PICTURES, SIZED, base_of, cuts_out, under_views
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 _PUTS = frozenset({"append", "appendleft", "add", "insert", "setitem", "setdefault"})
 _MAKERS = CREATES | {name.rpartition(".")[2] for name in LOADS}
 _DISPLAYS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
-_CREATED = CREATES - WRITTEN
 _PLAIN = frozenset({ast.Name, ast.Attribute})
 _CUTS = frozenset({ast.Subscript, ast.Call})
 _Assigning = ast.Assign | ast.AnnAssign
 
-
 _loads = "|".join(sorted(name.rpartition(".")[2] for name in LOADS))
-_creates = "|".join(sorted(CREATES - WRITTEN))
+_creates = "|".join(sorted(SIZED))
 _LOADING = re.compile(rf"(?<!torch)\.(?:{_loads})\(")
 """What loads arrays; what torch loads are states, as a rule."""
 _CREATING = re.compile(rf"\b(?:np|numpy|torch)\.(?:random\.)?(?:{_creates})\(")
@@ -52,7 +50,7 @@ class _Cuts:
 
     def __init__(self, root: ast.Module) -> None:
         functions = [each for each in ast.walk(root) if isinstance(each, FUNCTIONS)]
-        self._givers: set[str] = set()
+        self._givers, self._cutters = set[str](), set[str]()  # asked for while they are sought
         self._givers = {each.name for each in functions if self._gives(each)}
         self._cutters = {each.name for each in functions if self._cuts(each, {arg.arg for arg in parameters(each)})}
         self.found = any(self._cuts(each, self._made(each)) for each in (*functions, root))
@@ -60,7 +58,7 @@ class _Cuts:
     def _makes(self, value: ast.expr | None) -> bool:
         """Whether something is made in an expression."""
         return value is not None and any(
-            isinstance(each, ast.Call) and last_name(each.func) in _CREATED | self._givers for each in ast.walk(value)
+            isinstance(each, ast.Call) and last_name(each.func) in SIZED | self._givers for each in ast.walk(value)
         )
 
     def _made(self, scope: ast.AST) -> set[str]:
@@ -79,16 +77,15 @@ class _Cuts:
 
     def _cuts(self, scope: ast.AST, names: set[str]) -> bool:
         """Whether a part is cut out of one of these variables, or out of what is made there."""
-        cutters = getattr(self, "_cutters", frozenset[str]())
         for each in _own(scope):
             if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Load):
                 if _is_of(each.value, names) or (isinstance(each.value, ast.Call) and self._makes(each.value)):
                     return True
             elif isinstance(each, ast.Call):
-                if isinstance(each.func, ast.Attribute) and each.func.attr in ("narrow", "select"):
+                if isinstance(each.func, ast.Attribute) and each.func.attr in CUTTING:
                     if _is_of(each.func.value, names):
                         return True
-                elif last_name(each.func) in cutters and any(
+                elif last_name(each.func) in self._cutters and any(
                     _is_of(one, names) or self._makes(one) for one in each.args
                 ):
                     return True

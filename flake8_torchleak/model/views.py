@@ -32,8 +32,8 @@ class KeptView:
     base: Definition
     is_array: bool
     """It is NumPy's for sure."""
-    is_small: bool
-    """Its base is of as many elements as somebody wrote: read from a text file, or made of a list."""
+    is_written: bool
+    """Its base is read from a text file, or made of a list: how large it is, nobody sees."""
 
 
 def kept_views(module: Module) -> Iterator[KeptView]:

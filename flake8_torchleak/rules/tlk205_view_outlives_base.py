@@ -36,7 +36,7 @@ h5py), starts anew with each array, or is replaced by what is made of it (`rows 
 memory-mapped.
 
 A note where the view is a slice, `row[:n]`: how much of its base it leaves out nobody sees; `rows[0]` is one of many.
-And where the array is read from a text file or made of a list: it is small, as a rule.
+And where the array is read from a text file or made of a list: how large it is, nobody sees.
 
 What a program keeps through helpers, methods, records and other files is found by following it, where the file itself
 loads arrays, or creates some and cuts parts out of them: notes, but for rows of pictures. Of one index of an array that
@@ -57,8 +57,8 @@ from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.finding import Fix, FixLevel, Severity
 from flake8_torchleak.following import FOLLOWED
 from flake8_torchleak.gate import Subject
-from flake8_torchleak.lifetime import viewed
 from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.lifetime.viewed import followed_views
 from flake8_torchleak.lifetime.viewing import base_of, is_one
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
@@ -75,8 +75,8 @@ from flake8_torchleak.wording import short
 _OF_TENSORS = frozenset({"detach", "cpu"})
 """Methods that arrays do not have."""
 _WORDS = {Kind.ARRAY: " array", Kind.TENSOR: " tensor"}
-_SMALL = "an array of a text file, or of a list, is small as a rule"
-"""Why a view of one is a note: of five that readers judged none was worth a change."""
+_WRITTEN = "how large an array of a text file, or of a list, is, is not seen"
+"""Why a view of one is a note: of seven that readers judged one was worth a change."""
 _COPIED = {Kind.ARRAY: "`.copy()`", Kind.TENSOR: "`.clone()`"}
 _FOLLOWED = "views that were followed"
 _EITHER = "arrays `.copy()`, tensors `.clone()`"
@@ -118,7 +118,7 @@ def check(module: Module) -> Iterator[Report]:
     in_sight = may_keep_views(Outline(module.root, module.source.text))  # most need no index
     for kept in kept_views(module) if in_sight else ():
         if module.infer.value(kept.view).graph or _is_replaced(kept.node, module):
-            continue  # its history is more than its memory: TLK402
+            continue  # where it has a history, that is more than its memory: TLK402
         told |= {kept.node.lineno, kept.view.lineno}
         yield _in_sight(kept, module)
     for report in _by_longer_ways(module):
@@ -130,7 +130,7 @@ def _by_longer_ways(module: Module) -> list[Report]:
     """What following the program finds, once, however often the rules are asked."""
     known = module.shared.get(_FOLLOWED)
     if not isinstance(known, list):
-        kept = viewed.kept_views(module) if may_cut(module.root, module.source.text, module.notes) else ()
+        kept = followed_views(module) if may_cut(module.root, module.source.text, module.notes) else ()
         kept = (each for each in kept if not _is_replaced(each.at, module))
         by_line = {getattr(each.node, "lineno", 0): _followed(each, module) for each in kept}
         known = module.shared[_FOLLOWED] = list(by_line.values())
@@ -148,8 +148,8 @@ def _in_sight(kept: KeptView, module: Module) -> Report:
         f"each{_WORDS.get(kind, '')} `{kept.base.key}` stays in memory whole: `{kept.key}` keeps its slice "
         f"`{short(kept.view)}`; store a copy ({copied})",
         notes=((kept.base.statement, f"a new `{kept.base.key}` is made here each time, and its view keeps it"),),
-        severity=None if _drops_an_axis(kept.view) and not kept.is_small else Severity.NOTE,
-        why=_SMALL if kept.is_small else _SLICED,
+        severity=None if _drops_an_axis(kept.view) and not kept.is_written else Severity.NOTE,
+        why=_WRITTEN if kept.is_written else _SLICED,
         target=kept,
     )
 
