@@ -11,6 +11,7 @@ from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.slices import CREATES, CUTTING, LOADS, PICTURES, SIZED, base_of, cuts_out, under_views
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
+from flake8_torchleak.words import holds_any
 
 _PUTS = frozenset({"append", "appendleft", "add", "insert", "setitem", "setdefault"})
 _MAKERS = CREATES | {name.rpartition(".")[2] for name in LOADS}
@@ -28,7 +29,7 @@ _KEEPING = re.compile(r"\.(?:append|appendleft|extend|insert|add|setdefault|upda
 _SLICED = re.compile(r"[\w)\]]\[[^\[\]\n]*:[^\[\]\n]*\]|[\w)\]]\[-?\w+\]|\.(?:narrow|select)\(")
 """An index that may cut a part out of an array, and methods that do."""
 _LOOPING = re.compile(r"\b(?:for|while)\b")
-_PICTURED = re.compile(rf"\b(?:{'|'.join(sorted(PICTURES))})\(")
+_PICTURED = tuple(f"{name}(" for name in sorted(PICTURES))
 _NEEDED = (_KEEPING, _SLICED, _LOOPING)
 
 
@@ -39,7 +40,7 @@ def may_cut(root: ast.Module, text: str, notes: bool) -> bool:
     created, most of which stays whole, is asked for where it is.
     """
     if not notes:
-        return _PICTURED.search(text) is not None and all(each.search(text) for each in _NEEDED)
+        return holds_any(text, _PICTURED) and all(each.search(text) for each in _NEEDED)
     if not all(each.search(text) for each in _NEEDED):
         return False
     return _LOADING.search(text) is not None or (_CREATING.search(text) is not None and _Cuts(root).found)
