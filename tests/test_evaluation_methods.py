@@ -267,9 +267,11 @@ def test_a_network_in_evaluation_mode_that_is_given_numbers(tmp_path: Path) -> N
 
 
 def test_a_constructor_evaluates_for_nobody(tmp_path: Path) -> None:
-    """Neither a name nor a mode in sight of its loop says that it does: only its use."""
+    """Neither a name nor a mode in sight of its loop says that it does: only its use, or who makes the object."""
     assert found(tmp_path, {"nets": NETS, "job": OWN.format(parts=OF_CONSTRUCTOR)}, "job") == TOLD
     used = OF_CONSTRUCTOR.replace("print(net.predict(rows, items))", "other.take(net.predict(rows, items))")
-    assert found(tmp_path, {"nets": NETS, "job": OWN.format(parts=used)}, "job") == QUIET
+    assert found(tmp_path, {"nets": NETS, "job": OWN.format(parts=used)}, "job") == TOLD
+    alone = used.partition("def main")[0]
+    assert found(tmp_path, {"nets": NETS, "job": OWN.format(parts=alone)}, "job") == QUIET
     text = OF_CONSTRUCTOR.replace("        for rows", "        net.eval()\n        for rows")
     assert found(tmp_path, {"nets": NETS, "job": OWN.format(parts=text)}, "job") == TOLD

@@ -47,5 +47,6 @@ class Backward(Part):
         for loop in self.run.loops:
             if loop.step in ("", IN_VAIN) and not loop.small and since >= loop.iteration:
                 loop.step = TRAINING
+                self.run.spur()
             loop.trains = True
             self.run.seen.trained.add(loop.node)

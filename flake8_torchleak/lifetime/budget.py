@@ -21,16 +21,29 @@ class Budget:
         """Those before the next place to stop at."""
         self._kept = 0
         """Those behind it."""
+        self._reserved = 0
+        """Those that are there when it is worth while: see `spur`."""
 
-    def allow(self, steps: int) -> None:
-        """From now on, so many steps may be done."""
-        self.steps_left, self._kept = 0, steps
+    def allow(self, steps: int, before: int | None = None) -> None:
+        """From now on, so many steps may be done. before: how many of them before it proves to be worth while."""
+        at_first = steps if before is None else min(steps, before)
+        self.steps_left, self._kept, self._reserved = 0, at_first, steps - at_first
         self.go_on()
+
+    def spur(self) -> None:
+        """It is worth while: all of the steps may be done."""
+        self._kept += self._reserved
+        self._reserved = 0
+
+    @property
+    def is_unproven(self) -> bool:
+        """Whether not all of the steps may be done, for it did not prove to be worth while."""
+        return self._reserved > 0
 
     @property
     def unspent(self) -> int:
         """How many of them were not done."""
-        return max(self.steps_left + self._kept, 0)
+        return max(self.steps_left + self._kept, 0) + self._reserved
 
     def go_on(self) -> None:
         """Take some of the steps that are kept. Raises Over when none is left, Stopped when nobody waits any more."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Hashable, Iterator
 
-from flake8_torchleak.lifetime.budget import Budget
+from flake8_torchleak.lifetime.budget import Budget, Over
 from flake8_torchleak.lifetime.frames import Frame
 from flake8_torchleak.lifetime.journal import Journal
 from flake8_torchleak.lifetime.seen import Seen
@@ -31,12 +31,22 @@ class Heap(Budget):
         self.clock = 1
         self.frames: list[Frame] = []
         self.seen = Seen()
+        self.cut: set[ast.AST | None] = set()
+        """The functions that were being followed when the steps were spent."""
         self.objects: list[Obj] = []
         """All that were made: who takes the run apart empties them."""
         self.latest: dict[Site, int] = {}
         """What makes objects -> when it made one last."""
         self.open: dict[tuple[Site, int], Obj] = {}
         """What was set of values of which nothing else is known, by their site and when they were made."""
+
+    def go_on(self) -> None:
+        """As of a budget; of the calls that it ends is known which they were."""
+        try:
+            super().go_on()
+        except Over:
+            self.cut = self.cut or {each.function.node for each in self.frames if each.function is not None}
+            raise
 
     def tick(self) -> int:
         """A later time than any before."""

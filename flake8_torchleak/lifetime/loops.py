@@ -86,6 +86,8 @@ class Loops(Part):
         run = self.run
         run.loop_count += 1
         loop = Loop(run.loop_count, node, run.tick(), step=why or _step(over), small=_is_small(over), whole=run.whole)
+        if loop.step:
+            run.spur()
         loop.depth, loop.tests = len(run.frames), len(run.tests)
         inner = len(run.loops) > run.frame.loops  # in a loop of the same function
         loop.of_round = inner and bool(over) and all(each.kind is Kind.TENSOR for each in over)

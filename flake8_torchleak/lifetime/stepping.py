@@ -8,21 +8,20 @@ from functools import cached_property
 from heapq import heapify, heappop, heappush
 
 from flake8_torchleak.lifetime.nodes import below, of_node, walk
-from flake8_torchleak.model import hints
+from flake8_torchleak.lifetime.reach import Reach
+from flake8_torchleak.lifetime.uses import DIFFERENTIATING, Uses, receiver_of
 from flake8_torchleak.model.names import hands_over, last_name
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _APART = frozenset({*_LOOPS, *FUNCTIONS, ast.Lambda, ast.ClassDef})
-_REPEATING = frozenset({*_LOOPS, ast.comprehension})
 _CHANGING = frozenset({ast.Assign, ast.AugAssign, ast.Call})
 _ADDING = frozenset({"append", "appendleft", "extend", "add", "update", "setdefault"})
-_DIFFERENTIATING = frozenset({"backward", "manual_backward"})
-_EVALUATING = frozenset({"eval", "from_pretrained"})
-"""Methods that give a network in evaluation mode."""
+_SHAPES = frozenset({"shape", "device", "dtype", "ndim", "training", "requires_grad"})
+_NUMBERS = frozenset({"int", "len", "bool", "str", "range", "item", "tolist", "detach", "size", "numel", "dim"})
+"""Attributes and calls that give what has no history."""
 _PREPARING = frozenset({"eval", "DataLoader"})
-_STEPS = hints.STEP_METHODS | hints.STEP_HOOKS
-_TRAINING = _DIFFERENTIATING | {"autograd", "grad", "minimize"}
+_TRAINING = DIFFERENTIATING | {"autograd", "grad", "minimize"}
 """Names that a text in which nothing is differentiated does not read."""
 
 
@@ -38,7 +37,8 @@ class Stepping:
                 self.functions.append((statement, None))
             elif isinstance(statement, ast.ClassDef):
                 self.functions += [(each, statement) for each in statement.body if isinstance(each, FUNCTIONS)]
-        self._uses = {function: _uses(function) for function, _ in self.functions}
+        self._reach = Reach(self.functions, self.classes)
+        self._uses = self._reach.uses
         self._read = self._top_uses.read.union(*(each.read for each in self._uses.values()))
         self.in_vain = self._read.isdisjoint(_TRAINING)
         """Whether nothing is differentiated, by the text."""
@@ -51,7 +51,7 @@ class Stepping:
         found = [each for each in self.functions if each[0].name not in self._read]
         waiting = [each for each in self.functions if each[0].name in self._read]
         named: dict[str, list[int]] = {}
-        calls = [(self._uses[function].read & self._named.keys()) - {function.name} for function, _ in waiting]
+        calls = [(self._uses[function].read & self._reach.named.keys()) - {function.name} for function, _ in waiting]
         for at, (function, _) in enumerate(waiting):
             named.setdefault(function.name, []).append(at)
         left = Counter(name for each in calls for name in each)
@@ -74,9 +74,23 @@ class Stepping:
 
     def matters(self, function: FunctionNode) -> bool:
         """Whether it may hold a step, calls what may, or is a network's forward pass that may keep something."""
-        return function in self._mattering or function in self._keeping
+        return self.surely(function) or (function in self._mattering and self._is_prepared(function))
 
-    def _steps(self, uses: _Uses) -> bool:
+    def surely(self, function: FunctionNode) -> bool:
+        """Whether its own names, or those of what it calls, say so."""
+        return function in self._surely or function in self._keeping
+
+    def _is_prepared(self, function: FunctionNode) -> bool:
+        """Whether what a function may run, its object's constructor or the module itself prepares loops, by names."""
+        if not _PREPARING.isdisjoint(self._top_uses.read) or function in self._preparing:
+            return True
+        return not self._preparing.isdisjoint(_constructors(self._reach.owners[function]))
+
+    @cached_property
+    def _preparing(self) -> set[FunctionNode]:
+        return self.reading(_PREPARING)
+
+    def _steps(self, uses: Uses) -> bool:
         """Whether there may be a step in what these are the uses of."""
         prepared = not _PREPARING.isdisjoint(self._read)  # in one function, for the loop of another
         return uses.may_step or (prepared and (uses.loops or uses.comprehends))
@@ -91,173 +105,109 @@ class Stepping:
             if owner is not None and any(map(_updates, self._reached(function, owner).intersection(owner.body)))
         }
 
-    def _reached(self, function: FunctionNode, owner: ast.ClassDef | None) -> set[FunctionNode]:
-        """The functions that a method may run, by the names that it reads, and those read; itself, too.
+    def _reached(self, function: FunctionNode, owner: ast.ClassDef) -> set[FunctionNode]:
+        """The functions that a method may run, and itself.
 
-        Of a class whose constructor leaves hooks behind: what that reads as well, for the hooks are run by layers.
+        Of a class whose constructor leaves hooks behind: what that may run as well, for the hooks are run by layers.
         """
-        found = {function}
-        new = set(self._uses[function].read)
-        for each in owner.body if owner is not None else ():
-            if isinstance(each, FUNCTIONS) and each.name == "__init__" and self._uses[each].hooks:
-                new |= self._uses[each].read
-        seen: set[str] = set()
-        while new:
-            name = new.pop()
-            seen.add(name)
-            for each in self._named.get(name, ()):
-                if each not in found:
-                    found.add(each)
-                    new |= self._uses[each].read - seen
-        return found
+        hooking = (each for each in _constructors(owner) if self._uses[each].hooks)
+        return self._reach.all_below({function}.union(*map(self._reach.below, hooking)))
 
     @cached_property
     def at_top(self) -> bool:
         """Whether the module's own statements are steps, or call what may hold one."""
-        names = {each.name for each in self._mattering}
-        names |= {owner.name for function, owner in self.functions if owner is not None and function in self._mattering}
+        mattering = [each for each in self.functions if self.matters(each[0])]
+        names = {function.name for function, _ in mattering}
+        names |= {owner.name for _, owner in mattering if owner is not None}
         if self._steps(self._top_uses) or names & self._top_uses.read:
             return True
         if not self.in_vain:
             return False
-        if self._top_uses.loops or self._top_uses.comprehends:
+        if self._top_uses.runs:
             return True
         run = ((function, self._uses[function]) for function in self._program)
-        return any(uses.loops or uses.comprehends or self.matters(function) for function, uses in run)
+        return any(uses.runs or self.matters(function) for function, uses in run)
 
     @cached_property
     def _program(self) -> set[FunctionNode]:
         """The functions that the module's own statements may run, by the names that these and those read."""
-        named = self._named
-        bodies: dict[str, list[ast.ClassDef]] = {each.name: [] for each in self.classes}
-        for each in self.classes:
-            bodies[each.name].append(each)
-        found: set[FunctionNode] = set()
-        seen: set[str] = set()
-        new = set(_Uses(ast.Module(_rest(self._root.body), [])).read)
-        while new:
-            name = new.pop()
-            seen.add(name)
-            functions = list(named.get(name, ()))
-            for each in bodies.get(name, ()):
-                functions += [inner for inner in each.body if isinstance(inner, FUNCTIONS)]
-                new |= _Uses(ast.Module([*map(ast.Expr, each.bases), *_rest(each.body)], [])).read - seen
-            for function in functions:
-                if function not in found:
-                    found.add(function)
-                    new |= self._uses[function].read - seen
-        return found
+        uses = Uses(ast.Module(_rest(self._root.body), []))
+        return self._reach.read_by(uses)
 
     @cached_property
-    def _top_uses(self) -> _Uses:
+    def _top_uses(self) -> Uses:
         rest = [s for s in _top(self._root.body) if not isinstance(s, (*FUNCTIONS, ast.ClassDef, ast.If, ast.Try))]
-        return _Uses(ast.Module(rest, []))
+        return Uses(ast.Module(rest, []))
+
+    @cached_property
+    def _surely(self) -> set[FunctionNode]:
+        """The functions that lead to what may hold a step by its own names."""
+        return self._reach.all_above([function for function, uses in self._uses.items() if uses.may_step])
 
     @cached_property
     def _mattering(self) -> set[FunctionNode]:
-        return self._leading_to([function for function, uses in self._uses.items() if self._steps(uses)])
+        return self._reach.all_above([function for function, uses in self._uses.items() if self._steps(uses)])
 
     def reading(self, names: frozenset[str]) -> set[FunctionNode]:
         """The functions that read one of these names, and those that read a name of such a function."""
-        return self._leading_to([each for each, uses in self._uses.items() if not names.isdisjoint(uses.read)])
+        return self._reach.all_above([each for each, uses in self._uses.items() if not names.isdisjoint(uses.read)])
 
     def read_at_top(self, names: frozenset[str]) -> bool:
         """Whether the module's own statements read one of these names."""
         return not names.isdisjoint(self._top_uses.read)
 
-    def _leading_to(self, new: list[FunctionNode]) -> set[FunctionNode]:
-        """These functions, and those that may call them, by the names that they read."""
-        readers: dict[str, list[FunctionNode]] = {}
-        for function, uses in self._uses.items():
-            for name in uses.read & self._named.keys():
-                readers.setdefault(name, []).append(function)
-        found = set(new)
-        while new:
-            for function in readers.pop(new.pop().name, ()):
-                if function not in found:
-                    found.add(function)
-                    new.append(function)
-        return found
 
-    @cached_property
-    def _named(self) -> dict[str, list[FunctionNode]]:
-        """The functions by their names."""
-        found: dict[str, list[FunctionNode]] = {}
-        for function in self._uses:
-            found.setdefault(function.name, []).append(function)
-        return found
-
-
-class _Uses:
-    """What stands in a function: names that it reads, and its loops."""
-
-    def __init__(self, root: FunctionNode | ast.Module) -> None:
-        self.name = "" if isinstance(root, ast.Module) else root.name
-        self.read: set[str] = set()
-        self.loops = False
-        """Whether there is a loop that is a statement."""
-        self.comprehends = False
-        """Whether there is one in an expression."""
-        self.over: set[str] = set()
-        """What its loops go over, by name."""
-        for node in walk(root):
-            kind = node.__class__
-            if kind is ast.Name:
-                self.read.add(node.id)  # type: ignore[attr-defined]
-            elif kind is ast.Attribute:
-                self.read.add(node.attr)  # type: ignore[attr-defined]
-            elif isinstance(node, ast.ImportFrom):  # what it is, under whatever name it is used
-                self.read.update(each.name for each in node.names if each.asname is not None)
-            elif kind not in _REPEATING:
-                continue
-            elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-                if kind is ast.comprehension:
-                    self.comprehends = True
-                else:
-                    self.loops = True
-                self.over.update(filter(None, map(_named, walk(node.iter))))
-            else:
-                self.loops = True
-
-    @property
-    def hooks(self) -> bool:
-        """Whether it may leave hooks behind."""
-        return any("hook" in each for each in self.read)
-
-    @property
-    def may_step(self) -> bool:
-        """Whether it may hold a step, by its own names. Those that only suggest something are asked about each time."""
-        if self.name in _STEPS or not _DIFFERENTIATING.isdisjoint(self.read):
-            return True
-        if not (self.loops or self.comprehends):
-            return False
-        if not _EVALUATING.isdisjoint(self.read) or "DataLoader" in self.over or any(map(hints.is_loader, self.over)):
-            return True
-        return "next" in self.read and any(map(hints.is_loader, self.read))
-
-
-@of_node
-def _uses(function: FunctionNode) -> _Uses:
-    return _Uses(function)
-
-
-def _named(node: ast.AST) -> str:
-    """What a node is called: a variable, an attribute, an entry by its key; "" if it is none."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else ""
-    return last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+def _constructors(owner: ast.ClassDef | None) -> list[FunctionNode]:
+    body = owner.body if owner is not None else ()
+    return [each for each in body if isinstance(each, FUNCTIONS) and each.name == "__init__"]
 
 
 @of_node
 def _updates(function: ast.stmt) -> bool:
-    """Whether a method other than the constructor sets an attribute of its object, or changes what one holds."""
-    first = next(iter(function.args.args), None) if isinstance(function, FUNCTIONS) else None
-    if first is None or getattr(function, "name", "") == "__init__":
+    """Whether a method other than the constructor puts into its object, or into what that holds, more than numbers.
+
+    Or leaves a hook with something.
+    """
+    first = receiver_of(function) if isinstance(function, FUNCTIONS) else ""
+    if not first or getattr(function, "name", "") == "__init__":
         return False
-    changing = [node for node in walk(function) if node.__class__ in _CHANGING]
-    return any(_attribute_of(changed, first.arg) for node in changing for changed in _changed(node)) or any(
-        isinstance(node, ast.Call) and hands_over(node, first.arg) for node in changing
-    )
+    nodes = list(walk(function))
+    changing = [node for node in nodes if node.__class__ in _CHANGING and not _is_plain(_given(node))]
+    if any(_attribute_of(changed, first) for node in changing for changed in _changed(node)):
+        return True
+    if any(isinstance(node, ast.Attribute) and node.attr.startswith("register_") for node in nodes):
+        return True
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    calls = (node for node in nodes if isinstance(node, ast.Call))
+    # What a variable of its own calls is code that nobody can see.
+    return any(hands_over(each, first) and getattr(each.func, "id", "") not in bound for each in calls)
+
+
+def _given(node: ast.AST) -> list[ast.expr]:
+    """What a statement sets something to, or a method is given."""
+    if isinstance(node, ast.Call):
+        return [*node.args, *(each.value for each in node.keywords)]
+    value = getattr(node, "value", None)
+    return [value] if value is not None else []
+
+
+def _is_plain(values: list[ast.expr]) -> bool:
+    """Whether expressions have no history for certain: numbers, texts, what was cut off, empty containers of these."""
+    stack: list[ast.AST] = list(values)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Constant, ast.JoinedStr, ast.Compare)):
+            continue
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.IfExp)):
+            stack += [each for each in below(node) if each is not None]
+        elif isinstance(node, ast.Attribute):
+            if node.attr not in _SHAPES:
+                return False
+        elif isinstance(node, ast.Subscript):
+            stack.append(node.value)
+        elif not (isinstance(node, ast.Call) and last_name(node.func) in _NUMBERS):
+            return False
+    return True
 
 
 def _changed(node: ast.AST) -> list[ast.expr]:
@@ -290,23 +240,21 @@ def makes_step(function: FunctionNode) -> bool:
         node = stack.pop()
         if node is None or node.__class__ in _APART:
             continue
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _DIFFERENTIATING:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in DIFFERENTIATING:
             return True
         stack += below(node)
     return False
 
 
 def _rest(body: list[ast.stmt]) -> list[ast.stmt]:
-    """What is run of a block as soon as that is: all but the bodies of its functions and classes."""
+    """What is run of a block as soon as that is: all but the bodies of its functions, and their defaults."""
     found: list[ast.stmt] = []
     for each in body:
         if isinstance(each, (*FUNCTIONS, ast.ClassDef)):
             found += map(ast.Expr, each.decorator_list)
-        if isinstance(each, FUNCTIONS):
-            found += (ast.Expr(default) for default in (*each.args.defaults, *each.args.kw_defaults) if default)
-        elif isinstance(each, ast.ClassDef):
+        if isinstance(each, ast.ClassDef):
             found += _rest(each.body)
-        else:
+        elif not isinstance(each, FUNCTIONS):
             found.append(each)
     return found
 
