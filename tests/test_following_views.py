@@ -233,14 +233,14 @@ def test_a_few_rounds_keep_little() -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("log.add(cv2.imread(path)[0])", "warning"),
-        ("log.add(cv2.imread(path)[:9, :9])", "note"),
-        ("log.add(np.load(path)[0])", "note"),
+        ("log.add(cv2.imread(path)[0])", "of six that a reader judged"),
+        ("log.add(cv2.imread(path)[:9, :9])", "how much of it the slice leaves out is not seen"),
     ],
 )
-def test_a_row_of_a_picture_is_a_part_for_certain(body: str, expected: str) -> None:
+def test_a_part_of_a_picture(body: str, expected: str) -> None:
     (found,) = told(program(body, LOG))
-    assert found.severity.value == expected
+    assert found.severity is Severity.NOTE
+    assert found.reason.startswith(expected)
     assert found.message.endswith("a part of it; store a copy (arrays `.copy()`, tensors `.clone()`)")
     assert "`log.add(" in found.message
     assert [each.text for each in found.notes][:2] == [
@@ -248,13 +248,9 @@ def test_a_row_of_a_picture_is_a_part_for_certain(body: str, expected: str) -> N
     ]  # fmt: skip
 
 
-def test_rows_of_pictures_are_told_where_nobody_asks_for_notes() -> None:
+def test_nothing_is_followed_where_nobody_asks_for_notes() -> None:
     text = program("log.add(cv2.imread(path)[0])\nlog.add(np.load(path)[:4])", LOG)
-    found = lint(text, least=Severity.WARNING)
-    assert "cv2" in "".join(each.message for each in found if each.code == "TLK205")
-    assert not [
-        each for each in lint(text.replace("cv2.imread", "other"), least=Severity.WARNING) if each.code[3] == "2"
-    ]
+    assert not [each for each in lint(text, least=Severity.WARNING) if each.code == "TLK205"]
 
 
 def test_through_other_files(tmp_path: Path) -> None:
@@ -276,30 +272,28 @@ def test_forward_passes_make_no_steps() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "notes", "expected"),
+    ("text", "expected"),
     [
-        ("for p in q:\n    k.append(np.load(p)[:4])", True, True),
-        ("for p in q:\n    k.append(np.load(p)[:4])", False, False),
-        ("for p in q:\n    k.append(cv2.imread(p)[:4])", False, True),
-        ("for p in q:\n    k.append(cv2.imread(p))", False, False),
-        ("k.append(np.load(p)[:4])", True, False),
-        ("for p in q:\n    print(np.load(p)[:4])", True, False),
-        ("for p in q:\n    k.append(torch.load(p)[:4])", True, False),
-        ("for p in q:\n    k.append(np.zeros(9)[:4])", True, True),
-        ("for p in q:\n    x = np.zeros(9)\n    k.append(x[:4])", True, True),
-        ("for p in q:\n    x = np.zeros(9)\n    k.append(p[:4])", True, False),
-        ("for p in q:\n    x = torch.zeros(9)\n    k.append(x.narrow(0, 0, 4))", True, True),
-        ("for p in q:\n    x = torch.zeros(9)\n    k.append(p.narrow(0, 0, 4))", True, False),
-        ("def top(x):\n    return x[:4]\nfor p in q:\n    x = np.zeros(9)\n    k.append(top(x))", True, True),
-        ("def top(x):\n    return x[:4]\nfor p in q:\n    k.append(top(np.zeros(9)))", True, True),
-        ("def top(x):\n    return x[:4]\nfor p in q:\n    x = np.zeros(9)\n    k.append(top(p))", True, False),
-        ("def new():\n    return np.zeros(9)\nfor p in q:\n    k.append(new()[:4])", True, True),
-        ("def new():\n    x = np.zeros(9)\n    return x\nfor p in q:\n    k.append(new()[:4])", True, True),
-        ("def new():\n    x = np.zeros(9)\n    return 1\nfor p in q:\n    k.append(new()[:4])", True, False),
-        ("def new():\n    return np.zeros(9)\nfor p in q:\n    x: Any = new()\n    k.append(x[:4])", True, True),
+        ("for p in q:\n    k.append(np.load(p)[:4])", True),
+        ("k.append(np.load(p)[:4])", False),
+        ("for p in q:\n    print(np.load(p)[:4])", False),
+        ("for p in q:\n    k.append(torch.load(p)[:4])", False),
+        ("for p in q:\n    k.append(np.zeros(9)[:4])", True),
+        ("for p in q:\n    x = np.zeros(9)\n    k.append(x[:4])", True),
+        ("for p in q:\n    x = np.zeros(9)\n    k.append(p[:4])", False),
+        ("for p in q:\n    x = torch.zeros(9)\n    k.append(x.narrow(0, 0, 4))", True),
+        ("for p in q:\n    x = torch.zeros(9)\n    k.append(p.narrow(0, 0, 4))", False),
+        ("def top(x):\n    return x[:4]\nfor p in q:\n    x = np.zeros(9)\n    k.append(top(x))", True),
+        ("def top(x):\n    return x[:4]\nfor p in q:\n    k.append(top(np.zeros(9)))", True),
+        ("def top(x):\n    return x[:4]\nfor p in q:\n    x = np.zeros(9)\n    k.append(top(p))", False),
+        ("def new():\n    return np.zeros(9)\nfor p in q:\n    k.append(new()[:4])", True),
+        ("def new():\n    x = np.zeros(9)\n    return x\nfor p in q:\n    k.append(new()[:4])", True),
+        ("def new():\n    x = np.zeros(9)\n    return 1\nfor p in q:\n    k.append(new()[:4])", False),
+        ("def new():\n    return np.zeros(9)\nfor p in q:\n    x: Any = new()\n    k.append(x[:4])", True),
     ],
 )
-def test_which_files_are_followed_for_views(text: str, notes: bool, expected: bool) -> None:
-    assert may_cut(parse(text), text, notes) is expected
-    outline = Outline(parse(text), text, notes)
-    assert may_find_views(outline) is (expected or may_keep_views(outline))
+def test_which_files_are_followed_for_views(text: str, expected: bool) -> None:
+    assert may_cut(parse(text), text) is expected
+    for notes in (True, False):
+        outline = Outline(parse(text), text, notes)
+        assert may_find_views(outline) is ((expected and notes) or may_keep_views(outline))

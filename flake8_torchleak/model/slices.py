@@ -13,8 +13,6 @@ LOADS = frozenset({
     "matplotlib.pyplot.imread", "torch.load", "torchvision.io.read_image", "scipy.ndimage.imread", "nibabel.load",
 })  # fmt: skip
 """Functions whose result is as large as its file."""
-PICTURES = frozenset({"imread", "imdecode", "read_image"})
-"""Those, by the last part of their names, that give at least rows and columns."""
 CREATES = frozenset({"array", "asarray", "zeros", "ones", "empty", "full", "rand", "randn", "random"})
 """Functions of numpy and torch that make an array."""
 WRITTEN = frozenset({"array", "asarray", "loadtxt", "genfromtxt"})

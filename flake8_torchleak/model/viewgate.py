@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from flake8_torchleak.model import hints
 from flake8_torchleak.model.names import last_name, parameters
 from flake8_torchleak.model.outline import Outline
-from flake8_torchleak.model.slices import CREATES, CUTTING, LOADS, PICTURES, SIZED, base_of, cuts_out, under_views
+from flake8_torchleak.model.slices import CREATES, CUTTING, LOADS, SIZED, base_of, cuts_out, under_views
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
-from flake8_torchleak.words import holds_any
 
 _PUTS = frozenset({"append", "appendleft", "add", "insert", "setitem", "setdefault"})
 _MAKERS = CREATES | {name.rpartition(".")[2] for name in LOADS}
@@ -29,18 +28,14 @@ _KEEPING = re.compile(r"\.(?:append|appendleft|extend|insert|add|setdefault|upda
 _SLICED = re.compile(r"[\w)\]]\[[^\[\]\n]*:[^\[\]\n]*\]|[\w)\]]\[-?\w+\]|\.(?:narrow|select)\(")
 """An index that may cut a part out of an array, and methods that do."""
 _LOOPING = re.compile(r"\b(?:for|while)\b")
-_PICTURED = tuple(f"{name}(" for name in sorted(PICTURES))
 _NEEDED = (_KEEPING, _SLICED, _LOOPING)
 
 
-def may_cut(root: ast.Module, text: str, notes: bool) -> bool:
-    """Whether a module may keep parts of arrays by a longer way: it makes some in a loop, and cuts.
+def may_cut(root: ast.Module, text: str) -> bool:
+    """Whether a module may keep parts of arrays by a longer way, which is a note: it makes some in a loop, and cuts.
 
-    notes: whether notes are wanted; what is no note are rows of pictures. What is loaded may be cut anywhere; what is
-    created, most of which stays whole, is asked for where it is.
+    What is loaded may be cut anywhere; what is created, most of which stays whole, is asked for where it is.
     """
-    if not notes:
-        return holds_any(text, _PICTURED) and all(each.search(text) for each in _NEEDED)
     if not all(each.search(text) for each in _NEEDED):
         return False
     return _LOADING.search(text) is not None or (_CREATING.search(text) is not None and _Cuts(root).found)
@@ -109,7 +104,7 @@ def _is_of(node: ast.expr, names: set[str]) -> bool:
 
 def may_find_views(outline: Outline) -> bool:
     """Whether a module may keep views of arrays that it makes."""
-    return may_keep_views(outline) or may_cut(outline.root, outline.text, outline.notes)
+    return may_keep_views(outline) or (outline.notes and may_cut(outline.root, outline.text))
 
 
 def may_keep_views(outline: Outline) -> bool:

@@ -39,8 +39,8 @@ A note where the view is a slice, `row[:n]`: how much of its base it leaves out 
 And where the array is read from a text file or made of a list: how large it is, nobody sees.
 
 What a program keeps through helpers, methods, records and other files is found by following it, where the file itself
-loads arrays, or creates some and cuts parts out of them: notes, but for rows of pictures. Of one index of an array that
-is no picture nobody sees whether it gives a row, or a number, which is a copy.
+loads arrays, or creates some and cuts parts out of them: notes. Of one index of an array nobody sees whether it gives a
+row, or a number, which is a copy.
 
 How to fix it
 -------------
@@ -61,9 +61,7 @@ from flake8_torchleak.lifetime.kept import Kept
 from flake8_torchleak.lifetime.viewed import followed_views
 from flake8_torchleak.lifetime.viewing import base_of, is_one
 from flake8_torchleak.model.module import Module
-from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.outline import Outline
-from flake8_torchleak.model.slices import PICTURES
 from flake8_torchleak.model.stores import stored
 from flake8_torchleak.model.values import Kind
 from flake8_torchleak.model.viewgate import may_cut, may_find_views, may_keep_views
@@ -80,6 +78,7 @@ _WRITTEN = "how large an array of a text file, or of a list, is, is not seen"
 _COPIED = {Kind.ARRAY: "`.copy()`", Kind.TENSOR: "`.clone()`"}
 _FOLLOWED = "views that were followed"
 _EITHER = "arrays `.copy()`, tensors `.clone()`"
+_ONE = "of six that a reader judged one was worth a change, and of one dimension an entry is a number"
 _SLICED = "how much of it the slice leaves out is not seen"
 
 
@@ -112,6 +111,7 @@ _SLICED = "how much of it the slice leaves out is not seen"
         "backbone(",
     ),
     shape=may_find_views,
+    elsewhere=True,
 )
 def check(module: Module) -> Iterator[Report]:
     told: set[int] = set()
@@ -130,7 +130,8 @@ def _by_longer_ways(module: Module) -> list[Report]:
     """What following the program finds, once, however often the rules are asked."""
     known = module.shared.get(_FOLLOWED)
     if not isinstance(known, list):
-        kept = followed_views(module) if may_cut(module.root, module.source.text, module.notes) else ()
+        wanted = module.notes and may_cut(module.root, module.source.text)
+        kept = followed_views(module) if wanted else ()
         kept = (each for each in kept if not _is_replaced(each.at, module))
         by_line = {getattr(each.node, "lineno", 0): _followed(each, module) for each in kept}
         known = module.shared[_FOLLOWED] = list(by_line.values())
@@ -157,7 +158,6 @@ def _in_sight(kept: KeptView, module: Module) -> Report:
 def _followed(kept: Kept, module: Module) -> Report:
     """A part of an array that gets to what keeps it by a longer way."""
     base = base_of(kept.value)
-    image = isinstance(base, ast.Call) and last_name(base.func) in PICTURES
     is_here = base in module.tree.parents
     made = ((base, "a new array is made here each time, and its part keeps it"),) if is_here else ()
     return Report(
@@ -165,8 +165,8 @@ def _followed(kept: Kept, module: Module) -> Report:
         f"each array{f' of `{short(base)}`' if is_here else ''} stays in memory whole: {_keeper(kept)} a part of it; "
         f"store a copy ({_EITHER})",
         notes=(*made, *notes(kept, module)),
-        severity=None if image and is_one(kept.value) else Severity.NOTE,
-        why=_SLICED if not is_one(kept.value) else "of an array of one dimension an entry is a number, which is a copy",
+        severity=Severity.NOTE,
+        why=_ONE if is_one(kept.value) else _SLICED,
         target=kept,
     )
 
