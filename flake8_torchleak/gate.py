@@ -14,7 +14,7 @@ from enum import Enum
 
 from flake8_torchleak.model import hints, prospect
 from flake8_torchleak.model.names import last_name, parameters
-from flake8_torchleak.model.outline import Outline, has_comprehension
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.model.tree import FunctionNode
 from flake8_torchleak.words import holds_any, is_of_torch
 
@@ -94,13 +94,27 @@ def by_statements(subjects: frozenset[Subject], outline: Outline, bases: tuple[s
     return frozenset(found)
 
 
+def speaks_of_evaluation(outline: Outline) -> bool:
+    """Whether more than a network in evaluation mode does: names, data, turns of training, outputs that are cut off."""
+    if outline.may_evaluate_beside or outline.goes_over_loader or outline.may_train_by_turns:
+        return True
+    if outline.may_train and holds_any(outline.text, prospect.CUTS):
+        return True
+    if prospect.may_be_without_effect(outline.text):
+        return True
+    return bool(outline.looping({name for name in outline.names if hints.is_evaluation(name)}))
+
+
 def _may_evaluate(outline: Outline) -> bool:
     knows = holds_any(outline.text, hints.KNOWS_GRAD)
     if outline.may_evaluate or (outline.evaluating and not knows) or prospect.may_be_without_effect(outline.text):
         return True
     if outline.may_evaluate_beside or outline.goes_over_loader or outline.may_train_by_turns:
         return True
-    if prospect.may_be_unneeded(outline.text) or (outline.may_train and holds_any(outline.text, prospect.CUTS)):
+    if outline.may_train and holds_any(outline.text, prospect.CUTS):
+        return True
+    # What nothing but that speaks for is a note, unless it goes over batches.
+    if (outline.notes or "DataLoader" in outline.text) and prospect.may_be_unneeded(outline.text):
         return True
     names = {name for name in outline.names if hints.is_evaluation(name)}
     if not names:
@@ -110,9 +124,7 @@ def _may_evaluate(outline: Outline) -> bool:
         names = {name for name in names if not name.startswith("test")}
     if names and (outline.may_train or (not knows and holds_any(text, hints.LOADS))):
         return True
-    looping = {each.name for each in outline.loops if not isinstance(each, ast.Module)}
-    looping |= {each.name for each in outline.functions if each.name in names and has_comprehension(each)}
-    names &= looping
+    names = outline.looping(names)
     if holds_any(text, hints.PREPARES):
         return bool(names)
     return not knows and any(each.name in names and _gets_network(each) for each in outline.functions)

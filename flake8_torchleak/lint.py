@@ -14,9 +14,11 @@ from flake8_torchleak.finding import BOUND, OF_CALLS, OF_PROJECT, Finding, FixLe
 from flake8_torchleak.gate import Subject, by_statements, by_words, by_words_of_loops, imports_pytorch
 from flake8_torchleak.lifetime.follow import followed, forget
 from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED, unfinished
+from flake8_torchleak.model.missing import is_broken
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.otherfiles import others_may_evaluate, others_may_tell
 from flake8_torchleak.model.outline import Outline
+from flake8_torchleak.model.shelved import shelf
 from flake8_torchleak.rule import Rule, all_rules
 from flake8_torchleak.source import Source, must_parse, parse
 from flake8_torchleak.stopping import pause
@@ -113,7 +115,10 @@ def _linted(
         rules = [each for each in rules if not each.default]  # who selects the others asks for their notes
         if not rules:
             return []
+    if not module.notes and (shelf(module) or is_broken(module)):  # whatever is found there is a note
+        return []
     try:
+        rules = [each for each in rules if each.may_tell(outline, module)]
         if not any(each.may_find_apart(source) for each in rules) and not _keeps_anything(module):
             return []
 
@@ -253,18 +258,18 @@ def _asking(
 def _go_on(rules: list[Rule], module: Module) -> list[Rule]:
     """The rules that other files are asked for where the module shows nothing by itself: not to unsay a finding.
 
-    None in tests, whose loops are short. Where nobody is told of notes, none of those about loops, of which the calls
-    are followed into other files in any case, but for evaluations by a method of a class that is in another file, and
-    those about Datasets only for what these may hold of other files.
+    None in tests, whose loops are short. Where nobody is told of notes, evaluations by a method of a class that is in
+    another file, those about Datasets for what these may hold of other files, and those that say so of themselves: of
+    loops the calls are followed into other files in any case.
     """
     if module.is_test:
         return []
     if module.notes:
         return rules
-    subjects = {Subject.TORCH, Subject.OPENCV, *([Subject.DATASET] if others_may_tell(module) else [])}
+    subjects = {Subject.DATASET} if others_may_tell(module) else set()
     if any(each.subject is Subject.EVALUATION for each in rules) and others_may_evaluate(module):
         subjects.add(Subject.EVALUATION)
-    return [each for each in rules if each.subject in subjects]
+    return [each for each in rules if each.subject in subjects or each.elsewhere]
 
 
 def _guarded(each: Rule, module: Module, fixes: bool) -> list[Finding]:

@@ -40,6 +40,8 @@ Shape = Callable[[Outline], bool]
 """Whether a rule can find anything, by the statements of a module: told before the tree is indexed."""
 Prospect = Callable[[str], bool]
 """The same by the text alone, told before it is parsed."""
+Telling = Callable[[Outline, "Module"], bool]
+"""Whether it may find more than notes: by the statements, or by what following the calls shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Rule:
     any, as plain text; beside: and one of these as well; prospect: and a text like this; shape: and statements of
     this form.
     apart: a text in which the rule may find more than what following the calls shows to be kept; None: it always may.
+    telling: what must hold where nobody wants notes. elsewhere: what other files define may show what is more than a
+    note, of a rule whose subject does not say so.
     local: what other files of the project define cannot change what it finds. fix: of what kind most of its fixes are;
     also: a second kind, where there is one.
     default: False for opinionated rules, which users opt into.
@@ -68,6 +72,8 @@ class Rule:
     also: FixLevel | None = None
     prospect: Prospect | None = None
     apart: Prospect | None = None
+    telling: Telling | None = None
+    elsewhere: bool = False
 
     @property
     def has_words(self) -> bool:
@@ -89,6 +95,10 @@ class Rule:
     def may_find_apart(self, text: str) -> bool:
         """Whether it may find anything where following the calls shows nothing to be kept."""
         return self.apart is None or self.apart(text)
+
+    def may_tell(self, outline: Outline, module: Module) -> bool:
+        """Whether it may find what somebody wants to be told of."""
+        return module.notes or self.telling is None or self.telling(outline, module)
 
     @property
     def default(self) -> bool:
@@ -223,12 +233,28 @@ def rule(
     also: FixLevel | None = None,
     prospect: Prospect | None = None,
     apart: Prospect | None = None,
+    telling: Telling | None = None,
+    elsewhere: bool = False,
 ) -> Callable[[Callable[[Module], Iterator[Report]]], Callable[[Module], Iterator[Report]]]:
     """Register the decorated `check(module) -> Iterator[Report]` as the rule `code`."""
 
     def register(check: Callable[[Module], Iterator[Report]]) -> Callable[[Module], Iterator[Report]]:
         _found[code] = Rule(
-            code, slug, fix, severity, subject, check, words, beside, local, shape, also, prospect, apart
+            code,
+            slug,
+            fix,
+            severity,
+            subject,
+            check,
+            words,
+            beside,
+            local,
+            shape,
+            also,
+            prospect,
+            apart,
+            telling,
+            elsewhere,
         )
         return check
 

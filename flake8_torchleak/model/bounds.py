@@ -79,7 +79,7 @@ def _unfollowed(module: Module, known: str, slug: str) -> tuple[ast.AST, str, st
 
 def _first(module: Module, cut: dict[ast.AST, str]) -> tuple[ast.AST | None, str, str]:
     """The first of the module's own that were cut, why, and how many more there are, in words."""
-    own = sorted((each for each in cut if module.tree.is_own(each)), key=module.tree.number)
+    own = sorted(filter(module.tree.is_own, cut), key=module.tree.number) if cut else []  # the tree is made when asked
     if not own:
         return None, "", ""
     return own[0], cut[own[0]], f" (and {len(own) - 1} more)" * (len(own) > 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.model.firstparty import Finder, files_of, holds, listing, parsed, upwards
 from flake8_torchleak.model.importers import files_below
-from flake8_torchleak.model.reading import reader
+from flake8_torchleak.model.reading import made, reader
 
 if TYPE_CHECKING:
     from flake8_torchleak.model.module import Module
@@ -47,20 +47,29 @@ _KNOWN = "imports that fail"
 def _fails(path: str, body: Iterable[ast.stmt], top: str) -> bool:
     if reader().has(top, _SUBMODULES):
         return False
-    seen: dict[str, None] = {path: None}
-    waiting: list[tuple[str, Iterable[ast.stmt]]] = [(path, body)]
-    while waiting:
-        here, statements = waiting.pop()
-        for each in statements:
-            if isinstance(each, (ast.Import, ast.ImportFrom)):
-                if _leads_nowhere(here, each, top):
-                    return True
-                for file in _imported(here, each):
-                    if file not in seen and len(seen) < _MOST_IMPORTED:
-                        seen[file] = None
-                        found = parsed(file, top)
-                        waiting += [(file, found.statements)] if found is not None else []
-    return False
+    found = _looked_at(path, body, top)
+    seen, waiting = {path}, [] if found is None else found
+    while found is not None and waiting:
+        file = waiting.pop()
+        if file not in seen and len(seen) < _MOST_IMPORTED:
+            seen.add(file)
+            found = _looked_into(file, top)
+            waiting = [*waiting, *(found or ())]
+    return found is None
+
+
+@made(_MOST_FILES)
+def _looked_into(path: str, top: str) -> list[str] | None:
+    """The files of the project that one imports first; None if that fails. Many files import the same ones."""
+    file = parsed(path, top)
+    return _looked_at(path, file.statements, top) if file is not None else []
+
+
+def _looked_at(path: str, body: Iterable[ast.stmt], top: str) -> list[str] | None:
+    imports = [each for each in body if isinstance(each, (ast.Import, ast.ImportFrom))]
+    if any(_leads_nowhere(path, each, top) for each in imports):
+        return None
+    return [file for each in imports for file in _imported(path, each)]
 
 
 def _leads_nowhere(path: str, statement: ast.Import | ast.ImportFrom, top: str) -> bool:

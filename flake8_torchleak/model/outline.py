@@ -73,6 +73,12 @@ class Outline:
         """What functions and methods are called."""
         return frozenset(each.name for each in self.functions)
 
+    def looping(self, names: set[str]) -> set[str]:
+        """Those of the names that functions with a loop, or a comprehension, have."""
+        found = {each.name for each in self.loops if not isinstance(each, ast.Module)}
+        found |= {each.name for each in self.functions if each.name in names and has_comprehension(each)}
+        return names & found
+
     @cached_property
     def packages(self) -> set[str]:
         """The packages that are imported."""

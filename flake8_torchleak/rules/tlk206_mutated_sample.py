@@ -99,6 +99,7 @@ from flake8_torchleak.wording import copied_first, short
     subject=Subject.TORCH,
     words=("collate", "ransform", "ugment"),
     beside=("Dataset", "__getitem__", "DataLoader("),
+    elsewhere=True,
 )
 def check(module: Module) -> Iterator[Report]:
     seen: set[ast.AST] = set()

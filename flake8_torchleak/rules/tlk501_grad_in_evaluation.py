@@ -146,13 +146,15 @@ from collections.abc import Iterator
 from flake8_torchleak.builder import Builder, Unfixable
 from flake8_torchleak.evaluations import evaluations
 from flake8_torchleak.finding import Fix, FixLevel, Severity
-from flake8_torchleak.gate import Subject, imports_pytorch
+from flake8_torchleak.gate import Subject, imports_pytorch, speaks_of_evaluation
+from flake8_torchleak.lifetime.follow import followed
 from flake8_torchleak.model.evaluated import Evaluation
 from flake8_torchleak.model.fed import rounds_over_batches
 from flake8_torchleak.model.minor import OLD, why_minor
 from flake8_torchleak.model.module import Module
 from flake8_torchleak.model.names import last_name
 from flake8_torchleak.model.olden import is_ended, is_old
+from flake8_torchleak.model.outline import Outline
 from flake8_torchleak.rule import Report, rule
 from flake8_torchleak.wording import short
 
@@ -162,7 +164,22 @@ _OTHER = re.compile(
 """Imports of what has networks, losses and `eval()` as well, and other rules for what builds a graph."""
 
 
-@rule("TLK501", "grad-in-evaluation", fix=FixLevel.UNSAFE, severity=Severity.WARNING, subject=Subject.EVALUATION)
+def _may_tell(outline: Outline, module: Module) -> bool:
+    """Whether something speaks for more than a note, or a network is seen to record a graph."""
+    if speaks_of_evaluation(outline):
+        return True
+    seen = followed(module).run.seen
+    return bool(seen.evaluated) or any(seen.recording.values())
+
+
+@rule(
+    "TLK501",
+    "grad-in-evaluation",
+    fix=FixLevel.UNSAFE,
+    severity=Severity.WARNING,
+    subject=Subject.EVALUATION,
+    telling=_may_tell,
+)
 def check(module: Module) -> Iterator[Report]:
     text = module.source.text
     if _OTHER.search(text) and not imports_pytorch(text):

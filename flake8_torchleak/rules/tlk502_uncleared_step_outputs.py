@@ -97,6 +97,7 @@ def _may_collect(outline: Outline) -> bool:
     subject=Subject.TORCH,
     words=("LightningModule", "_epoch_end"),
     shape=_may_collect,
+    elsewhere=True,
 )
 def check(module: Module) -> Iterator[Report]:
     for facts in module.classes.own:
