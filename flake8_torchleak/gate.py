@@ -28,6 +28,8 @@ class Subject(Enum):
     OPENCV = "cv2: in a helper of a Dataset of another module, too"
     TORCH = "anything of PyTorch: for rules that name words of their own"
 
+    __hash__ = object.__hash__  # the names' own takes a call of Python, for each rule and file
+
 
 _OTHER_FRAMEWORKS = frozenset({
     "tensorflow", "keras", "jax", "flax", "paddle", "mxnet", "mindspore", "chainer", "oneflow",

@@ -8,6 +8,7 @@ for once: of the last text, which is the one that is being linted.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from flake8_torchleak.model import hints
@@ -36,7 +37,8 @@ _AT_TOP = re.compile(r"""\n(?!class |def |async |from |import |[\s#@)\]}"'])(.+)
 _BEHIND_IMPORT = re.compile(r"\n(?:from|import)\b[^\n#]*;")
 _BLOCK = re.compile(r"(?:\r?\n(?:[ \t#][^\n]*)?)*")
 """The lines below a statement that are its block."""
-_WITHOUT_EFFECT = re.compile(rf"^[ \t]*(?:\w+\.)*(?:{'|'.join(hints.GRAD_OFF)})\(", re.MULTILINE)
+_ALONE = re.compile(r"[ \t]*(?:\w+\.)*")
+"""What may stand before a call in a line, if that is all of a statement."""
 _IMPORTING = re.compile(r"\n[ \t]*from\b[^\n(]*\([^)]*\)")
 _ASSIGNED = re.compile(r"(?:[^=(]*[^=!<>(]=(?!=)[ \t]*)+(?:([^\W\d]\w*)|[(\\\r]|$)")
 """What an assignment's value starts with."""
@@ -68,9 +70,21 @@ def may_evaluate(text: str) -> bool:
     return any(map(hints.is_evaluation, _DEFINED.findall(text))) or may_be_unneeded(text)
 
 
+@lru_cache(maxsize=1)
 def may_be_without_effect(text: str) -> bool:
     """Whether a line may be nothing but `torch.no_grad()`, which turns nothing off."""
-    return holds_any(text, hints.GRAD_OFF) and _WITHOUT_EFFECT.search(text) is not None
+    return any(_is_alone(place, text) for word in hints.GRAD_OFF for place in _places(f"{word}(", text))
+
+
+def _places(word: str, text: str) -> Iterator[int]:
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + 1)
+
+
+def _is_alone(place: int, text: str) -> bool:
+    return _ALONE.fullmatch(text, text.rfind("\n", 0, place) + 1, place) is not None
 
 
 @lru_cache(maxsize=1)

@@ -117,7 +117,7 @@ def _may_collect(outline: Outline) -> bool:
     fix=FixLevel.UNSAFE,
     severity=Severity.WARNING,
     subject=Subject.TORCH,
-    words=("cycle(", "tee(", "list(", "tuple(", "set(", "sorted(", "dict(", "deque(", "*", " in "),
+    words=(" in ", "*", "cycle(", "tee(", "list(", "tuple(", "set(", "sorted(", "dict(", "deque("),
     prospect=_speaks_of_loaders,
     shape=_may_collect,
 )
