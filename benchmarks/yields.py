@@ -121,10 +121,10 @@ def _instrument(clock: Clock) -> None:
     timed: dict[str, Rule] = {}
 
     def rules(wanted: Callable[[str], bool] | None) -> list[Rule]:
-        for each in asked(wanted):
-            if each.code not in timed:
-                timed[each.code] = replace(each, check=clock.timed(each.code, each.check))
-        return [timed[each.code] for each in asked(wanted)]
+        return [
+            timed.get(each.code) or timed.setdefault(each.code, replace(each, check=clock.timed(each.code, each.check)))
+            for each in asked(wanted)
+        ]
 
     linting._asked = rules
     follow._follow = clock.timed(FOLLOWING, follow._follow)

@@ -98,27 +98,30 @@ def by_statements(subjects: frozenset[Subject], outline: Outline, bases: tuple[s
 
 def speaks_of_evaluation(outline: Outline) -> bool:
     """Whether more than a network in evaluation mode does: names, data, turns of training, outputs that are cut off."""
+    return _shows_evaluation(outline) or bool(outline.looping(_evaluating_names(outline)))
+
+
+def _shows_evaluation(outline: Outline) -> bool:
+    """The same without the names of functions."""
     if outline.may_evaluate_beside or outline.goes_over_loader or outline.may_train_by_turns:
         return True
     if outline.may_train and holds_any(outline.text, prospect.CUTS):
         return True
-    if prospect.may_be_without_effect(outline.text):
-        return True
-    return bool(outline.looping({name for name in outline.names if hints.is_evaluation(name)}))
+    return prospect.may_be_without_effect(outline.text)
+
+
+def _evaluating_names(outline: Outline) -> set[str]:
+    return {name for name in outline.names if hints.is_evaluation(name)}
 
 
 def _may_evaluate(outline: Outline) -> bool:
     knows = holds_any(outline.text, hints.KNOWS_GRAD)
-    if outline.may_evaluate or (outline.evaluating and not knows) or prospect.may_be_without_effect(outline.text):
-        return True
-    if outline.may_evaluate_beside or outline.goes_over_loader or outline.may_train_by_turns:
-        return True
-    if outline.may_train and holds_any(outline.text, prospect.CUTS):
+    if outline.may_evaluate or (outline.evaluating and not knows) or _shows_evaluation(outline):
         return True
     # What nothing but that speaks for is a note, unless it goes over batches.
     if (outline.notes or "DataLoader" in outline.text) and prospect.may_be_unneeded(outline.text):
         return True
-    names = {name for name in outline.names if hints.is_evaluation(name)}
+    names = _evaluating_names(outline)
     if not names:
         return False
     text = outline.text

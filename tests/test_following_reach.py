@@ -231,11 +231,7 @@ def test_names_of_programs_are_those_that_their_statements_run() -> None:
         assert functions(text).at_top is expected, text
 
 
-LATE = """
-import torch
-from torch import nn
-
-
+TRAIN = """
 def main(loader, net, optimizer):
     {before}
     kept = []
@@ -243,52 +239,42 @@ def main(loader, net, optimizer):
         loss = (net(x) - y).pow(2).mean()
         loss.backward()
         optimizer.step()
-        kept.append(loss)
+        {keep}
     return kept
 
 
-def setup(names):
-    {before}
-    return names
+def push(rows, row):
+    rows.append(row)
 """
+LONG = "\n    ".join(f"a{n} = names.get(b{n} + {n}, c{n})" for n in range(1500))
+"""Statements that take more steps than are done before a loop proves to be one of steps."""
 
 
 def test_what_shows_no_step_for_long_is_given_up_where_nobody_wants_notes() -> None:
     """It is said of none: nothing speaks for a leak there."""
-    text = LATE + "\n\ndef keep(rows, row):\n    rows.append(row)\n"
-    text = text.replace("kept.append(loss)", "keep(kept, loss)")
-    late = text.format(before="\n    ".join(f"a{n} = names.get(b{n} + {n}, c{n})" for n in range(1500)))
-    for program, least, expected in (
-        (text.format(before="pass"), Severity.WARNING, True),
-        (late, Severity.NOTE, True),
-        (late, Severity.WARNING, False),
+    for before, least, expected in (
+        ("pass", Severity.WARNING, True),
+        (LONG, Severity.NOTE, True),
+        (LONG, Severity.WARNING, False),
     ):
-        found = {each.code for each in lint(program, least=least)}
+        text = "import torch\n" + TRAIN.format(before=before, keep="push(kept, loss)")
+        found = {each.code for each in lint(text, least=least)}
         assert found == ({"TLK402"} if expected else set())
 
 
 def test_what_was_done_with_before_is_not_followed_again() -> None:
     """But what was being followed when the steps were spent is, on its own."""
-    many = "\n    ".join(f"a{n} = names.get(b{n} + {n}, c{n})" for n in range(1500))
-    text = f"""
+    text = TRAIN.format(before="pass", keep="kept.append(loss)").replace("main", "train")
+    text += f"""
+
 def first(names):
     for each in names:
         names.push(each)
 
 
 def second(loader, net, optimizer):
-    {many}
+    {LONG}
     train(loader, net, optimizer)
-
-
-def train(loader, net, optimizer):
-    kept = []
-    for x, y in loader:
-        loss = (net(x) - y).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-        kept.append(loss)
-    return kept
 
 
 def main(names, loader, net, optimizer):
@@ -298,12 +284,8 @@ def main(names, loader, net, optimizer):
 """
     module = Module(Source(text), ast.parse(text), DEFAULT, notes=False)
     run = followed(module).run
-    assert {each.name for each in run.visited if isinstance(each, ast.FunctionDef)} == {
-        "main",
-        "first",
-        "second",
-        "train",
-    }
+    visited = {each.name for each in run.visited if isinstance(each, ast.FunctionDef)}
+    assert visited == {"main", "first", "second", "train"}
     assert [each.how for each in run.keeper.found] == ["store"]
 
 

@@ -233,7 +233,7 @@ def test_a_few_rounds_keep_little() -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("log.add(cv2.imread(path)[0])", "of six that a reader judged"),
+        ("log.add(cv2.imread(path)[0])", "of six such parts that a reader judged"),
         ("log.add(cv2.imread(path)[:9, :9])", "how much of it the slice leaves out is not seen"),
     ],
 )

@@ -18,6 +18,7 @@ from flake8_torchleak.model.tree import FUNCTIONS
 from tests.laws.program import Program
 from tests.laws.table import LAWS, MAIN, fixtures
 from tests.test_fixtures import FILES, found_in, unmarked
+from tests.test_following_reach import TRAIN
 from tests.test_project_stars import NET
 from tests.training.program import on_disk
 from tests.truth.generate import program
@@ -362,21 +363,6 @@ def test_a_network_s_method_of_another_file(tmp_path: Path, made: str, called: s
     assert [each.code for each in found] == codes
 
 
-KEPT = """
-import torch
-
-
-def main(loader, net, optimizer):
-    kept = []
-    for x, y in loader:
-        loss = (net(x) - y).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-        kept.append(loss)
-    return kept
-"""
-
-
 @pytest.mark.parametrize("where", ["old", "broken", ""])
 def test_files_whose_findings_are_notes_are_not_looked_at(tmp_path: Path, where: str) -> None:
     """A folder that says so by its name, an import of the project that fails."""
@@ -385,9 +371,8 @@ def test_files_whose_findings_are_notes_are_not_looked_at(tmp_path: Path, where:
     folder.mkdir(parents=True)
     for each in (tmp_path / "job", folder):
         (each / "__init__.py").write_text("", encoding="utf-8")
-    text = KEPT
-    if where == "broken":
-        text = "from job.gone import rows\n" + text
+    text = "import torch\n" + "from job.gone import rows\n" * (where == "broken")
+    text += TRAIN.format(before="pass", keep="kept.append(loss)")
     path = folder / "main.py"
     path.write_text(text, encoding="utf-8")
     assert bool(lint(text, path=str(path), least=Severity.WARNING)) is (not where)
@@ -432,16 +417,22 @@ def test_evaluations_by_what_becomes_of_the_outputs(above: str, over: str, found
     assert {each.code for each in lint(text) if each.code == "TLK501"} >= set(found)
 
 
+def is_default(code: str) -> bool:
+    """Whether a rule is on unless somebody says otherwise."""
+    return not code.startswith("TLK9")
+
+
 @pytest.mark.long
 def test_generated_programs() -> None:
     """Nearly all that is told with notes is told without: what is missed rests on other files, and on what fails."""
     told = lost = 0
     for number in range(632):
-        with on_disk(program(14, number).files) as folder:
-            for path, text in sorted(program(14, number).files.items()):
+        files = program(14, number).files
+        with on_disk(files) as folder:
+            for path, text in sorted(files.items()):
                 place = str(folder / path)
-                found = set(worse(lint(text, path=place, wanted=lambda code: code[3] != "9")))
-                without = set(worse(lint(text, path=place, least=Severity.WARNING, wanted=lambda code: code[3] != "9")))
+                found = set(worse(lint(text, path=place, wanted=is_default)))
+                without = set(worse(lint(text, path=place, wanted=is_default, least=Severity.WARNING)))
                 assert without <= found
                 told, lost = told + len(found), lost + len(found - without)
     assert told > 200

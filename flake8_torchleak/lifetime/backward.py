@@ -46,7 +46,6 @@ class Backward(Part):
         """It makes steps of the loops around that made what is differentiated."""
         for loop in self.run.loops:
             if loop.step in ("", IN_VAIN) and not loop.small and since >= loop.iteration:
-                loop.step = TRAINING
-                self.run.spur()
+                self.run.take_for_step(loop, TRAINING)
             loop.trains = True
             self.run.seen.trained.add(loop.node)

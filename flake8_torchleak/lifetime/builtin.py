@@ -262,8 +262,7 @@ class Builtin(Part):
         if drawn and run.loops:
             loop = run.loops[-1]
             if not loop.step and not loop.small:
-                loop.step = "draws one batch per iteration"
-                run.spur()
+                run.take_for_step(loop, "draws one batch per iteration")
         own = frozenset(loop.ident for loop in run.loops[-1:])
         return tuple(atom.varying(own) for atom in run.elements.of(args[0], node))
 

@@ -23,10 +23,10 @@ from flake8_torchleak.lifetime.receivers import Receivers
 from flake8_torchleak.lifetime.run import MOST_FRAMES, Run
 from flake8_torchleak.lifetime.showing import is_returned
 from flake8_torchleak.lifetime.stepping import Stepping, makes_step
+from flake8_torchleak.lifetime.uses import STEPS
 from flake8_torchleak.lifetime.values import INPUT, Atom, Graph, Keywords, Kind, Obj, Value, objects
 from flake8_torchleak.lifetime.verdict import left
 from flake8_torchleak.lifetime.world import ClassInfo, Place
-from flake8_torchleak.model import hints
 from flake8_torchleak.model.bounds import BEYOND, UNFOLLOWED
 from flake8_torchleak.model.firstparty import Finder
 from flake8_torchleak.model.gradmode import HOOKS_WITHOUT_GRAD
@@ -41,7 +41,7 @@ _PER_NODE, _LEAST = 12, 30_000
 """Steps for each node of a file, and at least."""
 _LARGEST_SHARE = 3 / 4
 """Of the steps that are left: how many one function may take, so that there are some for those behind it."""
-_AT_FIRST, _AT_LEAST = 6_000, 1_500
+_PATIENCE, _LITTLE_PATIENCE = 6_000, 1_500
 """Steps before a loop proves to be one of steps, where nobody wants notes; the second is of functions for which only
 something else speaks that they reach. Of 82 functions in 280 repositories with such a loop that keeps more than a note
 none took more than 5,706, and none was of the second kind."""
@@ -49,8 +49,6 @@ _RESERVED = 400
 """Steps that each function has in any case, whatever those before it took: most take fewer."""
 _MOST_INPUTS = 2
 """Of a forward pass: what is taken for tensors; further parameters are masks and options, as a rule."""
-_STEPS = hints.STEP_METHODS | hints.STEP_HOOKS
-"""Methods that frameworks call once per training step."""
 _DIFFERENTIATED = frozenset({"training_step", "compute_loss"})
 _WITHOUT_GRAD = ("on_validation", "on_test", "on_predict")
 """How the names of more such hooks begin."""
@@ -90,8 +88,7 @@ def own_place(module: Module) -> Place:
 def _follow(module: Module) -> Followed:
     root = module.root
     # What is asked here needs no index: where nothing is kept, none is made.
-    budget = partial(_budget, root)
-    runner = Runner(own_place(module), budget, patient=module.notes)
+    runner = Runner(own_place(module), partial(_budget, root), patient=module.notes)
     try:
         if not module.tests_by(Outline(root, module.source.text).packages):  # the loops of tests are short
             with room():
@@ -173,11 +170,12 @@ class Runner:
             if run.left_out:
                 self.left_out[node] = f"they are more than {MOST_FRAMES - 1} deep"
         except (Over, RecursionError) as error:
-            unproven = isinstance(error, Over) and run.is_unproven
+            deep = isinstance(error, RecursionError)
+            unproven = not deep and run.is_unproven
             if not unproven:
-                deep = isinstance(error, RecursionError)
-                why = "it is nested too deeply" if deep else f"following it takes more than {share} steps"
-                self.given_up[node] = why
+                self.given_up[node] = (
+                    "it is nested too deeply" if deep else f"following it takes more than {share} steps"
+                )
             run.journal.undo(0)
             run.keeper.forget(kept)
             run.seen.evaluated = evaluated
@@ -186,8 +184,15 @@ class Runner:
         run.visited |= visited
         self._left = max(self._left - share + run.unspent, 0)
 
+    def _begin(self) -> None:
+        """A function is run by whoever calls it: in no loop, under no condition, with gradients as the module has."""
+        run = self.run
+        run.grad_off, run.evaluating, run.evaluating_since = self._off, False, None
+        run.loops, run.guards, run.tests = [], [], []
+
     def _before(self, node: FunctionNode | ast.Module) -> int:
-        return _AT_FIRST if isinstance(node, ast.Module) or self._steps.surely(node) else _AT_LEAST
+        """The steps before a loop has to prove to be one of steps."""
+        return _PATIENCE if isinstance(node, ast.Module) or self._steps.surely(node) else _LITTLE_PATIENCE
 
     def _root(self, function: FunctionNode, owner: ast.ClassDef | None) -> None:
         run = self.run
@@ -217,8 +222,7 @@ class Runner:
             if inside or may_normalize(function, instance):
                 atom = Atom(Kind.TENSOR, None, Graph.YES, parts=frozenset({(INPUT, function)}))
                 given = {name: (atom.but(site=(function, name)),) for name in names[:_MOST_INPUTS]}
-            run.grad_off, run.evaluating, run.loops, run.guards, run.tests = self._off, False, [], [], []
-            run.evaluating_since = None
+            self._begin()
             results: list[Atom] = []
             mark = run.keeper.mark
             with run.needing.alone():
@@ -256,8 +260,7 @@ class Runner:
         run, function = self.run, made.node
         assert function is not None
         assert not isinstance(function, ast.Lambda)
-        run.grad_off, run.evaluating, run.loops, run.guards, run.tests = self._off, False, [], [], []
-        run.evaluating_since = None
+        self._begin()
         why = _why_step(function, info)
         without = function.name in HOOKS_WITHOUT_GRAD or function.name.startswith(_WITHOUT_GRAD)
         if info is not None and ((without and info.foreign) or self._is_constructed_without(function, info)):
@@ -296,6 +299,6 @@ class Runner:
 
 def _why_step(function: FunctionNode, info: ClassInfo | None) -> str:
     """Why a function that nobody is seen to call runs once per step; "" if nothing says so."""
-    if info is not None and function.name in _STEPS and (info.foreign or info.bases):
+    if info is not None and function.name in STEPS and (info.foreign or info.bases):
         return "a framework calls it once per step"
     return "it makes one training step" if makes_step(function) else ""

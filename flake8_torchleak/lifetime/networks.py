@@ -57,8 +57,7 @@ class Networks(Part):
                 loop.unfinished = True  # once more: does it go on with what it made?
                 loop.goes_on = loop.goes_on or any(ident == loop.ident for each in given for ident, _ in each.past)
                 if not loop.step and any(loop.ident in each.vary and _is_new(why, each) for each in given):
-                    loop.step = "" if loop.small else why
-                    run.spur()
+                    run.take_for_step(loop, "" if loop.small else why)
                     loop.of_rows = all(_is_rows(each) for each in given if loop.ident in each.vary)
         if len(inputs) > 1 and is_recurrent(atom):
             run.rebinding.state(join(inputs[1:]), node, not isinstance(atom.made, Obj))

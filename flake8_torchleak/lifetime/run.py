@@ -150,6 +150,11 @@ class Run(Heap):
         around = inside[0].tests if inside else self.tests
         return len(around) > loop.tests or bool(inside and self.tests) or any(each.tests for each in inside[1:])
 
+    def take_for_step(self, loop: Loop, why: str) -> None:
+        """A loop proves to be one of steps: it is worth while to follow what is followed."""
+        loop.step = why
+        self.spur()
+
     def is_new(self, site: Site) -> bool:
         """Whether an object was made in this very iteration: who reads it there reads nothing of an earlier one."""
         return bool(self.loops) and self.latest.get(site, 0) >= self.loops[-1].iteration

@@ -7,20 +7,21 @@ from collections import Counter
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 
+from flake8_torchleak.lifetime.libraries import NO_HISTORY_METHODS, PLAIN_ATTRIBUTES, READ_ONLY
 from flake8_torchleak.lifetime.nodes import below, of_node, walk
 from flake8_torchleak.lifetime.reach import Reach
 from flake8_torchleak.lifetime.uses import DIFFERENTIATING, Uses, receiver_of
-from flake8_torchleak.model.names import hands_over, last_name
+from flake8_torchleak.model.names import hands_over
 from flake8_torchleak.model.tree import FUNCTIONS, FunctionNode
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _APART = frozenset({*_LOOPS, *FUNCTIONS, ast.Lambda, ast.ClassDef})
 _CHANGING = frozenset({ast.Assign, ast.AugAssign, ast.Call})
 _ADDING = frozenset({"append", "appendleft", "extend", "add", "update", "setdefault"})
-_SHAPES = frozenset({"shape", "device", "dtype", "ndim", "training", "requires_grad"})
-_NUMBERS = frozenset({"int", "len", "bool", "str", "range", "item", "tolist", "detach", "size", "numel", "dim"})
-"""Attributes and calls that give what has no history."""
+_PLAIN_METHODS = NO_HISTORY_METHODS - {"type"}
+"""`type` gives a tensor, with its history, where it is told of which type."""
 _PREPARING = frozenset({"eval", "DataLoader"})
+"""What prepares a loop, so that it may be one of steps, in whatever function that stands."""
 _TRAINING = DIFFERENTIATING | {"autograd", "grad", "minimize"}
 """Names that a text in which nothing is differentiated does not read."""
 
@@ -88,6 +89,7 @@ class Stepping:
 
     @cached_property
     def _preparing(self) -> set[FunctionNode]:
+        """The functions that lead to what prepares loops."""
         return self.reading(_PREPARING)
 
     def _steps(self, uses: Uses) -> bool:
@@ -131,8 +133,7 @@ class Stepping:
     @cached_property
     def _program(self) -> set[FunctionNode]:
         """The functions that the module's own statements may run, by the names that these and those read."""
-        uses = Uses(ast.Module(_rest(self._root.body), []))
-        return self._reach.read_by(uses)
+        return self._reach.read_by(Uses(ast.Module(_rest(self._root.body), [])))
 
     @cached_property
     def _top_uses(self) -> Uses:
@@ -149,7 +150,7 @@ class Stepping:
         return self._reach.all_above([function for function, uses in self._uses.items() if self._steps(uses)])
 
     def reading(self, names: frozenset[str]) -> set[FunctionNode]:
-        """The functions that read one of these names, and those that read a name of such a function."""
+        """The functions that read one of these names, and those that may run such a function."""
         return self._reach.all_above([each for each, uses in self._uses.items() if not names.isdisjoint(uses.read)])
 
     def read_at_top(self, names: frozenset[str]) -> bool:
@@ -201,13 +202,20 @@ def _is_plain(values: list[ast.expr]) -> bool:
         if isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.BinOp, ast.BoolOp, ast.UnaryOp, ast.IfExp)):
             stack += [each for each in below(node) if each is not None]
         elif isinstance(node, ast.Attribute):
-            if node.attr not in _SHAPES:
+            if node.attr not in PLAIN_ATTRIBUTES:
                 return False
         elif isinstance(node, ast.Subscript):
             stack.append(node.value)
-        elif not (isinstance(node, ast.Call) and last_name(node.func) in _NUMBERS):
+        elif not (isinstance(node, ast.Call) and _gives_plain(node.func)):
             return False
     return True
+
+
+def _gives_plain(called: ast.expr) -> bool:
+    """Whether what a call gives has no history: a function of Python's own, a method that tensors have for that."""
+    if isinstance(called, ast.Attribute):
+        return called.attr in _PLAIN_METHODS
+    return isinstance(called, ast.Name) and called.id in READ_ONLY
 
 
 def _changed(node: ast.AST) -> list[ast.expr]:

@@ -13,6 +13,7 @@ from flake8_torchleak.model.tree import FunctionNode
 _LOOPS = frozenset({ast.For, ast.AsyncFor, ast.While})
 _COMPREHENSIONS = frozenset({ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp})
 DIFFERENTIATING = frozenset({"backward", "manual_backward"})
+"""Methods that differentiate."""
 _OF_PYTHON = frozenset(
     {
         name

@@ -78,7 +78,7 @@ _WRITTEN = "how large an array of a text file, or of a list, is, is not seen"
 _COPIED = {Kind.ARRAY: "`.copy()`", Kind.TENSOR: "`.clone()`"}
 _FOLLOWED = "views that were followed"
 _EITHER = "arrays `.copy()`, tensors `.clone()`"
-_ONE = "of six that a reader judged one was worth a change, and of one dimension an entry is a number"
+_ONE = "of six such parts that a reader judged one was worth a change, and an entry of a flat array is a copy"
 _SLICED = "how much of it the slice leaves out is not seen"
 
 
