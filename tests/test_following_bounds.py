@@ -22,6 +22,7 @@ from flake8_torchleak.lifetime import (
     libraries,
     networks,
     operations,
+    runner,
     unseen,
 )
 from flake8_torchleak.lifetime.follow import Followed, followed
@@ -340,10 +341,10 @@ def step(model, x, optimizer, kept):
 
 def test_steps_may_run_out_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a decorator as well, which is asked while a call of what it decorates begins."""
-    monkeypatch.setattr(follow, "_LARGEST_SHARE", 0)
+    monkeypatch.setattr(runner, "_LARGEST_SHARE", 0)
     ends = set()
     for steps in range(150):
-        monkeypatch.setattr(follow, "_RESERVED", steps)
+        monkeypatch.setattr(runner, "_RESERVED", steps)
         ends.add(follow_text(HEAD + DECORATED).whole)
     assert ends == {True, False}
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flake8_torchleak.lifetime.declared import left_open
-from flake8_torchleak.lifetime.follow import Runner
+from flake8_torchleak.lifetime.runner import Runner
 from flake8_torchleak.lifetime.world import Place
 from flake8_torchleak.lint import lint
 from tests.kept import grows, marked, program, reported, training

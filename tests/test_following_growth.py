@@ -9,7 +9,7 @@ import pytest
 from flake8_torchleak.config import DEFAULT, Config
 from flake8_torchleak.finding import BOUND
 from flake8_torchleak.lifetime import follow
-from flake8_torchleak.lifetime.follow import Runner
+from flake8_torchleak.lifetime.runner import Runner
 from flake8_torchleak.lifetime.world import Place
 from flake8_torchleak.lint import lint
 from flake8_torchleak.model.infer import Infer

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from flake8_torchleak.lifetime.assembly import take_apart
 from flake8_torchleak.lifetime.deep import room
-from flake8_torchleak.lifetime.follow import Runner, own_place
+from flake8_torchleak.lifetime.follow import own_place
 from flake8_torchleak.lifetime.frames import Function
 from flake8_torchleak.lifetime.kept import Kept
+from flake8_torchleak.lifetime.runner import Runner
 from flake8_torchleak.lifetime.viewing import MAKERS, VIEW, ViewedKeeper
 from flake8_torchleak.lifetime.world import ClassInfo
 from flake8_torchleak.model.tree import FunctionNode
